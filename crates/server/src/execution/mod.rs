@@ -13,6 +13,7 @@
 //!
 //! **Source.** Tao Zhu et al., *Interactive Transaction Processing for In-Memory Database System*, §3.
 
+mod blocking;
 mod moving;
 mod ready;
 mod request;
@@ -20,17 +21,12 @@ mod task;
 mod thread;
 mod worker;
 
-pub use request::Pool;
-pub use task::Task;
+use request::Pool;
 
-use crate::conversation::too_many;
-use crate::server::Shared;
-use crate::sessions::Guest;
-use crate::{Execution, ServerError, backend};
-use bytes::BytesMut;
+use crate::clients::ClientSlot;
+use crate::shared::Shared;
+use crate::{Execution, ServerError};
 use hotrow_sync::Arc;
-use socket2::Socket;
-use std::io::Write;
 use worker::Workers;
 
 /// Takes connections, each to whoever is to run it.
@@ -53,11 +49,11 @@ impl Executor {
     }
 
     /// Serves a client.
-    pub fn serve(&self, guest: Guest) -> Result<(), ServerError> {
+    pub fn serve(&self, slot: ClientSlot) -> Result<(), ServerError> {
         match self {
-            Executor::Threads(shared) => thread::serve(shared, guest),
+            Executor::Threads(shared) => thread::serve(shared, slot),
             Executor::Workers(workers) => {
-                workers.serve(guest);
+                workers.serve(slot);
                 Ok(())
             }
         }
@@ -69,12 +65,4 @@ impl Executor {
             workers.end();
         }
     }
-}
-
-/// Tells a client for whom there is no room.
-pub fn turn_away(mut socket: &Socket) {
-    let mut out = BytesMut::new();
-    backend::error(&mut out, "FATAL", &too_many());
-    // Whether it hears this or not, it is turned away.
-    let _ = socket.write_all(&out);
 }

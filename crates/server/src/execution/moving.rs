@@ -13,10 +13,9 @@
 //!    task, where the next wait finds it.
 //! 3. The system tells a new worker what there is to read when it registers the socket. What the old worker knew goes along.
 
-use super::turn_away;
 use super::worker::{Colleague, Hands, Message, Place, State, Worker};
-use crate::conversation::Conversation;
-use crate::sessions::Peer;
+use crate::clients::ClientHandle;
+use crate::conversation::{Conversation, turn_away};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, Time};
 use mio::unix::SourceFd;
@@ -32,7 +31,7 @@ const LONG_SLICES: u32 = 100;
 /// A connection on its way.
 pub struct Moved {
     conversation: Box<Conversation>,
-    peer: Arc<Peer>,
+    client: Arc<ClientHandle>,
     task: Arc<Task>,
     /// The worker to which it was given when it came.
     native: Colleague,
@@ -77,30 +76,30 @@ impl Worker {
             return false;
         };
         // The system forgets a socket that is closed by itself.
-        let _ = self.poll.registry().deregister(&mut SourceFd(&place.peer.socket.as_raw_fd()));
+        let _ = self.poll.registry().deregister(&mut SourceFd(&place.client.socket.as_raw_fd()));
         self.free.push(number);
         self.own.load.fetch_sub(1, Ordering::AcqRel);
         other.load.fetch_add(1, Ordering::AcqRel);
         let native = place.native.unwrap_or_else(|| self.own.clone());
-        let moved = Moved { conversation, peer: place.peer, task: place.task, native, left: place.left, timer };
-        self.shared.sessions.count_move();
+        let moved = Moved { conversation, client: place.client, task: place.task, native, left: place.left, timer };
+        self.shared.count_move();
         other.inbox.send(Message::Adopt(Box::new(moved)));
         true
     }
 
     /// Takes a connection over.
     pub(super) fn adopt(&mut self, moved: Moved) {
-        let Moved { conversation, peer, task, native, left, timer } = moved;
+        let Moved { conversation, client, task, native, left, timer } = moved;
         let number = self.free_number();
         task.move_to(number, self.own.inbox.clone());
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
-        if let Err(error) = registry.register(&mut SourceFd(&peer.socket.as_raw_fd()), Token(number), interest) {
+        if let Err(error) = registry.register(&mut SourceFd(&client.socket.as_raw_fd()), Token(number), interest) {
             self.shared.log(&format!("cannot serve a connection any more: {error}"));
-            turn_away(&peer.socket);
+            turn_away(&client.socket);
             return self.free_place(number);
         }
-        let mut place = Place::new(peer, task, State::Idle(conversation), None, None);
+        let mut place = Place::new(client, task, State::Idle(conversation), None, None);
         (place.readable, place.left, place.native) = (true, left, Some(native));
         self.places[number] = Some(place);
         self.set_timer(number, timer);
@@ -117,7 +116,7 @@ impl Worker {
             other.load.fetch_add(1, Ordering::AcqRel);
             runner.load.fetch_sub(1, Ordering::AcqRel);
             *runner = other.clone();
-            self.shared.sessions.count_move();
+            self.shared.count_move();
             place.task.move_to(number_there, other.inbox.clone());
         }
     }

@@ -5,13 +5,16 @@
 //! lets another thread run: as many run as there are to be, and those that block come on top. Which one takes a request is a matter of
 //! who is free, so none is idle while another has too much to do. A long statement lets one more run from time to time.
 
+use super::blocking::BlockingScheduler;
 use super::task::SLICE;
 use super::worker::Message;
 use crate::conversation::{Conversation, Progress};
-use crate::presence::Attentive;
-use crate::server::Shared;
+use crate::shared::Shared;
+use crate::socket::SocketWaiter;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Condvar, Inbox, Mutex, MutexGuard, Scheduler, Time, thread};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::Socket;
 use std::collections::VecDeque;
 
 /// Stack of a thread; only what is used takes memory.
@@ -158,15 +161,26 @@ fn answer(request: Request) {
 /// How a session's request waits for a lock: it keeps its thread.
 pub struct Holding {
     pool: Arc<Pool>,
-    blocking: Attentive,
+    blocking: BlockingScheduler,
     /// When it let others run the last time, as [`Time`]. Only the session's thread uses it.
     yielded: AtomicU64,
 }
 
 impl Holding {
     /// In this pool, in this way.
-    pub fn new(pool: Arc<Pool>, blocking: Attentive) -> Self {
+    pub fn new(pool: Arc<Pool>, blocking: BlockingScheduler) -> Self {
         Self { pool, blocking, yielded: AtomicU64::new(0) }
+    }
+}
+
+impl SocketWaiter for Holding {
+    fn wait_for_socket(&self, socket: &Socket, events: PollFlags, deadline: Option<Time>) {
+        self.pool.block(|| {
+            let mut sockets = [PollFd::new(socket, events)];
+            // A limit beyond what the system can count is none. An error shows at the next try.
+            let limit = deadline.and_then(|deadline| Timespec::try_from(deadline.since(Time::now())).ok());
+            let _ = poll(&mut sockets, limit.as_ref());
+        });
     }
 }
 

@@ -1,9 +1,12 @@
 //! A connection as its worker's wakers see it: how its coroutine waits, for a lock or for its socket.
 
 use super::worker::Message;
+use crate::socket::SocketWaiter;
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::coroutine::Suspender;
 use hotrow_sync::{Arc, Inbox, Mutex, MutexGuard, Scheduler, Time};
+use rustix::event::PollFlags;
+use socket2::Socket;
 use std::time::Duration;
 
 /// A coroutine that has run for so long lets its worker's other connections run. About what a short statement takes: then a long statement
@@ -88,11 +91,6 @@ impl Task {
         self.left.load(Ordering::Acquire)
     }
 
-    /// Suspends the coroutine until something happens to its socket, the deadline passes, or it is woken.
-    pub fn wait_for_socket(&self, deadline: Option<Time>) {
-        self.suspend_for(Wait { for_socket: true, yields: false, deadline });
-    }
-
     fn suspend_for(&self, wait: Wait) {
         if self.woken.swap(false, Ordering::AcqRel) {
             return;
@@ -110,6 +108,13 @@ impl Task {
 
     fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+impl SocketWaiter for Task {
+    /// Suspends the coroutine until something happens to its socket, the deadline passes, or it is woken.
+    fn wait_for_socket(&self, _: &Socket, _: PollFlags, deadline: Option<Time>) {
+        self.suspend_for(Wait { for_socket: true, yields: false, deadline });
     }
 }
 

@@ -29,14 +29,14 @@ use super::moving::Moved;
 use super::ready::Ready;
 use super::request::{Holding, Pool, Request};
 use super::task::{Task, Wait};
-use super::turn_away;
+
 use crate::ServerError;
-use crate::connection::Received;
-use crate::conversation::{Conversation, Progress};
-use crate::presence::Attentive;
-use crate::server::Shared;
-use crate::sessions::{Guest, Peer};
-use crate::stream::Patience;
+
+use super::blocking::BlockingScheduler;
+use crate::clients::{ClientHandle, ClientSlot};
+use crate::conversation::{Conversation, Progress, Received, turn_away};
+use crate::shared::Shared;
+use crate::socket::SocketWait;
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Inbox, Scheduler, Time, thread};
@@ -59,7 +59,7 @@ const EVENTS: usize = 256;
 /// What a worker is told.
 pub enum Message {
     /// A client has come.
-    Admit(Guest),
+    Admit(ClientSlot),
     /// Somebody has woken the connection with this number.
     Wake(usize),
     /// Somebody who reads has a request.
@@ -155,8 +155,8 @@ impl Workers {
     }
 
     /// Gives a client to the worker with the fewest.
-    pub fn serve(&self, guest: Guest) {
-        Colleague::with_fewest(&self.readers.workers).inbox.send(Message::Admit(guest));
+    pub fn serve(&self, slot: ClientSlot) {
+        Colleague::with_fewest(&self.readers.workers).inbox.send(Message::Admit(slot));
     }
 
     /// Ends the threads. All clients have left.
@@ -220,7 +220,7 @@ pub struct Visit {
     conversation: Box<Conversation>,
     /// Its number there.
     number: usize,
-    peer: Arc<Peer>,
+    client: Arc<ClientHandle>,
     task: Arc<Task>,
     home: Home,
 }
@@ -255,7 +255,7 @@ pub(super) struct Worker {
 
 /// A connection of the worker's, or a visiting one.
 pub(super) struct Place {
-    pub(super) peer: Arc<Peer>,
+    pub(super) client: Arc<ClientHandle>,
     pub(super) task: Arc<Task>,
     pub(super) state: State,
     /// Who runs what has come on it, if that is another worker.
@@ -288,7 +288,7 @@ type Answered = Option<Box<Conversation>>;
 
 impl Place {
     pub(super) fn new(
-        peer: Arc<Peer>,
+        client: Arc<ClientHandle>,
         task: Arc<Task>,
         state: State,
         runner: Option<Colleague>,
@@ -296,7 +296,7 @@ impl Place {
     ) -> Self {
         let (native, timer) = (None, None);
         let (readable, left, queued) = (false, false, false);
-        Self { peer, task, state, runner, home, native, readable, left, queued, timer, slices: 0 }
+        Self { client, task, state, runner, home, native, readable, left, queued, timer, slices: 0 }
     }
 
     /// Whether others may wait for what it does next. Who was woken in the middle of a statement has what it waited for; who only lets others run
@@ -316,7 +316,7 @@ impl Place {
             self.task.say_left();
         }
         match self.task.wait() {
-            Some(Wait { for_socket: false, .. }) if self.left => self.peer.cancel(),
+            Some(Wait { for_socket: false, .. }) if self.left => self.client.cancel(),
             Some(Wait { for_socket: false, .. }) => {}
             _ => self.task.resume(),
         }
@@ -393,7 +393,7 @@ impl Worker {
         if let State::Suspended(_) = place.state {
             match place.task.wait() {
                 Some(Wait { for_socket: false, .. }) if !place.left => return,
-                Some(Wait { for_socket: false, .. }) => return place.peer.cancel(),
+                Some(Wait { for_socket: false, .. }) => return place.client.cancel(),
                 _ => {}
             }
         }
@@ -402,7 +402,7 @@ impl Worker {
 
     fn heed(&mut self, message: Message) {
         match message {
-            Message::Admit(guest) => self.admit(guest),
+            Message::Admit(slot) => self.admit(slot),
             Message::Wake(number) => {
                 if let Some(Some(Place { state: State::Suspended(_), .. })) = self.places.get(number) {
                     self.enqueue(number);
@@ -423,9 +423,9 @@ impl Worker {
         })
     }
 
-    fn admit(&mut self, guest: Guest) {
+    fn admit(&mut self, slot: ClientSlot) {
         let number = self.free_number();
-        let peer = guest.peer().clone();
+        let client = slot.client().clone();
         let runner = match &self.hands {
             Hands::Workers(runners) => Some(Colleague::with_fewest(runners).clone()),
             Hands::Own | Hands::Pool(_) => None,
@@ -435,23 +435,24 @@ impl Worker {
             None => Task::new(number, self.own.inbox.clone()),
         });
         let (patience, scheduler): (_, Arc<dyn Scheduler>) = match &self.hands {
-            Hands::Own | Hands::Workers(_) => (Patience::Suspend(task.clone()), task.clone()),
-            Hands::Pool(pool) => (
-                Patience::Poll(pool.clone()),
-                Arc::new(Holding::new(pool.clone(), Attentive::new(&self.shared.config, &peer))),
-            ),
+            Hands::Own | Hands::Workers(_) => (SocketWait::Through(task.clone()), task.clone()),
+            Hands::Pool(pool) => {
+                let blocking = BlockingScheduler::new(&self.shared.config, &client);
+                let holding = Arc::new(Holding::new(pool.clone(), blocking));
+                (SocketWait::Through(holding.clone()), holding)
+            }
         };
-        let conversation = Conversation::new(self.shared.clone(), guest, patience, scheduler);
+        let conversation = Conversation::new(self.shared.clone(), slot, patience, scheduler);
         let registered = conversation.and_then(|conversation| {
             let interest = Interest::READABLE | Interest::WRITABLE;
-            self.poll.registry().register(&mut SourceFd(&peer.socket.as_raw_fd()), Token(number), interest)?;
+            self.poll.registry().register(&mut SourceFd(&client.socket.as_raw_fd()), Token(number), interest)?;
             Ok(conversation)
         });
         let conversation = match registered {
             Ok(conversation) => Box::new(conversation),
             Err(error) => {
                 self.shared.log(&format!("cannot serve a connection: {error}"));
-                turn_away(&peer.socket);
+                turn_away(&client.socket);
                 if let Some(runner) = runner {
                     runner.load.fetch_sub(1, Ordering::AcqRel);
                 }
@@ -459,7 +460,7 @@ impl Worker {
             }
         };
         let state = State::Idle(conversation);
-        self.places[number] = Some(Place::new(peer, task, state, runner, None));
+        self.places[number] = Some(Place::new(client, task, state, runner, None));
         // If it has not said anything by then, it is told so.
         let config = &self.shared.config;
         let deadline = Time::now().after(config.silence_timeout.min(config.startup_timeout));
@@ -568,8 +569,8 @@ impl Worker {
                 place.task.say_left();
             }
             let home = Home { inbox: self.own.inbox.clone(), number };
-            let (peer, task) = (place.peer.clone(), place.task.clone());
-            let visit = Visit { conversation, number: number_there, peer, task, home };
+            let (client, task) = (place.client.clone(), place.task.clone());
+            let visit = Visit { conversation, number: number_there, client, task, home };
             return runner.inbox.send(Message::Run(Box::new(visit)));
         }
         let stack = match self.stacks.pop() {
@@ -605,7 +606,7 @@ impl Worker {
                 let wait = place.task.wait();
                 place.state = State::Suspended(coroutine);
                 if (place.left || place.task.has_left()) && wait.is_some_and(|wait| !wait.for_socket) {
-                    place.peer.cancel();
+                    place.client.cancel();
                 }
                 let yields = wait.is_some_and(|wait| wait.yields);
                 self.note_turn(number, yields);
@@ -636,11 +637,11 @@ impl Worker {
 
     /// Runs a request that another worker has read.
     fn receive(&mut self, visit: Visit) {
-        let Visit { conversation, number, peer, task, home } = visit;
+        let Visit { conversation, number, client, task, home } = visit;
         if self.places.len() <= number {
             self.places.resize_with(number + 1, || None);
         }
-        self.places[number] = Some(Place::new(peer, task, State::Running, None, Some(home)));
+        self.places[number] = Some(Place::new(client, task, State::Running, None, Some(home)));
         self.begin(number, conversation);
     }
 
