@@ -90,7 +90,7 @@ impl Server {
     /// # Errors
     /// [`ServerError::System`] if a thread cannot be started, or a thread that accepts has panicked.
     pub fn run(self) -> Result<(), ServerError> {
-        let executor = Executor::new(&self.shared)?;
+        let executor = Executor::start(&self.shared)?;
         let accepted = thread::scope(|scope| {
             let mut accepting = Vec::new();
             for listener in &self.listeners {

@@ -1,4 +1,4 @@
-//! Transaction-to-thread: each connection has a thread of its own.
+//! Transaction-to-thread: each connection has a thread of its own, which blocks while it waits for the client or for a lock.
 
 use super::blocking::BlockingScheduler;
 use crate::ServerError;
@@ -8,10 +8,13 @@ use crate::shared::Shared;
 use crate::socket::SocketWait;
 use hotrow_sync::{Arc, thread};
 
-/// Stack of a session's thread; only what is used takes memory.
+/// The size of a session's stack, in bytes. Only the used part takes memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Gives a client a thread.
+/// Starts a thread that serves a client.
+///
+/// # Errors
+/// [`ServerError::System`] if the system refuses the thread. The client is turned away then.
 pub fn serve(shared: &Arc<Shared>, slot: ClientSlot) -> Result<(), ServerError> {
     let (shared, socket) = (shared.clone(), slot.client().socket.clone());
     let name = format!("session {}", slot.client().pid);
@@ -22,7 +25,7 @@ pub fn serve(shared: &Arc<Shared>, slot: ClientSlot) -> Result<(), ServerError> 
     })
 }
 
-/// A connection, from its first byte to its last.
+/// Serves a client from its first byte to its last.
 fn run(shared: Arc<Shared>, slot: ClientSlot) {
     let scheduler = Arc::new(BlockingScheduler::new(&shared.config, slot.client()));
     let Ok(mut conversation) = Conversation::new(shared, slot, SocketWait::Block, scheduler) else { return };
