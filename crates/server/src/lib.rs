@@ -12,7 +12,7 @@
 //!
 //! | modules | what they hold |
 //! | --- | --- |
-//! | `error`, `auth`, `config`, `descriptors` | [`ServerError`]; [`Passwords`] and SCRAM; [`ServerConfig`]; the limit on open files |
+//! | `error`, `auth`, `config`, `descriptors` | [`ServerError`], [`Passwords`], [`ServerConfig`]; the limit on open files |
 //! | `socket`, `message` | listeners, and a client's socket with or without TLS; the protocol's messages as bytes |
 //! | `clients`, `shared` | every connected client, and how others reach it; what all connections share |
 //! | `conversation` | one client's visit, from its first byte to its last |
@@ -22,9 +22,9 @@
 //! A conversation is plain synchronous code. It reads, writes and waits for locks as if each of these calls blocked its
 //! thread; the execution model decides what really happens. So all models run the same code.
 //!
-//! This crate decodes what clients send. The decoder borrows from the input buffer and checks every step. Crate `pgwire`
-//! encodes the answers, except for the few messages that every statement needs: the server writes these straight into
-//! the output buffer.
+//! This crate decodes what clients send. The decoder borrows from the input buffer and checks every step. Crate
+//! `pgwire` encodes the answers, except for the few messages that every statement needs: the server writes these
+//! straight into the output buffer.
 
 mod auth;
 mod clients;

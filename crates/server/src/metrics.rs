@@ -20,8 +20,8 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long a client may take to send its request and to take the answer, together. Other clients wait meanwhile, and so does
-/// a shutdown.
+/// How long a client may take to send its request and to take the answer, together. Other clients wait meanwhile, and
+/// so does a shutdown.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest head of a request, in bytes. A longer one is refused.
@@ -46,7 +46,7 @@ impl Metrics {
         self.listener.address()
     }
 
-    /// Returns what ends [`answer`](Self::answer) once the server is closing.
+    /// Returns a handle that ends [`answer`](Self::answer) once the server is closing.
     pub fn stopper(&self) -> ListenerStopper {
         self.listener.stopper()
     }

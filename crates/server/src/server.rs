@@ -38,9 +38,9 @@ impl Server {
         Self::listen(config, database, None)
     }
 
-    /// Listens as [`bind`](Self::bind) does, and lets `waiters` make the waiter of each session when the session begins. So
-    /// a test can see which sessions wait, and control the clock. The waiter has to suspend through the scheduler from which
-    /// it is made.
+    /// Listens as [`bind`](Self::bind) does, and lets `waiters` make the waiter of each session when the session
+    /// begins. So a test can see which sessions wait, and control the clock. The waiter has to suspend through the
+    /// scheduler from which it is made.
     ///
     /// # Errors
     /// As for [`bind`](Self::bind).
@@ -114,8 +114,8 @@ impl Server {
 }
 
 impl ServerHandle {
-    /// Stops listening, cancels the sessions' waits, ends every session with error 57P01, and lets [`Server::run`] return.
-    /// Further calls have no effect.
+    /// Stops listening, cancels the sessions' waits, ends every session with error 57P01, and lets [`Server::run`]
+    /// return. Further calls have no effect.
     pub fn shutdown(&self) {
         self.shared.clients.close();
         self.stoppers.iter().for_each(ListenerStopper::stop);

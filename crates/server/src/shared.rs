@@ -1,4 +1,4 @@
-//! What all connections of one server share.
+//! The state that all connections of one server share.
 
 use crate::ServerConfig;
 use crate::clients::{Clients, Limits};
@@ -7,7 +7,7 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Scheduler, Waiter};
 use std::io::Write;
 
-/// What all connections of one server share.
+/// The state that all connections of one server share: its configuration, database, clients and certificate.
 ///
 /// **Thread safety.** Any thread may call anything.
 pub struct Shared {
@@ -25,8 +25,8 @@ pub struct Shared {
     moves: AtomicU64,
 }
 
-/// Makes a session's waiter from the scheduler of its execution model. The waiter decides what waiting for a lock means to
-/// the session.
+/// Makes a session's waiter from the scheduler of its execution model. The waiter decides what waiting for a lock means
+/// to the session.
 pub type Waiters = Box<dyn Fn(Arc<dyn Scheduler>) -> Waiter + Send + Sync>;
 
 impl Shared {

@@ -6,8 +6,8 @@
 //! | `scram` | verifiers and the server's side of the exchange, as text in and text out |
 //! | `random` | random bytes of the system |
 //!
-//! The server keeps no password, only verifiers. An attempt as an unknown user takes the same steps and the same time as
-//! one with a wrong password, so a client cannot find out which users exist. Nothing here reads or writes a socket.
+//! The server keeps no password, only verifiers. An attempt as an unknown user takes the same steps and the same time
+//! as one with a wrong password, so a client cannot find out which users exist. Nothing here reads or writes a socket.
 
 mod passwords;
 mod random;

@@ -18,7 +18,8 @@ pub struct Passwords {
 
 struct Shared {
     users: HashMap<String, Verifier>,
-    /// The key from which the salt of an unknown user is made: the salt is the same at each attempt, as a real user's is.
+    /// The key from which the salt of an unknown user is made: the salt is the same at each attempt, as a real user's
+    /// is.
     secret: hmac::Key,
 }
 
@@ -46,7 +47,8 @@ impl Passwords {
     /// skipped.
     ///
     /// # Errors
-    /// [`ServerError::PasswordFile`] if the file cannot be read, [`ServerError::PasswordLine`] if a line has another form.
+    /// [`ServerError::PasswordFile`] if the file cannot be read, [`ServerError::PasswordLine`] if a line has another
+    /// form.
     pub fn read(path: &Path) -> Result<Self, ServerError> {
         let text = std::fs::read_to_string(path).map_err(|error| ServerError::PasswordFile(path.to_owned(), error))?;
         let mut users = Vec::new();

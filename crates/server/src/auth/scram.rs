@@ -79,8 +79,8 @@ pub struct Exchange<'a> {
 pub struct Malformed;
 
 impl<'a> Exchange<'a> {
-    /// Takes the client's first message, `n,,n=user,r=nonce`. The server's part of the nonce is made from `random`, which
-    /// makes the exchange unique.
+    /// Takes the client's first message, `n,,n=user,r=nonce`. The server's part of the nonce is made from `random`,
+    /// which makes the exchange unique.
     pub fn begin(verifier: &'a Verifier, message: &str, random: &[u8]) -> Result<Self, Malformed> {
         let mut parts = message.splitn(3, ',');
         let binding = parts.next().ok_or(Malformed)?;

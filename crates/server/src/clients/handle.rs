@@ -1,4 +1,4 @@
-//! What other threads may do to a connection: cancel its statement, end it.
+//! The handle through which other threads cancel a client's statement or end its connection.
 
 use crate::socket::has_left;
 use hotrow_sql::Backend;
@@ -11,11 +11,11 @@ use subtle::ConstantTimeEq;
 /// The handle through which other threads reach a connected client.
 ///
 /// A cancellation ends the statement that is running when it comes, or nothing. Cancelling takes the same mutex as
-/// [`begin_statement`](Self::begin_statement) and [`end_statement`](Self::end_statement), which decides whether a statement
-/// is running; the end of a statement revokes a cancellation that came too late to stop it.
+/// [`begin_statement`](Self::begin_statement) and [`end_statement`](Self::end_statement), which decides whether a
+/// statement is running; the end of a statement revokes a cancellation that came too late to stop it.
 ///
-/// **Thread safety.** Any thread may [`cancel`](Self::cancel), [`close`](Self::close) and ask; the rest is for the thread
-/// that runs the connection.
+/// **Thread safety.** Any thread may [`cancel`](Self::cancel), [`close`](Self::close) and ask; the rest is for the
+/// thread that runs the connection.
 pub struct ClientHandle {
     /// The session's number, as cancel requests and `pg_backend_pid` have it.
     pub pid: i32,

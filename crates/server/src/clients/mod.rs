@@ -2,8 +2,8 @@
 //!
 //! A connection has a [`ClientSlot`] from its acceptance to its end. It is *starting* until its session begins
 //! ([`ClientSlot::start_session`]). Starting connections and sessions are limited apart, so a flood of connections that
-//! send nothing takes no session away. Every slot has a [`ClientHandle`], through which other threads cancel the client's
-//! statement or end its connection.
+//! send nothing takes no session away. Every slot has a [`ClientHandle`], through which other threads cancel the
+//! client's statement or end its connection.
 //!
 //! Nothing here knows messages or execution models.
 
@@ -27,8 +27,8 @@ pub struct Limits {
     pub sessions: usize,
     /// How many of the sessions only an administrator may have.
     pub reserved: usize,
-    /// The most connections without a session: clients that are starting, cancelling or being refused. If one more comes,
-    /// the oldest of them that has sent nothing is cut off.
+    /// The most connections without a session: clients that are starting, cancelling or being refused. If one more
+    /// comes, the oldest of them that has sent nothing is cut off.
     pub starting: usize,
 }
 
@@ -153,8 +153,8 @@ impl Clients {
 }
 
 impl State {
-    /// Makes room for one more starting connection: cuts off the oldest one that has sent nothing. Returns `false` if all
-    /// have sent something.
+    /// Makes room for one more starting connection: cuts off the oldest one that has sent nothing. Returns `false` if
+    /// all have sent something.
     fn cut_off_silent(&mut self) -> bool {
         let is_silent = |(_, client): &(&u64, &Arc<ClientHandle>)| !client.has_spoken() && !has_input(&client.socket);
         let Some(arrival) = self.starting.iter().find(is_silent).map(|(&arrival, _)| arrival) else { return false };
@@ -181,7 +181,8 @@ impl ClientSlot {
         &self.client
     }
 
-    /// Counts the client among the sessions from now on, and lets others cancel what waits through `waiter`.
+    /// Counts the client among the sessions from now on, and lets other threads cancel its
+    /// waits, which go through `waiter`.
     ///
     /// # Errors
     /// [`SessionLimit`] if there are too many sessions.

@@ -26,7 +26,8 @@ pub struct Connection<S> {
     pub(super) client: Arc<ClientHandle>,
     /// The longest message that is accepted, in bytes.
     pub(super) limit: usize,
-    /// The text of the statement, or the name of the portal, that is running. It is copied since COPY reads on meanwhile.
+    /// The text of the statement, or the name of the portal, that is running. It is copied since COPY reads on
+    /// meanwhile.
     pub(super) text: String,
     shape: RowShape,
     pub(super) portals: PortalShapes,
@@ -83,8 +84,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Answers the messages that have come, and returns the end of the connection if it ends. Less than [`OUTPUT_LIMIT`] of
-    /// output is left to [`send`](Self::send), so that it goes in one piece.
+    /// Answers the messages that have come, and returns the end of the connection if it ends. Less than
+    /// [`OUTPUT_LIMIT`] of output is left to [`send`](Self::send), so that it goes in one piece.
     pub fn answer(&mut self) -> Option<End> {
         loop {
             if self.client.is_closing() {
@@ -293,7 +294,8 @@ pub enum Received {
 }
 
 impl Connection<Stream> {
-    /// Reads what has come. Waits until something has come, or the session has something to do. An error ends the input.
+    /// Reads what has come. Waits until something has come, or the session has something to do. An error ends the
+    /// input.
     pub fn receive_in_time(&mut self) {
         let until = self.idle_until();
         if until.is_some() && self.stream.set_deadline(until).is_err() {

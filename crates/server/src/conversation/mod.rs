@@ -9,8 +9,8 @@
 //! | `statement_io` | a running statement's rows into the output buffer, and its COPY data from the input |
 //! | `refusal` | the errors for clients that are not served |
 //!
-//! An execution model drives a [`Conversation`]: it calls [`proceed`](Conversation::proceed) while there is work, and reads
-//! more input in between. A conversation does not know which model drives it. Its reads and writes wait as its
+//! An execution model drives a [`Conversation`]: it calls [`proceed`](Conversation::proceed) while there is work, and
+//! reads more input in between. A conversation does not know which model drives it. Its reads and writes wait as its
 //! [`SocketWait`] says, its session waits for locks through its [`Scheduler`].
 
 mod connection;
@@ -40,8 +40,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A connected client and, once it has begun, its session.
 ///
-/// **Thread safety.** One thread at a time has a conversation; it may move between steps. Under coroutines it is dropped
-/// within its coroutine, since a rollback may have to wait.
+/// **Thread safety.** One thread at a time has a conversation; it may move between steps. Under coroutines it is
+/// dropped within its coroutine, since a rollback may have to wait.
 pub struct Conversation {
     shared: Arc<Shared>,
     slot: ClientSlot,
@@ -49,7 +49,8 @@ pub struct Conversation {
     /// The time by which the session must have begun.
     startup_deadline: Time,
     state: State,
-    /// Whether [`proceed`](Self::proceed) leaves its answers in the output buffer, for [`send_at_once`](Self::send_at_once).
+    /// Whether [`proceed`](Self::proceed) leaves its answers in the output buffer, for
+    /// [`send_at_once`](Self::send_at_once).
     keeps_answers: bool,
     /// Whether a part of the kept answers could not be sent at once.
     is_late: bool,
@@ -96,8 +97,8 @@ impl Conversation {
         Ok(Self { shared, slot, scheduler, startup_deadline, state, keeps_answers, is_late: false })
     }
 
-    /// Answers the messages that have come. If the session has not begun, begins it first, and waits for the messages of the
-    /// startup.
+    /// Answers the messages that have come. If the session has not begun, begins it first, and waits for the messages
+    /// of the startup.
     pub fn proceed(&mut self) -> Progress {
         if let State::Arrived(..) = self.state {
             self.begin();
@@ -135,7 +136,8 @@ impl Conversation {
         }
     }
 
-    /// Reads input without waiting for it. Before the session begins nothing is read, and [`proceed`](Self::proceed) reads.
+    /// Reads input without waiting for it. Before the session begins nothing is read, and [`proceed`](Self::proceed)
+    /// reads.
     pub fn receive_at_once(&mut self) -> Received {
         match &mut self.state {
             State::Begun(connection) => connection.receive_at_once(),
@@ -143,8 +145,8 @@ impl Conversation {
         }
     }
 
-    /// Sends the answers that the conversation has kept, as far as that needs no waiting. [`proceed`](Self::proceed) sends the
-    /// rest, and finds a client that is gone.
+    /// Sends the answers that the conversation has kept, as far as that needs no waiting. [`proceed`](Self::proceed)
+    /// sends the rest, and finds a client that is gone.
     pub fn send_at_once(&mut self) {
         if let State::Begun(connection) = &mut self.state {
             self.is_late = !connection.send_at_once().unwrap_or(false);
@@ -158,7 +160,8 @@ impl Conversation {
         }
     }
 
-    /// Whether [`proceed`](Self::proceed) has something to do now. If not, it would only wait for input or return at once.
+    /// Whether [`proceed`](Self::proceed) has something to do now. If not, it would only wait for input or return at
+    /// once.
     pub fn has_work(&self) -> bool {
         match &self.state {
             State::Begun(connection) => self.is_late || connection.has_work(),

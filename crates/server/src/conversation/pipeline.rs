@@ -1,7 +1,7 @@
 //! The statements that a pipeline will execute: the messages from an Execute to the Sync, read ahead.
 //!
-//! Reading ahead executes and consumes nothing; each message is answered when its turn comes. Only messages that have come
-//! are read, since a client may wait for answers before it sends more.
+//! Reading ahead executes and consumes nothing; each message is answered when its turn comes. Only messages that have
+//! come are read, since a client may wait for answers before it sends more.
 
 use crate::message::{Bind, Body, Execute, Input, Parse};
 use hotrow_sql::{Session, Statement};

@@ -199,8 +199,8 @@ impl Startup<'_> {
 }
 
 impl Start {
-    /// Returns the unknown protocol options, if the client has asked for more than protocol 3.0 and so is to be answered by
-    /// NegotiateProtocolVersion.
+    /// Returns the unknown protocol options, if the client has asked for more than protocol 3.0 and so is to be
+    /// answered by NegotiateProtocolVersion.
     pub fn take_unknown_options(&mut self) -> Option<Vec<String>> {
         self.unknown_options.take()
     }

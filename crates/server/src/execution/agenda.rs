@@ -1,4 +1,4 @@
-//! What a worker has to do: the connections that are ready, and the times at which others become ready.
+//! The agenda of a worker: the connections that are ready, and the times at which further ones become ready.
 
 use super::ready::{Ready, Turn};
 use hotrow_sync::Time;
@@ -12,7 +12,7 @@ pub struct Agenda {
     entries: Vec<Entry>,
 }
 
-/// What the agenda knows of the connection with a number.
+/// The state of the connection with a number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// The connection is among the ready ones.
@@ -22,8 +22,8 @@ struct Entry {
 }
 
 impl Agenda {
-    /// Makes a connection ready if it is not. `may_be_waited_for` says whether other sessions may wait for it, so that it is
-    /// looked at first.
+    /// Makes a connection ready if it is not. `may_be_waited_for` says whether other sessions may wait for it, so that
+    /// it is looked at first.
     pub fn enqueue(&mut self, number: usize, may_be_waited_for: impl FnOnce() -> bool) {
         if !std::mem::replace(&mut self.entry(number).is_ready, true) {
             self.ready.push(number, may_be_waited_for());

@@ -8,8 +8,8 @@ use hotrow_sync::{Arc, Scheduler, Time};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// Blocks a session's thread while the session waits. From time to time it looks whether the client has left, and cancels
-/// the statement if so.
+/// Blocks a session's thread while the session waits. From time to time it looks whether the client has left, and
+/// cancels the statement if so.
 pub struct BlockingScheduler {
     thread: ThreadScheduler,
     client: Weak<ClientHandle>,

@@ -3,9 +3,9 @@
 //! | folder or file | model | a connection |
 //! | --- | --- | --- |
 //! | `thread` | transaction-to-thread | has a thread, which blocks while it waits for the client or for a lock |
-//! | `request` | request-to-thread | is read by one of a few workers; a thread of a pool runs its messages, and blocks while they wait |
-//! | `coroutine` | request-to-coroutine | lives on one of a few workers, and has a coroutine while its messages are answered |
-//! | `coroutine/handoff` | the same with I/O threads | is read and written by one worker; another worker runs its messages in a coroutine |
+//! | `request` | request-to-thread | has a worker that reads; a thread of a pool runs its messages, and may block |
+//! | `coroutine` | request-to-coroutine | has a worker, and a coroutine while its messages are answered |
+//! | `coroutine/handoff` | the same with I/O threads | has a worker that reads and writes, and one that runs coroutines |
 //!
 //! The models share these parts:
 //!
@@ -16,8 +16,9 @@
 //! | `reader` | the connections whose sockets a worker reads |
 //! | `blocking` | how a session waits for a lock if its thread blocks |
 //!
-//! Each model drives [`Conversation`](crate::conversation::Conversation)s, which do not know which model it is. The models do
-//! not know each other: a model is written out in its own file, and shares structures with the others, not decisions.
+//! Each model drives [`Conversation`](crate::conversation::Conversation)s, which do not know which model it is. The
+//! models do not know each other: a model is written out in its own file, and shares structures with the others, not
+//! decisions.
 //!
 //! **Source.** Tao Zhu et al., *Interactive Transaction Processing for In-Memory Database System*, §3.
 

@@ -2,10 +2,11 @@
 //!
 //! **Invariants**
 //!
-//! 1. A connection is idle, with its conversation in its place, or its messages are being answered, and the code that answers
-//!    them has the conversation.
-//! 2. The system gives each notice of a socket once (edge-triggered). A notice sets `readable`. Only a read clears it, if it
-//!    has found less than it had room for before the next notice. So a connection is read again whenever there may be more.
+//! 1. A connection is idle, with its conversation in its place, or its messages are being answered, and the code that
+//!    answers them has the conversation.
+//! 2. The system gives each notice of a socket once (edge-triggered). A notice sets `readable`. Only a read clears it,
+//!    if it has found less than it had room for before the next notice. So a connection is read again whenever there
+//!    may be more.
 
 use super::worker::WorkerCore;
 use crate::clients::{ClientHandle, ClientSlot};
@@ -17,8 +18,8 @@ use mio::{Interest, Token};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// A worker's part that reads sockets. Messages of type `M` come to the worker, and its execution model keeps a `C` of each
-/// connection.
+/// A worker's part that reads sockets. Messages of type `M` come to the worker, and its execution model keeps a `C` of
+/// each connection.
 pub struct Reader<M, C> {
     /// The parts of the worker that are alike in all models.
     pub core: WorkerCore<M>,
@@ -37,7 +38,7 @@ pub struct Connection<C> {
     pub readable: bool,
     /// Whether the client has closed its end.
     pub has_left: bool,
-    /// What the execution model keeps of it.
+    /// The part that is particular to the execution model.
     pub model: C,
 }
 
@@ -65,8 +66,8 @@ impl<M, C> Reader<M, C> {
         })
     }
 
-    /// Takes a client that has just connected. Its conversation reads and writes through `wait`, and its session waits through
-    /// `scheduler`. If it cannot be served it is turned away, and `model` is given back.
+    /// Takes a client that has just connected. Its conversation reads and writes through `wait`, and its session waits
+    /// through `scheduler`. If it cannot be served it is turned away, and `model` is given back.
     pub fn admit(
         &mut self,
         number: usize,
@@ -150,8 +151,8 @@ impl<M, C> Reader<M, C> {
         core.agenda.enqueue(number, || idle.is_some_and(|conversation| conversation.may_be_waited_for()));
     }
 
-    /// Reads what has come on an idle connection. Returns its conversation if that has work, for the model to carry out; else
-    /// the connection stays idle.
+    /// Reads what has come on an idle connection. Returns its conversation if that has work, for the model to carry
+    /// out; else the connection stays idle.
     pub fn take_work(&mut self, number: usize) -> Option<Box<Conversation>> {
         let connection = self.get_mut(number)?;
         let mut conversation = connection.idle.take()?;
@@ -171,7 +172,8 @@ impl<M, C> Reader<M, C> {
         None
     }
 
-    /// Puts a conversation back whose messages are answered. The connection is idle, and ready if it may have more to read.
+    /// Puts a conversation back whose messages are answered. The connection is idle, and ready if it may have more to
+    /// read.
     pub fn rest(&mut self, number: usize, mut conversation: Box<Conversation>) {
         conversation.rest();
         let Some(connection) = self.get_mut(number) else { return };

@@ -1,4 +1,5 @@
-//! Transaction-to-thread: each connection has a thread of its own, which blocks while it waits for the client or for a lock.
+//! Transaction-to-thread: each connection has a thread of its own, which blocks while it waits for the client or for a
+//! lock.
 
 use super::blocking::BlockingScheduler;
 use crate::ServerError;

@@ -1,14 +1,15 @@
-//! A worker's thread: what all execution models with workers share.
+//! The thread of a worker, its loop and its inbox, for all execution models that have workers.
 //!
-//! A worker has connections, each with a number. It takes messages of other threads from its inbox, notices of the system
-//! about its sockets, and timers; each of them may make a connection ready. Then it looks at the ready connections, one turn
-//! at a time. It sleeps only while no connection is ready and no message has come.
+//! A worker has connections, each with a number. It takes messages of other threads from its inbox, notices of the
+//! system about its sockets, and timers; each of them may make a connection ready. Then it looks at the ready
+//! connections, one turn at a time. It sleeps only while no connection is ready and no message has come.
 //!
-//! The system gives each notice once (edge-triggered), so a model has to remember what a notice has said.
+//! The system gives each notice once (edge-triggered), so a model has to remember notices that it does not act upon at
+//! once.
 //!
-//! **Balance.** A new connection goes to the worker with the fewest connections, and to one with a long statement only if all
-//! workers have one. One listening socket for each worker (`SO_REUSEPORT`) would spread connections by a hash of their
-//! addresses, with no regard to that, and would let a second server listen on the same address unnoticed.
+//! **Balance.** A new connection goes to the worker with the fewest connections, and to one with a long statement only
+//! if all workers have one. One listening socket for each worker (`SO_REUSEPORT`) would spread connections by a hash of
+//! their addresses, with no regard to that, and would let a second server listen on the same address unnoticed.
 
 use super::agenda::Agenda;
 use crate::ServerError;
@@ -21,8 +22,8 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use std::io;
 use std::time::Duration;
 
-/// A statement that has run for so long lets other connections run. It is about the time of a short statement: so a long
-/// statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of the time.
+/// A statement that has run for so long lets other connections run. It is about the time of a short statement: so a
+/// long statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of the time.
 pub const SLICE: Duration = Duration::from_micros(100);
 
 /// The most notices that a worker takes from the system at once.
@@ -92,7 +93,7 @@ impl<M> WorkerHandle<M> {
 
 /// The part of an execution model that runs on a worker's thread.
 pub trait Worker {
-    /// What other threads send to the worker.
+    /// The messages of other threads to the worker.
     type Message: Send + 'static;
 
     /// Returns the parts that are alike in all models.
@@ -108,13 +109,13 @@ pub trait Worker {
     /// Makes a connection ready.
     fn enqueue(&mut self, number: usize);
 
-    /// Does what there is to do for a ready connection.
+    /// Looks after a ready connection: reads what has come, and runs its messages or its coroutine.
     fn look_after(&mut self, number: usize);
 }
 
 /// The parts of a worker that are alike in all models.
 pub struct WorkerCore<M> {
-    /// What all connections share.
+    /// The state that all connections share.
     pub shared: Arc<Shared>,
     /// The worker itself, as others see it.
     pub handle: WorkerHandle<M>,
@@ -139,8 +140,8 @@ impl<M> WorkerCore<M> {
         self.is_ending = true;
     }
 
-    /// Takes the system's notices. Sleeps until there is one, or a message or a timer, if no connection is ready. Returns
-    /// whether `events` holds them.
+    /// Takes the system's notices. Sleeps until there is one, or a message or a timer, if no connection is ready.
+    /// Returns whether `events` holds them.
     fn wait_for_notices(&mut self, events: &mut Events) -> bool {
         let now = Duration::ZERO;
         let outcome = if self.agenda.has_ready() {

@@ -74,7 +74,8 @@ pub fn data_row(out: &mut BytesMut, values: &[Value<'_>], shape: &RowShape) {
     end(out, at);
 }
 
-/// Writes RowDescription: the columns of a result. `is_binary` says whether a column's values come in the binary format.
+/// Writes RowDescription: the columns of a result. `is_binary` says whether a column's values come in the binary
+/// format.
 pub fn row_description(out: &mut BytesMut, columns: &[OutputColumn], is_binary: impl Fn(usize) -> bool) {
     let at = begin(out, b'T');
     out.put_u16(columns.len() as u16);

@@ -18,8 +18,8 @@ std::thread_local! {
     static SPARE: Cell<Vec<Vec<u8>>> = const { Cell::new(Vec::new()) };
 }
 
-/// The bytes received from a client and not yet consumed. An input has a buffer only while it holds bytes; a free buffer
-/// goes to the next connection of the same thread from which bytes come.
+/// The bytes received from a client and not yet consumed. An input has a buffer only while it holds bytes; a free
+/// buffer goes to the next connection of the same thread from which bytes come.
 pub struct Input {
     data: Vec<u8>,
     start: usize,

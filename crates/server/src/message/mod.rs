@@ -7,8 +7,8 @@
 //! | `extended` | [`Parse`], [`Bind`] and [`Execute`] messages |
 //! | `backend` | the server's messages, written into an output buffer |
 //!
-//! Reading checks every length and every text, so no bytes of a client can panic the server. Nothing here calls a session
-//! or a socket; [`Input::fill`] reads from whatever stream it is given.
+//! Reading checks every length and every text, so no bytes of a client can panic the server. Nothing here calls a
+//! session or a socket; [`Input::fill`] reads from whatever stream it is given.
 
 pub mod backend;
 mod extended;

@@ -1,7 +1,7 @@
 //! Where clients connect: at a TCP address, or at a Unix socket, which is a file in a directory.
 //!
-//! As in PostgreSQL the file's name is `.s.PGSQL.` and the port, so a client that is given the directory in place of a host
-//! finds it. A message through the Unix socket costs about half of the system's time that a message over TCP does.
+//! As in PostgreSQL the file's name is `.s.PGSQL.` and the port, so a client that is given the directory in place of a
+//! host finds it. A message through the Unix socket costs about half of the system's time that a message over TCP does.
 
 use crate::ServerError;
 use hotrow_sync::Arc;
@@ -105,7 +105,7 @@ impl Listener {
         }
     }
 
-    /// Returns what makes [`accept`](Self::accept) return, for other threads.
+    /// Returns a handle through which other threads make [`accept`](Self::accept) return.
     pub fn stopper(&self) -> ListenerStopper {
         ListenerStopper { socket: Arc::downgrade(&self.socket), endpoint: self.endpoint.clone() }
     }
@@ -117,9 +117,9 @@ impl Listener {
     pub fn accept(&self) -> io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
         if let Endpoint::Tcp(_) = self.endpoint {
-            // An answer is sent whole, so the system need not wait for more bytes. An option that cannot be set means that
-            // the client has left, which the first read finds. A client whose machine has vanished sends nothing; the
-            // system finds it by asking after a silence.
+            // An answer is sent whole, so the system need not wait for more bytes. An option that cannot be set means
+            // that the client has left, which the first read finds. A client whose machine has vanished sends nothing;
+            // the system finds it by asking after a silence.
             let _ = socket.set_tcp_nodelay(true);
             let _ = socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE));
         }
@@ -150,8 +150,8 @@ impl ListenerStopper {
 }
 
 impl Endpoint {
-    /// Connects as a client and leaves, which ends a wait in [`Listener::accept`]. If nothing listens there is no wait to
-    /// end.
+    /// Connects as a client and leaves, which ends a wait in [`Listener::accept`]. If nothing listens there is no wait
+    /// to end.
     fn connect_once(&self) {
         match self {
             Endpoint::Tcp(address) => {

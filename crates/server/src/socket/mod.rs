@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `listener` | [`Listener`]: accepts connections at an address or at a file |
-//! | `stream` | [`Stream`]: a client's socket with or without TLS, whose reads and writes wait as a [`SocketWait`] says |
+//! | `stream` | [`Stream`]: a client's socket with or without TLS; [`SocketWait`]: how its reads and writes wait |
 //! | `presence` | whether a client is still connected, and whether it has sent something |
 //! | `tls` | loads certificate and key |
 //!

@@ -8,8 +8,8 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-/// How much a client may still send after the server has closed its side. The server reads and discards it, since a close
-/// with unread data would destroy the last answer on its way.
+/// How much a client may still send after the server has closed its side. The server reads and discards it, since a
+/// close with unread data would destroy the last answer on its way.
 const DRAIN_BYTES: usize = 4 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -24,8 +24,8 @@ pub enum SocketWait {
 
 /// Waits for a socket as an execution model does: blocks a thread, or suspends a coroutine.
 pub trait SocketWaiter: Send + Sync {
-    /// Waits until one of `events` happens to the socket, the deadline passes, or something else happens to the connection.
-    /// The caller tries its call again, and looks at the clock, after each return.
+    /// Waits until one of `events` happens to the socket, the deadline passes, or something else happens to the
+    /// connection. The caller tries its call again, and looks at the clock, after each return.
     fn wait_for_socket(&self, socket: &socket2::Socket, events: PollFlags, deadline: Option<Time>);
 }
 

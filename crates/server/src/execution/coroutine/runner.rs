@@ -3,17 +3,17 @@
 //! **Invariants**
 //!
 //! 1. While a conversation's messages are answered, its coroutine has the conversation.
-//! 2. A suspended coroutine is resumed by its worker when another thread has woken it, its deadline has passed, or, if it waits
-//!    for its socket, something has happened there. Each wait checks after that whether it is over.
+//! 2. A suspended coroutine is resumed by its worker when another thread has woken it, its deadline has passed, or, if
+//!    it waits for its socket, something has happened there. Each wait checks after that whether it is over.
 //! 3. If a client has left while its statement waits for a lock, the statement is cancelled.
-//! 4. A coroutine that has run for a [`SLICE`](crate::execution::worker::SLICE) is suspended between two rows and is ready at
-//!    once. It goes on after all other ready connections, and after those in a transaction on which the system reports
-//!    messages.
+//! 4. A coroutine that has run for a [`SLICE`](crate::execution::worker::SLICE) is suspended between two rows and is
+//!    ready at once. It goes on after all other ready connections, and after those in a transaction on which the system
+//!    reports messages.
 //! 5. A session is dropped within its coroutine, since a rollback may have to wait.
 //!
-//! A statement that has yielded [`LONG_STATEMENT_YIELDS`] times is long and makes its worker *busy*. The system lets a thread
-//! that computes all the time wait for others, for milliseconds where cores are scarce, and the worker's other connections
-//! would wait with it.
+//! A statement that has yielded [`LONG_STATEMENT_YIELDS`] times is long and makes its worker *busy*. The system lets a
+//! thread that computes all the time wait for others, for milliseconds where cores are scarce, and the worker's other
+//! connections would wait with it.
 
 use super::scheduler::{CoroutineScheduler, WaitEvent};
 use crate::clients::ClientHandle;
@@ -23,21 +23,21 @@ use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Time};
 use std::time::Duration;
 
-/// The most free stacks that a worker keeps. It gives others back to the system.
+/// The most free stacks that a worker keeps. Further ones go back to the system.
 const KEPT_STACKS: usize = 16;
 
 /// If there is no memory for a stack, the worker tries again after this time.
 pub const STACK_RETRY: Duration = Duration::from_millis(10);
 
-/// A statement that has yielded so many times without waiting makes its worker busy. That takes a hundredth of a second at the
-/// least, and moving a connection costs little beside it.
+/// A statement that has yielded so many times without waiting makes its worker busy. That takes a hundredth of a second
+/// at the least, and moving a connection costs little beside it.
 const LONG_STATEMENT_YIELDS: u32 = 100;
 
 /// The rest of a conversation whose messages are answered; `None` if it is over.
 pub type Answered = Option<Box<Conversation>>;
 
 /// The coroutine of one connection. It exists while the connection's messages are answered.
-pub struct Run {
+pub struct ConnectionCoroutine {
     client: Arc<ClientHandle>,
     /// How the coroutine waits.
     pub scheduler: Arc<CoroutineScheduler>,
@@ -48,19 +48,19 @@ pub struct Run {
 
 /// How far a coroutine has come.
 pub enum Outcome {
-    /// It is suspended. If it only yields it is ready at once; its worker resumes it at the deadline in any case.
+    /// The coroutine is suspended. If it only yields it is ready at once. At the deadline it is resumed in any case.
     Suspended {
-        /// Whether it only lets others run.
+        /// Whether the coroutine could go on, and only lets other connections run.
         yields: bool,
-        /// The time until which it waits.
+        /// The time at which the wait ends in any case.
         deadline: Option<Time>,
     },
-    /// It has ended.
+    /// The coroutine has ended.
     Ended(Answered),
 }
 
-impl Run {
-    /// Makes the run of a connection that is idle.
+impl ConnectionCoroutine {
+    /// Makes the part of a connection that is idle, so it has no coroutine.
     pub fn new(client: Arc<ClientHandle>, scheduler: Arc<CoroutineScheduler>) -> Self {
         Self { client, scheduler, suspended: None, yields: 0 }
     }
@@ -70,14 +70,15 @@ impl Run {
         self.suspended.is_some()
     }
 
-    /// Whether other sessions may wait for the coroutine. A coroutine that was woken in the middle of a statement has got what
-    /// it waited for; one that only lets others run has had its turn.
+    /// Whether other sessions may wait for the coroutine. A coroutine that was woken in the middle of a statement has
+    /// got what it waited for; one that only lets others run has had its turn.
     pub fn may_be_waited_for(&self) -> bool {
         self.suspended.is_some() && self.scheduler.wait().is_some_and(|wait| wait.event == WaitEvent::Wake)
     }
 
-    /// Notes that something has happened to the socket of a suspended coroutine. Returns whether that makes the coroutine
-    /// ready. If the client has left and the coroutine does not wait for its socket, the statement is cancelled.
+    /// Notes that something has happened to the socket of a suspended coroutine. Returns whether that makes the
+    /// coroutine ready. If the client has left and the coroutine does not wait for its socket, the statement is
+    /// cancelled.
     pub fn notice(&self, has_left: bool) -> bool {
         match self.scheduler.wait() {
             Some(wait) if wait.event != WaitEvent::Socket => {
@@ -103,7 +104,8 @@ pub struct CoroutineRunner {
 }
 
 impl CoroutineRunner {
-    /// Makes the runner of a worker. `set_busy` is called when its first long statement begins, and when the last one ends.
+    /// Makes the runner of a worker. It calls `set_busy` when a long statement begins or ends, and says whether the
+    /// worker has one.
     pub fn new(shared: Arc<Shared>, set_busy: impl Fn(bool) + 'static) -> Self {
         Self { shared, stacks: Vec::new(), long_statements: 0, set_busy: Box::new(set_busy) }
     }
@@ -113,14 +115,14 @@ impl CoroutineRunner {
         self.long_statements > 0
     }
 
-    /// Answers the messages of a conversation in a new coroutine, until that is suspended or ends. `has_left` says whether the
-    /// client has closed its end.
+    /// Answers the messages of a conversation in a new coroutine, until that is suspended or ends. `has_left` says
+    /// whether the client has closed its end.
     ///
     /// # Errors
     /// Gives the conversation back if there is no memory for a stack. The caller tries again after [`STACK_RETRY`].
     pub fn begin(
         &mut self,
-        run: &mut Run,
+        connection: &mut ConnectionCoroutine,
         mut conversation: Box<Conversation>,
         has_left: bool,
     ) -> Result<Outcome, Box<Conversation>> {
@@ -135,36 +137,42 @@ impl CoroutineRunner {
                 return Err(conversation);
             }
         };
-        run.scheduler.set_suspender(Some(stack.suspender()));
+        connection.scheduler.set_suspender(Some(stack.suspender()));
         let coroutine = Coroutine::new(stack, move || match conversation.proceed() {
             Progress::Answered => Some(conversation),
             Progress::Over => None,
         });
-        Ok(self.run(run, coroutine, has_left))
+        Ok(self.go_on(connection, coroutine, has_left))
     }
 
     /// Resumes a suspended coroutine, until it is suspended again or ends. Returns `None` if it is not suspended.
-    pub fn resume(&mut self, run: &mut Run, has_left: bool) -> Option<Outcome> {
-        let coroutine = run.suspended.take()?;
-        Some(self.run(run, coroutine, has_left))
+    pub fn resume(&mut self, connection: &mut ConnectionCoroutine, has_left: bool) -> Option<Outcome> {
+        let coroutine = connection.suspended.take()?;
+        Some(self.go_on(connection, coroutine, has_left))
     }
 
-    fn run(&mut self, run: &mut Run, mut coroutine: Coroutine<Answered>, has_left: bool) -> Outcome {
+    /// Runs a coroutine until it is suspended or ends.
+    fn go_on(
+        &mut self,
+        connection: &mut ConnectionCoroutine,
+        mut coroutine: Coroutine<Answered>,
+        has_left: bool,
+    ) -> Outcome {
         let resumed = coroutine.resume();
         if let Some(times) = self.shared.database.times() {
             times.count_resume();
         }
         let conversation = match resumed {
             Resumed::Suspended => {
-                run.suspended = Some(coroutine);
-                let wait = run.scheduler.wait();
-                // A reader on another thread may have said so before the coroutine began to wait.
-                let has_left = has_left || run.scheduler.has_left();
+                connection.suspended = Some(coroutine);
+                let wait = connection.scheduler.wait();
+                // An I/O worker may have noted so before the coroutine began to wait.
+                let has_left = has_left || connection.scheduler.has_left();
                 if has_left && wait.is_some_and(|wait| wait.event != WaitEvent::Socket) {
-                    run.client.cancel();
+                    connection.client.cancel();
                 }
                 let yields = wait.is_some_and(|wait| wait.event == WaitEvent::Turn);
-                self.note_turn(run, yields);
+                self.note_turn(connection, yields);
                 return Outcome::Suspended { yields, deadline: wait.and_then(|wait| wait.deadline) };
             }
             Resumed::Returned(conversation) => conversation,
@@ -173,19 +181,19 @@ impl CoroutineRunner {
                 None
             }
         };
-        run.scheduler.set_suspender(None);
+        connection.scheduler.set_suspender(None);
         if self.stacks.len() < KEPT_STACKS {
             self.stacks.push(coroutine.into_stack());
         }
-        self.note_turn(run, false);
+        self.note_turn(connection, false);
         Outcome::Ended(conversation)
     }
 
     /// Notes that a coroutine has yielded once more, or that it waits or has ended.
-    fn note_turn(&mut self, run: &mut Run, yields: bool) {
-        let was_long = run.yields >= LONG_STATEMENT_YIELDS;
-        run.yields = if yields { run.yields.saturating_add(1) } else { 0 };
-        match (was_long, run.yields >= LONG_STATEMENT_YIELDS) {
+    fn note_turn(&mut self, connection: &mut ConnectionCoroutine, yields: bool) {
+        let was_long = connection.yields >= LONG_STATEMENT_YIELDS;
+        connection.yields = if yields { connection.yields.saturating_add(1) } else { 0 };
+        match (was_long, connection.yields >= LONG_STATEMENT_YIELDS) {
             (false, true) => self.long_statements += 1,
             (true, false) => self.long_statements -= 1,
             _ => return,

@@ -8,22 +8,22 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Scheduler, Time};
 use rustix::event::PollFlags;
 use socket2::Socket;
 
-/// Suspends the coroutine of one connection, and has its worker resume it. The connection has a coroutine only while its
-/// messages are answered, a new one each time; the scheduler stays.
+/// Suspends the coroutine of one connection, and has its worker resume it. The connection has a coroutine only while
+/// its messages are answered, a new one each time; the scheduler stays.
 ///
 /// **Thread safety.** Any thread may [`resume`](Scheduler::resume). A thread that reads for another worker may call
-/// [`note_left`](Self::note_left) and [`wait`](Self::wait). Everything else is for the worker's thread, and waiting for code
-/// that runs in the coroutine.
+/// [`note_left`](Self::note_left) and [`wait`](Self::wait). Everything else is for the worker's thread, and waiting for
+/// code that runs in the coroutine.
 ///
-/// No wake is lost: `resume` sets `woken` first and then sends its message. A coroutine that has not seen `woken` when it
-/// suspends itself is suspended by the time its worker takes the message, since both run on one thread.
+/// No wake is lost: `resume` sets `woken` first and then sends its message. A coroutine that has not seen `woken` when
+/// it suspends itself is suspended by the time its worker takes the message, since both run on one thread.
 pub struct CoroutineScheduler {
     address: Mutex<WakeAddress>,
     woken: AtomicBool,
     /// Whether the client has closed its end.
     left: AtomicBool,
-    /// The time since which the coroutine runs, as [`Time`], from its first question; 0 before. Only the coroutine and its
-    /// worker use it.
+    /// The time since which the coroutine runs, as [`Time`], from its first question; 0 before. Only the coroutine and
+    /// its worker use it.
     runs_since: AtomicU64,
     current: Mutex<Current>,
 }

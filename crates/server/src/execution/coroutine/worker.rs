@@ -1,9 +1,9 @@
 //! A worker that reads, runs and writes for its connections (`--io worker`).
 //!
-//! When bytes have come on a connection, its worker reads them, answers them in a coroutine and sends the answers. Nothing is
-//! handed to another thread, unless a long statement makes the worker's connections move.
+//! When bytes have come on a connection, its worker reads them, answers them in a coroutine and sends the answers.
+//! Nothing is handed to another thread, unless a long statement makes the worker's connections move.
 
-use super::runner::{CoroutineRunner, Outcome, Run, STACK_RETRY};
+use super::runner::{ConnectionCoroutine, CoroutineRunner, Outcome, STACK_RETRY};
 use super::scheduler::{CoroutineScheduler, Wake};
 use crate::ServerError;
 use crate::clients::{ClientHandle, ClientSlot};
@@ -34,7 +34,7 @@ impl CoroutineWorkers {
     }
 }
 
-/// What other threads send to a worker.
+/// A message of another thread to a worker.
 pub enum Message {
     /// A client has connected.
     Admit(ClientSlot),
@@ -63,9 +63,9 @@ pub struct MovedConnection {
     pub(super) timer: Option<Time>,
 }
 
-/// What a worker keeps of a connection beside its socket and its idle conversation.
+/// The part of a connection that is particular to this model.
 pub(super) struct CoroutineConnection {
-    pub(super) run: Run,
+    pub(super) coroutine: ConnectionCoroutine,
     /// The worker that the connection had first, if the connection has moved.
     pub(super) first_worker: Option<WorkerHandle<Message>>,
 }
@@ -86,16 +86,16 @@ impl CoroutineWorker {
     fn admit(&mut self, slot: ClientSlot) {
         let number = self.reader.take_number();
         let scheduler = Arc::new(CoroutineScheduler::new(number, self.reader.core.handle.inbox.clone()));
-        let run = Run::new(slot.client().clone(), scheduler.clone());
-        let connection = CoroutineConnection { run, first_worker: None };
+        let coroutine = ConnectionCoroutine::new(slot.client().clone(), scheduler.clone());
+        let connection = CoroutineConnection { coroutine, first_worker: None };
         // A client that is turned away leaves nothing to undo.
         let _ = self.reader.admit(number, slot, (SocketWait::Through(scheduler.clone()), scheduler), connection);
     }
 
-    /// Makes a connection ready that was woken. A wake that finds it idle, or finds another connection, is late and has no
-    /// effect.
+    /// Makes a connection ready that was woken. A wake that finds it idle, or finds another connection, is late and has
+    /// no effect.
     fn wake(&mut self, number: usize) {
-        if self.reader.get_mut(number).is_some_and(|connection| connection.model.run.is_suspended()) {
+        if self.reader.get_mut(number).is_some_and(|connection| connection.model.coroutine.is_suspended()) {
             self.enqueue(number);
         }
     }
@@ -103,7 +103,7 @@ impl CoroutineWorker {
     /// Answers a connection's messages in a new coroutine.
     fn begin(&mut self, number: usize, conversation: Box<Conversation>) {
         let Some(connection) = self.reader.get_mut(number) else { return };
-        match self.runner.begin(&mut connection.model.run, conversation, connection.has_left) {
+        match self.runner.begin(&mut connection.model.coroutine, conversation, connection.has_left) {
             Ok(outcome) => self.settle(number, outcome),
             Err(conversation) => {
                 connection.idle = Some(conversation);
@@ -112,7 +112,7 @@ impl CoroutineWorker {
         }
     }
 
-    /// Does what a connection's coroutine asks for that was suspended or has ended.
+    /// Acts on the outcome of running a connection's coroutine.
     fn settle(&mut self, number: usize, outcome: Outcome) {
         match outcome {
             Outcome::Suspended { yields, deadline } => {
@@ -145,18 +145,18 @@ impl Worker for CoroutineWorker {
 
     fn notice(&mut self, number: usize, has_left: bool) {
         let Some(connection) = self.reader.note(number, has_left) else { return };
-        let run = &connection.model.run;
-        if !run.is_suspended() || run.notice(connection.has_left) {
+        let coroutine = &connection.model.coroutine;
+        if !coroutine.is_suspended() || coroutine.notice(connection.has_left) {
             self.enqueue(number);
         }
     }
 
     fn enqueue(&mut self, number: usize) {
         let Some(connection) = self.reader.get_mut(number) else { return };
-        if !connection.model.run.is_suspended() {
+        if !connection.model.coroutine.is_suspended() {
             return self.reader.enqueue(number);
         }
-        let may_be_waited_for = connection.model.run.may_be_waited_for();
+        let may_be_waited_for = connection.model.coroutine.may_be_waited_for();
         self.reader.core.agenda.enqueue(number, || may_be_waited_for);
     }
 
@@ -165,7 +165,7 @@ impl Worker for CoroutineWorker {
             return;
         }
         let Some(connection) = self.reader.get_mut(number) else { return };
-        match self.runner.resume(&mut connection.model.run, connection.has_left) {
+        match self.runner.resume(&mut connection.model.coroutine, connection.has_left) {
             Some(outcome) => self.settle(number, outcome),
             None => {
                 if let Some(conversation) = self.reader.take_work(number) {

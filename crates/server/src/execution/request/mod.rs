@@ -1,18 +1,18 @@
-//! Request-to-thread: a thread of a pool runs the messages that have come on a connection; the next messages may get another
-//! thread.
+//! Request-to-thread: a thread of a pool runs the messages that have come on a connection; the next messages may get
+//! another thread.
 //!
-//! A few workers read the sockets. A worker gives a conversation with work to the pool; a thread of the pool answers the
-//! messages, sends the answers and gives the conversation back. A request that has to wait keeps its thread, which blocks; the
-//! pool then lets another thread run. Any free thread takes the next request, so no thread is idle while another has too
-//! much to do.
+//! A few workers read the sockets. A worker gives a conversation with work to the pool; a thread of the pool answers
+//! the messages, sends the answers and gives the conversation back. A request that has to wait keeps its thread, which
+//! blocks; the pool then lets another thread run. Any free thread takes the next request, so no thread is idle while
+//! another has too much to do.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `pool` | the threads that run requests, and the queue of requests |
 //! | `scheduler` | how a request waits for a lock, or for its client |
 //!
-//! Only the worker that reads a connection changes whether the connection is idle. A notice that comes while the pool has
-//! the conversation is remembered, and acted upon when the conversation comes back.
+//! Only the worker that reads a connection changes whether the connection is idle. A notice that comes while the pool
+//! has the conversation is remembered, and acted upon when the conversation comes back.
 
 mod pool;
 mod scheduler;
@@ -57,12 +57,12 @@ impl RequestWorkers {
     }
 }
 
-/// What other threads send to a worker.
+/// A message of another thread to a worker.
 enum Message {
     /// A client has connected.
     Admit(ClientSlot),
-    /// The messages that had come on the connection with this number are answered. The conversation is given back unless it is
-    /// over.
+    /// The messages that had come on the connection with this number are answered. The conversation is given back
+    /// unless it is over.
     Answered(usize, Option<Box<Conversation>>),
     /// All clients have left, and none will come.
     End,

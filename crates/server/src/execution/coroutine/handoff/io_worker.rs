@@ -1,4 +1,4 @@
-//! A worker that reads and writes for its connections, and hands their conversations to others to be run.
+//! A worker that reads and writes for its connections, and hands their conversations to other workers to be run.
 
 use super::messages::{Handover, IoMessage, ReturnAddress, RunMessage};
 use crate::clients::ClientSlot;
@@ -10,8 +10,8 @@ use crate::execution::worker::{Worker, WorkerCore, WorkerHandle};
 use crate::socket::SocketWait;
 use hotrow_sync::{Arc, Scheduler};
 
-/// What an I/O worker keeps of a connection.
-struct HandedConnection {
+/// The part of a connection that is particular to this model.
+struct IoConnection {
     /// How the coroutines of the connection wait.
     scheduler: Arc<CoroutineScheduler>,
     /// The worker that runs the connection's messages. It counts the connection among its own.
@@ -20,7 +20,7 @@ struct HandedConnection {
 
 /// A worker that reads and writes.
 pub struct IoWorker {
-    reader: Reader<IoMessage, HandedConnection>,
+    reader: Reader<IoMessage, IoConnection>,
     /// The workers that run messages.
     runners: Arc<[WorkerHandle<RunMessage>]>,
 }
@@ -31,7 +31,8 @@ impl IoWorker {
         Self { reader: Reader::new(core), runners }
     }
 
-    /// The number of a connection at the worker that runs its messages. No two connections of all I/O workers have the same.
+    /// The number of a connection at the worker that runs its messages. No two connections of all I/O workers have the
+    /// same.
     fn number_at_runner(&self, number: usize) -> usize {
         number * self.reader.core.group.len() + self.reader.core.rank
     }
@@ -41,7 +42,7 @@ impl IoWorker {
         let runner = WorkerHandle::least_loaded(&self.runners).clone();
         runner.add_connection();
         let scheduler = Arc::new(CoroutineScheduler::new(self.number_at_runner(number), runner.inbox.clone()));
-        let connection = HandedConnection { scheduler: scheduler.clone(), runner };
+        let connection = IoConnection { scheduler: scheduler.clone(), runner };
         let waits = (SocketWait::Through(scheduler.clone()), scheduler as Arc<dyn Scheduler>);
         if let Err(connection) = self.reader.admit(number, slot, waits, connection) {
             connection.runner.remove_connection();
@@ -53,7 +54,7 @@ impl IoWorker {
         self.change_runner(number);
         let number_at_runner = self.number_at_runner(number);
         let Some(connection) = self.reader.get(number) else { return };
-        let HandedConnection { scheduler, runner } = &connection.model;
+        let IoConnection { scheduler, runner } = &connection.model;
         if connection.has_left {
             scheduler.note_left();
         }
@@ -71,7 +72,7 @@ impl IoWorker {
     fn change_runner(&mut self, number: usize) {
         let number_at_runner = self.number_at_runner(number);
         let Some(connection) = self.reader.get_mut(number) else { return };
-        let HandedConnection { scheduler, runner } = &mut connection.model;
+        let IoConnection { scheduler, runner } = &mut connection.model;
         if !runner.is_busy() {
             return;
         }
@@ -102,7 +103,7 @@ impl IoWorker {
 }
 
 /// Passes a notice about the socket on to the worker that runs the connection's messages.
-fn tell_runner(connection: &Connection<HandedConnection>) {
+fn pass_on_notice(connection: &Connection<IoConnection>) {
     let scheduler = &connection.model.scheduler;
     if connection.has_left {
         // This comes before the look at the wait. If there is no wait yet, the runner sees the note once there is one.
@@ -136,7 +137,7 @@ impl Worker for IoWorker {
     fn notice(&mut self, number: usize, has_left: bool) {
         let Some(connection) = self.reader.note(number, has_left) else { return };
         if connection.idle.is_none() {
-            return tell_runner(connection);
+            return pass_on_notice(connection);
         }
         self.enqueue(number);
     }

@@ -1,4 +1,4 @@
-//! What I/O workers and the workers that run messages send to each other.
+//! The messages between I/O workers and the workers that run conversations.
 
 use crate::clients::{ClientHandle, ClientSlot};
 use crate::conversation::Conversation;
@@ -6,7 +6,7 @@ use crate::execution::coroutine::runner::Answered;
 use crate::execution::coroutine::scheduler::{CoroutineScheduler, Wake};
 use hotrow_sync::{Arc, Inbox};
 
-/// What other threads send to an I/O worker.
+/// A message of another thread to an I/O worker.
 pub enum IoMessage {
     /// A client has connected.
     Admit(ClientSlot),
@@ -16,7 +16,7 @@ pub enum IoMessage {
     End,
 }
 
-/// What other threads send to a worker that runs messages.
+/// A message of another thread to a worker that runs conversations.
 pub enum RunMessage {
     /// An I/O worker hands a conversation over.
     Run(Box<Handover>),
@@ -28,10 +28,13 @@ pub enum RunMessage {
 
 /// A conversation with work, on its way to the worker that runs it.
 pub struct Handover {
+    /// The conversation, with its input.
     pub conversation: Box<Conversation>,
     /// The connection's number at that worker.
     pub number: usize,
+    /// The handle of its client.
     pub client: Arc<ClientHandle>,
+    /// The scheduler through which its coroutine waits.
     pub scheduler: Arc<CoroutineScheduler>,
     /// Where the conversation goes when its messages are answered.
     pub return_to: ReturnAddress,
@@ -39,6 +42,7 @@ pub struct Handover {
 
 /// The connection of an I/O worker to which a conversation goes back.
 pub struct ReturnAddress {
+    /// The I/O worker's inbox.
     pub inbox: Arc<Inbox<IoMessage>>,
     /// The connection's number at the I/O worker.
     pub number: usize,

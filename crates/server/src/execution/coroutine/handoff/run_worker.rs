@@ -2,21 +2,21 @@
 
 use super::messages::{Handover, IoMessage, ReturnAddress, RunMessage};
 use crate::conversation::Conversation;
-use crate::execution::coroutine::runner::{Answered, CoroutineRunner, Outcome, Run, STACK_RETRY};
+use crate::execution::coroutine::runner::{Answered, ConnectionCoroutine, CoroutineRunner, Outcome, STACK_RETRY};
 use crate::execution::worker::{Worker, WorkerCore};
 use hotrow_sync::Time;
 
-/// A worker that runs what others have read.
+/// A worker that runs conversations which I/O workers have handed over.
 pub struct RunWorker {
     core: WorkerCore<RunMessage>,
     runner: CoroutineRunner,
     /// The conversations that are handed over to the worker, by their connections' numbers at it.
-    visits: Vec<Option<Visit>>,
+    conversations: Vec<Option<HandedConversation>>,
 }
 
 /// A conversation that is handed over.
-struct Visit {
-    run: Run,
+struct HandedConversation {
+    coroutine: ConnectionCoroutine,
     /// The conversation, while there is no memory for a stack.
     waiting: Option<Box<Conversation>>,
     return_to: ReturnAddress,
@@ -27,35 +27,39 @@ impl RunWorker {
     pub fn new(core: WorkerCore<RunMessage>) -> Self {
         let handle = core.handle.clone();
         let runner = CoroutineRunner::new(core.shared.clone(), move |busy| handle.set_busy(busy));
-        Self { core, runner, visits: Vec::new() }
+        Self { core, runner, conversations: Vec::new() }
     }
 
-    fn visit(&mut self, number: usize) -> Option<&mut Visit> {
-        self.visits.get_mut(number)?.as_mut()
+    fn handed(&mut self, number: usize) -> Option<&mut HandedConversation> {
+        self.conversations.get_mut(number)?.as_mut()
     }
 
     /// Begins to run a conversation.
     fn receive(&mut self, handover: Handover) {
         let Handover { conversation, number, client, scheduler, return_to } = handover;
-        if self.visits.len() <= number {
-            self.visits.resize_with(number + 1, || None);
+        if self.conversations.len() <= number {
+            self.conversations.resize_with(number + 1, || None);
         }
-        self.visits[number] = Some(Visit { run: Run::new(client, scheduler), waiting: None, return_to });
+        self.conversations[number] = Some(HandedConversation {
+            coroutine: ConnectionCoroutine::new(client, scheduler),
+            waiting: None,
+            return_to,
+        });
         self.begin(number, conversation);
     }
 
     fn begin(&mut self, number: usize, conversation: Box<Conversation>) {
-        let Some(Some(visit)) = self.visits.get_mut(number) else { return };
-        match self.runner.begin(&mut visit.run, conversation, false) {
+        let Some(Some(handed)) = self.conversations.get_mut(number) else { return };
+        match self.runner.begin(&mut handed.coroutine, conversation, false) {
             Ok(outcome) => self.settle(number, outcome),
             Err(conversation) => {
-                visit.waiting = Some(conversation);
+                handed.waiting = Some(conversation);
                 self.core.agenda.set_timer(number, Some(Time::now().after(STACK_RETRY)));
             }
         }
     }
 
-    /// Does what a coroutine asks for that was suspended or has ended.
+    /// Acts on the outcome of running a coroutine.
     fn settle(&mut self, number: usize, outcome: Outcome) {
         match outcome {
             Outcome::Suspended { yields, deadline } => {
@@ -70,7 +74,7 @@ impl RunWorker {
 
     fn give_back(&mut self, number: usize, answered: Answered) {
         self.core.agenda.forget(number);
-        if let Some(Visit { return_to, .. }) = self.visits[number].take() {
+        if let Some(HandedConversation { return_to, .. }) = self.conversations[number].take() {
             return_to.inbox.send(IoMessage::Answered(return_to.number, answered));
         }
     }
@@ -87,7 +91,7 @@ impl Worker for RunWorker {
         match message {
             RunMessage::Run(handover) => self.receive(*handover),
             RunMessage::Wake(number) => {
-                if self.visit(number).is_some_and(|visit| visit.run.is_suspended()) {
+                if self.handed(number).is_some_and(|handed| handed.coroutine.is_suspended()) {
                     self.enqueue(number);
                 }
             }
@@ -99,18 +103,18 @@ impl Worker for RunWorker {
     fn notice(&mut self, _: usize, _: bool) {}
 
     fn enqueue(&mut self, number: usize) {
-        let Some(Some(visit)) = self.visits.get(number) else { return };
-        self.core.agenda.enqueue(number, || match &visit.waiting {
+        let Some(Some(handed)) = self.conversations.get(number) else { return };
+        self.core.agenda.enqueue(number, || match &handed.waiting {
             Some(conversation) => conversation.may_be_waited_for(),
-            None => visit.run.may_be_waited_for(),
+            None => handed.coroutine.may_be_waited_for(),
         });
     }
 
     fn look_after(&mut self, number: usize) {
-        let Some(Some(visit)) = self.visits.get_mut(number) else { return };
-        if let Some(conversation) = visit.waiting.take() {
+        let Some(Some(handed)) = self.conversations.get_mut(number) else { return };
+        if let Some(conversation) = handed.waiting.take() {
             self.begin(number, conversation);
-        } else if let Some(outcome) = self.runner.resume(&mut visit.run, false) {
+        } else if let Some(outcome) = self.runner.resume(&mut handed.coroutine, false) {
             self.settle(number, outcome);
         }
     }
