@@ -6,8 +6,12 @@
 //!
 //! The statements of `written.sql` are sent to both, too: they are statements that the generator does not make.
 //!
-//! The long form: `HOTROW_DIFFERENTIAL_STATEMENTS=20000 cargo test -p hotrow-server --test differential --
-//! --nocapture`. `HOTROW_DIFFERENTIAL_SEED` chooses the statements, `HOTROW_DIFFERENTIAL_ENGINE` the engine.
+//! The long form is this command. `HOTROW_DIFFERENTIAL_SEED` chooses the statements, `HOTROW_DIFFERENTIAL_ENGINE` the
+//! engine.
+//!
+//! ```text
+//! HOTROW_DIFFERENTIAL_STATEMENTS=20000 cargo test -p hotrow-server --test differential -- --nocapture
+//! ```
 
 #![allow(clippy::print_stderr, reason = "a test that was passed over says so")]
 
