@@ -1,75 +1,82 @@
 //! A session's connection: messages in, calls of the session, messages out.
 //!
-//! Output is sent when the input holds no further message, at Flush, and when there is much of it: a pipeline of
-//! statements costs one write. After an error in an extended-protocol message everything up to Sync is passed over.
+//! Output is sent when the input holds no further message, at Flush, and when the buffer is full. So a pipeline of
+//! statements costs one write. After an error in a message of the extended protocol everything up to Sync is skipped.
 
-use crate::backend::{self, RowShape};
-use crate::extended::Portals;
-use crate::frontend::{Body, malformed};
-use crate::input::{Frame, Input};
-use crate::link::{Link, OUTPUT_LIMIT, flush};
-use crate::sessions::Peer;
-use crate::stream::Stream;
+use super::portals::PortalShapes;
+use super::statement_io::{OUTPUT_LIMIT, StatementIo, flush};
+use crate::clients::ClientHandle;
+use crate::message::{Body, Frame, Input, RowShape, backend, malformed};
+use crate::socket::Stream;
 use bytes::{Buf, BytesMut};
 use hotrow_sql::{Session, SqlError, TransactionStatus, state};
 use hotrow_sync::{Arc, Time};
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
-/// What an idle connection keeps of its output buffer and of its last statement's text.
+/// The most bytes that an idle connection keeps of its output buffer, and of its last statement's text.
 const KEPT_BYTES: usize = 4 << 10;
 
 /// A client's session and its two buffers.
 pub struct Connection<S> {
-    pub(crate) stream: S,
-    pub(crate) input: Input,
-    pub(crate) out: BytesMut,
-    pub(crate) session: Session,
-    pub(crate) peer: Arc<Peer>,
-    pub(crate) limit: usize,
-    /// The statement's text or portal's name, kept while the input goes on.
-    pub(crate) text: String,
+    pub(super) stream: S,
+    pub(super) input: Input,
+    pub(super) out: BytesMut,
+    pub(super) session: Session,
+    pub(super) client: Arc<ClientHandle>,
+    /// The longest message that is accepted, in bytes.
+    pub(super) limit: usize,
+    /// The text of the statement, or the name of the portal, that is running. It is copied since COPY reads on
+    /// meanwhile.
+    pub(super) text: String,
     shape: RowShape,
-    pub(crate) portals: Portals,
-    /// After an error, until Sync.
+    pub(super) portals: PortalShapes,
+    /// Whether messages are skipped, from an error to the next Sync.
     skipping: bool,
-    /// The client sends nothing more, or nothing more is taken from it.
+    /// Whether the input has ended: the client sends nothing more, or nothing more is read from it.
     at_end: bool,
-    /// What it sends is too long for the memory that is left.
+    /// Whether the input has ended because there is no memory for the message that is coming.
     is_too_long: bool,
-    /// The wait for the client, if the session is to be looked after meanwhile.
+    /// The wait for the client, if the session has something to do before the client's next message.
     idle: Option<Idle>,
 }
 
 /// A session's wait for its client.
 struct Idle {
     since: Time,
-    /// When the session is looked after.
+    /// The time at which the session looks whether the wait takes too long.
     until: Time,
 }
 
-/// How a connection ends.
+/// The end of a connection.
 #[derive(Debug)]
 pub enum End {
-    /// The client said so, or is gone.
+    /// The client has sent Terminate, or is gone.
     Left,
-    /// The server says so, for this reason.
-    Told(SqlError),
+    /// The server ends the connection, and sends this error.
+    Terminated(SqlError),
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// A connection whose session has begun; `out` holds what the client is told first.
-    pub fn new(stream: S, input: Input, out: BytesMut, session: Session, peer: Arc<Peer>, limit: usize) -> Self {
+    /// Makes the connection of a session that has begun. `out` holds its first messages, which are still to be sent.
+    pub fn new(
+        stream: S,
+        input: Input,
+        out: BytesMut,
+        session: Session,
+        client: Arc<ClientHandle>,
+        limit: usize,
+    ) -> Self {
         Self {
             stream,
             input,
             out,
             session,
-            peer,
+            client,
             limit,
             text: String::new(),
             shape: RowShape::default(),
-            portals: Portals::default(),
+            portals: PortalShapes::default(),
             skipping: false,
             at_end: false,
             is_too_long: false,
@@ -77,30 +84,30 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Answers the messages that have come, and says whether the connection ends. What is not much is left to [`send`](Self::send), to go
-    /// at once.
+    /// Answers the messages that have come, and returns the end of the connection if it ends. Less than
+    /// [`OUTPUT_LIMIT`] of output is left to [`send`](Self::send), so that it goes in one piece.
     pub fn answer(&mut self) -> Option<End> {
         loop {
-            if self.peer.is_closing() {
+            if self.client.is_closing() {
                 let message = "terminating connection due to administrator command";
-                return Some(End::Told(SqlError::new(state::ADMIN_SHUTDOWN, message)));
+                return Some(End::Terminated(SqlError::new(state::ADMIN_SHUTDOWN, message)));
             }
             match self.input.frame(self.limit) {
-                Err(error) => return Some(End::Told(error)),
+                Err(error) => return Some(End::Terminated(error)),
                 Ok(Some(frame)) => {
                     self.idle = None;
                     if let Some(end) = self.handle(&frame) {
                         return Some(end);
                     }
                 }
-                Ok(None) if self.is_too_long => return Some(End::Told(out_of_memory())),
+                Ok(None) if self.is_too_long => return Some(End::Terminated(out_of_memory())),
                 Ok(None) if self.at_end => return Some(End::Left),
                 Ok(None) => return self.idle(),
             }
         }
     }
 
-    /// The session waits for its client; `Some` if it has waited for too long.
+    /// Notes that the session waits for its client. Returns the end of the connection if it has waited for too long.
     fn idle(&mut self) -> Option<End> {
         let since = match &self.idle {
             Some(idle) if Time::now() < idle.until => return None,
@@ -113,12 +120,12 @@ impl<S: Read + Write> Connection<S> {
                 let since = since.unwrap_or_else(Time::now);
                 self.idle = Some(Idle { since, until: since.after(next) });
             }
-            Err(error) => return Some(End::Told(error)),
+            Err(error) => return Some(End::Terminated(error)),
         }
         None
     }
 
-    /// When the session is looked after though its client says nothing.
+    /// The time at which the session has something to do even if its client sends nothing.
     pub fn idle_until(&self) -> Option<Time> {
         self.idle.as_ref().map(|idle| idle.until)
     }
@@ -127,12 +134,12 @@ impl<S: Read + Write> Connection<S> {
         self.idle_until().is_some_and(|until| Time::now() >= until)
     }
 
-    /// Sends what is left of the answers.
+    /// Sends the answers in the output buffer. Waits for room.
     pub fn send(&mut self) -> io::Result<()> {
         flush(&mut self.stream, &mut self.out)
     }
 
-    /// Gives memory back that is of use only while there is something to answer.
+    /// Frees memory that is of use only while there are messages to answer.
     pub fn rest(&mut self) {
         self.input.rest();
         if self.out.is_empty() && self.out.capacity() > KEPT_BYTES {
@@ -143,12 +150,12 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Whether there is something to answer or to end.
+    /// Whether there is a message to answer, or the connection or the session's wait is to end.
     pub fn has_work(&self) -> bool {
-        self.at_end || self.input.has_frame(self.limit) || self.peer.is_closing() || self.is_overdue()
+        self.at_end || self.input.has_frame(self.limit) || self.client.is_closing() || self.is_overdue()
     }
 
-    /// Whether others may wait for what the session does next: it is in a transaction, or holds an advisory lock.
+    /// Whether other sessions may wait for this one: it is in a transaction, or holds an advisory lock.
     pub fn may_be_waited_for(&self) -> bool {
         self.session.may_be_waited_for()
     }
@@ -158,26 +165,26 @@ impl<S: Read + Write> Connection<S> {
         self.is_too_long = ended.is_err_and(|error| error.kind() == ErrorKind::OutOfMemory);
     }
 
-    /// Says why, and gives the session's transaction up.
+    /// Ends the session, which rolls its transaction back, and sends the reason of the end.
     pub fn finish(&mut self, end: &End) {
-        if let End::Told(error) = end {
+        if let End::Terminated(error) = end {
             backend::error(&mut self.out, "FATAL", error);
         }
-        // Before the flush, which may wait for a client that reads nothing.
+        // The session ends before the flush, since the flush may wait for a client that reads nothing.
         self.session.end();
         // The client may be gone.
         let _ = flush(&mut self.stream, &mut self.out);
     }
 
-    /// [`finish`](Self::finish) after a panic: what was not sent yet may be half a message.
+    /// Ends the session after a panic. The output is discarded, since it may end with half a message.
     pub fn finish_after_panic(&mut self) {
         self.out.clear();
         let error = SqlError::new(state::INTERNAL_ERROR, "internal error; the session has ended")
             .hint("This is a defect of the server. Its log says more.");
-        self.finish(&End::Told(error));
+        self.finish(&End::Terminated(error));
     }
 
-    /// Answers a message; `Some` if it was the last.
+    /// Answers a message. Returns the end of the connection if the message was the last.
     fn handle(&mut self, frame: &Frame) -> Option<End> {
         match frame.kind {
             b'X' => return Some(End::Left),
@@ -194,13 +201,13 @@ impl<S: Read + Write> Connection<S> {
                 }
             }
             b'H' => return flush(&mut self.stream, &mut self.out).err().map(|_| End::Left),
-            // What is left of a COPY that has failed.
+            // The client sends the rest of a COPY that has failed. It is skipped.
             b'd' | b'c' | b'f' => {}
             b'F' => {
                 let message = "fast-path function calls are not supported";
                 self.answer_error(&SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
-            kind => return Some(End::Told(malformed(&format!("invalid frontend message type {kind}")))),
+            kind => return Some(End::Terminated(malformed(&format!("invalid frontend message type {kind}")))),
         }
         if self.out.len() >= OUTPUT_LIMIT && flush(&mut self.stream, &mut self.out).is_err() {
             return Some(End::Left);
@@ -208,28 +215,28 @@ impl<S: Read + Write> Connection<S> {
         None
     }
 
-    /// Query: a string of statements.
+    /// Answers Query, a string of statements.
     fn query(&mut self, frame: &Frame) {
         let mut body = Body::new(self.input.body(frame));
         let text = match body.text().and_then(|text| body.end().map(|()| text)) {
             Ok(text) => text,
             Err(error) => return self.answer_error(&error),
         };
-        // COPY reads on while the statement runs.
+        // The text is copied, since COPY reads on while the statement runs.
         self.text.clear();
         self.text.push_str(text);
-        self.peer.begin();
-        let mut link = Link {
+        self.client.begin_statement();
+        let mut io = StatementIo {
             stream: &mut self.stream,
             input: &mut self.input,
             out: &mut self.out,
             shape: &mut self.shape,
             limit: self.limit,
         };
-        let result = self.session.simple_query(&self.text, &mut link);
-        self.peer.end();
+        let result = self.session.simple_query(&self.text, &mut io);
+        self.client.end_statement();
         match result {
-            // The client is told of its end instead.
+            // The client gets the reason of the connection's end instead.
             Err(error) if self.is_cut_off(&error) => return,
             Err(error) => backend::error(&mut self.out, "ERROR", &error),
             Ok(()) => {}
@@ -237,12 +244,12 @@ impl<S: Read + Write> Connection<S> {
         self.ready();
     }
 
-    /// Whether a statement has failed because the session is to end.
+    /// Whether a statement was cancelled because the session is to end.
     fn is_cut_off(&self, error: &SqlError) -> bool {
-        self.peer.is_closing() && error.state == state::QUERY_CANCELED
+        self.client.is_closing() && error.state == state::QUERY_CANCELED
     }
 
-    /// An error outside any statement, in answer to a message that is answered by ReadyForQuery.
+    /// Writes an error outside any statement, for a message that is answered by ReadyForQuery.
     fn answer_error(&mut self, error: &SqlError) {
         self.session.fail();
         backend::error(&mut self.out, "ERROR", error);
@@ -270,25 +277,24 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
-/// There is no memory for a message.
 fn out_of_memory() -> SqlError {
     SqlError::new(state::OUT_OF_MEMORY, "out of memory for a long message")
         .hint("Send less at once, drop or truncate tables, or start the server with a larger --memory-limit.")
 }
 
-/// What a look for input came to.
+/// The outcome of a read that does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// There was something; more may be there.
+    /// Bytes have come, and there may be more.
     Some,
-    /// All that was there, or the end.
+    /// All bytes that have come were read, or the end.
     All,
-    /// There was nothing.
+    /// No bytes have come.
     Nothing,
 }
 
 impl Connection<Stream> {
-    /// Reads what has come; waits until something has, or the session has been idle for too long. An error ends the
+    /// Reads what has come. Waits until something has come, or the session has something to do. An error ends the
     /// input.
     pub fn receive_in_time(&mut self) {
         let until = self.idle_until();
@@ -305,10 +311,10 @@ impl Connection<Stream> {
         }
     }
 
-    /// Reads what has come, and does not wait for more.
+    /// Reads what has come, without waiting. An error ends the input.
     pub fn receive_at_once(&mut self) -> Received {
         let input = &mut self.input;
-        match self.stream.hurry(|stream| input.fill(stream)) {
+        match self.stream.without_waiting(|stream| input.fill(stream)) {
             Ok(1..) if self.input.is_full() || self.stream.is_tls() => Received::Some,
             Ok(1..) => Received::All,
             Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Nothing,
@@ -319,10 +325,10 @@ impl Connection<Stream> {
         }
     }
 
-    /// Sends of the answers what can be sent without waiting; whether that was all.
+    /// Sends as much of the answers as can be sent without waiting. Returns whether that was all.
     pub fn send_at_once(&mut self) -> io::Result<bool> {
         let out = &mut self.out;
-        let sent = self.stream.hurry(|stream| {
+        let sent = self.stream.without_waiting(|stream| {
             while !out.is_empty() {
                 match stream.write(out)? {
                     0 => return Err(ErrorKind::WriteZero.into()),
@@ -338,13 +344,13 @@ impl Connection<Stream> {
         }
     }
 
-    /// Sends what of that was left, and waits.
+    /// Sends the answers that [`send_at_once`](Self::send_at_once) has left. Waits for room.
     pub fn send_rest(&mut self) -> io::Result<()> {
         self.send()?;
         self.stream.flush()
     }
 
-    /// Closes the connection; the client gets what was sent.
+    /// Closes the connection in order: the client gets everything that was sent.
     pub fn disconnect(self) {
         self.stream.close();
     }

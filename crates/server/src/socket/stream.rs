@@ -1,30 +1,35 @@
 //! A client's socket, with or without TLS.
 
-use crate::execution::{Pool, Task};
 use hotrow_sync::{Arc, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::net::{SendFlags, send};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-/// What a refused client may still send before its connection is cut: a close with unread data would destroy the answer.
+/// How much a client may still send after the server has closed its side. The server reads and discards it, since a
+/// close with unread data would destroy the last answer on its way.
 const DRAIN_BYTES: usize = 4 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What a read does that finds nothing, and a write that finds no room.
+/// How a read waits that finds nothing, and a write that finds no room.
 #[derive(Clone)]
-pub enum Patience {
-    /// It blocks the thread: the socket blocks.
+pub enum SocketWait {
+    /// The socket blocks, and with it the thread.
     Block,
-    /// It blocks the thread, one of a pool: the socket does not block.
-    Poll(Arc<Pool>),
-    /// It suspends the connection's coroutine: the socket does not block.
-    Suspend(Arc<Task>),
+    /// The socket does not block. The call waits through the waiter and then tries again.
+    Through(Arc<dyn SocketWaiter>),
 }
 
-/// A client's socket. Reads and writes wait for the client.
+/// Waits for a socket as an execution model does: blocks a thread, or suspends a coroutine.
+pub trait SocketWaiter: Send + Sync {
+    /// Waits until one of `events` happens to the socket, the deadline passes, or something else happens to the
+    /// connection. The caller tries its call again, and looks at the clock, after each return.
+    fn wait_for_socket(&self, socket: &socket2::Socket, events: PollFlags, deadline: Option<Time>);
+}
+
+/// A client's socket, with or without TLS. Reads and writes wait for the client as its [`SocketWait`] says.
 pub struct Stream {
     kind: Kind,
 }
@@ -34,30 +39,31 @@ enum Kind {
     Tls(Box<StreamOwned<ServerConnection, Socket>>),
 }
 
-/// A socket that others may shut down.
+/// A socket that other threads may shut down.
 #[derive(Clone)]
 struct Socket {
     inner: Arc<socket2::Socket>,
-    patience: Patience,
-    /// Until when reads wait.
+    wait: SocketWait,
+    /// The time at which a waiting read fails.
     read_deadline: Option<Time>,
+    /// How long a write waits for room.
     write_timeout: Duration,
-    /// For a moment, nothing waits.
-    hurries: bool,
+    /// Whether calls fail with `WouldBlock` instead of waiting, during [`Stream::without_waiting`].
+    never_waits: bool,
 }
 
 impl Stream {
-    /// Takes over a connected socket. A write that finds no room for so long fails.
-    pub fn new(socket: Arc<socket2::Socket>, patience: Patience, write_timeout: Duration) -> io::Result<Self> {
-        match &patience {
-            Patience::Block => socket.set_write_timeout(Some(write_timeout))?,
-            Patience::Poll(_) | Patience::Suspend(_) => socket.set_nonblocking(true)?,
+    /// Takes over a connected socket. A write that finds no room for `write_timeout` fails.
+    pub fn new(socket: Arc<socket2::Socket>, wait: SocketWait, write_timeout: Duration) -> io::Result<Self> {
+        match &wait {
+            SocketWait::Block => socket.set_write_timeout(Some(write_timeout))?,
+            SocketWait::Through(_) => socket.set_nonblocking(true)?,
         }
-        let socket = Socket { inner: socket, patience, read_deadline: None, write_timeout, hurries: false };
+        let socket = Socket { inner: socket, wait, read_deadline: None, write_timeout, never_waits: false };
         Ok(Self { kind: Kind::Plain(socket) })
     }
 
-    /// Goes on with TLS; the handshake happens at the first read.
+    /// Switches to TLS. The handshake happens at the first read.
     pub fn start_tls(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
         if let Kind::Plain(socket) = &self.kind {
             let connection = ServerConnection::new(config).map_err(io::Error::other)?;
@@ -78,26 +84,26 @@ impl Stream {
         }
     }
 
-    /// Lets reads fail after a point in time, or wait for ever.
+    /// Sets the time at which a waiting read fails with `TimedOut`. Without one, reads wait for ever.
     pub fn set_deadline(&mut self, deadline: Option<Time>) -> io::Result<()> {
         let socket = self.socket();
         socket.read_deadline = deadline;
-        match (deadline, &socket.patience) {
-            (None, Patience::Block) => socket.inner.set_read_timeout(None),
+        match (deadline, &socket.wait) {
+            (None, SocketWait::Block) => socket.inner.set_read_timeout(None),
             _ => Ok(()),
         }
     }
 
-    /// Calls `read`, which reads what is there and does not wait: if there is nothing it fails with `WouldBlock`. The patience is
-    /// not to block.
-    pub fn hurry<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
-        self.socket().hurries = true;
-        let outcome = read(self);
-        self.socket().hurries = false;
+    /// Calls `work`, whose reads and writes do not wait: they fail with `WouldBlock` where they otherwise would. The
+    /// stream's wait is [`SocketWait::Through`].
+    pub fn without_waiting<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.socket().never_waits = true;
+        let outcome = work(self);
+        self.socket().never_waits = false;
         outcome
     }
 
-    /// Closes in order: what was written reaches the client.
+    /// Closes the connection in order: everything that was written reaches the client.
     pub fn close(mut self) {
         if let Kind::Tls(stream) = &mut self.kind {
             stream.conn.send_close_notify();
@@ -147,7 +153,7 @@ impl Write for Stream {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let (Some(deadline), Patience::Block) = (self.read_deadline, &self.patience) {
+        if let (Some(deadline), SocketWait::Block) = (self.read_deadline, &self.wait) {
             let left = deadline.since(Time::now());
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
@@ -183,26 +189,18 @@ impl Write for Socket {
 }
 
 impl Socket {
-    /// Whether a call that failed is to be tried again later. A socket that blocks has waited.
+    /// Whether a call that failed waits and tries again. A socket that blocks has waited already.
     fn may_wait(&self, error: &io::Error) -> bool {
-        error.kind() == io::ErrorKind::WouldBlock && !self.hurries && !matches!(self.patience, Patience::Block)
+        error.kind() == io::ErrorKind::WouldBlock && !self.never_waits && !matches!(self.wait, SocketWait::Block)
     }
 
-    /// Waits until something happens to the socket, one of `flags` or other.
-    fn wait(&self, flags: PollFlags, deadline: Option<Time>) -> io::Result<()> {
-        let left = deadline.map(|deadline| deadline.since(Time::now()));
-        if left.is_some_and(|left| left.is_zero()) {
+    /// Waits until something happens to the socket, one of `events` or other. Fails with `TimedOut` after the deadline.
+    fn wait(&self, events: PollFlags, deadline: Option<Time>) -> io::Result<()> {
+        if deadline.is_some_and(|deadline| deadline.since(Time::now()).is_zero()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        match &self.patience {
-            Patience::Block => {}
-            Patience::Suspend(task) => task.wait_for_socket(deadline),
-            Patience::Poll(pool) => pool.block(|| {
-                let mut sockets = [PollFd::new(&*self.inner, flags)];
-                // A limit beyond what the system can count is none. An error shows at the next try.
-                let limit = left.and_then(|left| Timespec::try_from(left).ok());
-                let _ = poll(&mut sockets, limit.as_ref());
-            }),
+        if let SocketWait::Through(waiter) = &self.wait {
+            waiter.wait_for_socket(&self.inner, events, deadline);
         }
         Ok(())
     }

@@ -1,47 +1,49 @@
-//! What a client sent and nobody has read yet, cut into messages.
+//! The bytes received from a client, cut into messages.
 
 use hotrow_sql::{MemoryLimit, SqlError, state};
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// Bytes that one read asks for at least, and to which the buffer shrinks after a long message.
+/// The fewest bytes for which one read has room, and the size to which a buffer shrinks after a long message.
 const CHUNK: usize = 16 << 10;
+/// A larger buffer shrinks once it is empty, and grows only while there is memory.
 const KEPT: usize = 256 << 10;
 
-/// Buffers that a thread keeps for connections that have something to say.
+/// The most free buffers that a thread keeps for connections from which bytes come.
 const SPARE_BUFFERS: usize = 64;
 
 std::thread_local! {
-    /// Of `CHUNK` bytes each.
+    /// The thread's free buffers, of `CHUNK` bytes each.
     static SPARE: Cell<Vec<Vec<u8>>> = const { Cell::new(Vec::new()) };
 }
 
-/// Received bytes. The buffer is there while something is, and then goes on to the next connection of its thread.
+/// The bytes received from a client and not yet consumed. An input has a buffer only while it holds bytes; a free
+/// buffer goes to the next connection of the same thread from which bytes come.
 pub struct Input {
     data: Vec<u8>,
     start: usize,
     end: usize,
-    /// Of the process.
+    /// The process's limit.
     memory: MemoryLimit,
 }
 
-/// A whole message: what it is, and where its content lies in the [`Input`] until the next read.
+/// A whole message: its kind, and where its content lies in the [`Input`] until the next read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The message's letter.
+    /// The letter that names the kind of message.
     pub kind: u8,
-    /// Its content.
+    /// The place of its content.
     pub body: Range<usize>,
 }
 
 impl Input {
-    /// An empty buffer. It does not become large when memory is short.
+    /// Makes an empty input. Its buffer grows beyond 256 KiB only while less memory than the limit is in use.
     pub fn new(memory: MemoryLimit) -> Self {
         Self { data: Vec::new(), start: 0, end: 0, memory }
     }
 
-    /// Gives the buffer back if nothing is in it.
+    /// Gives the buffer to the thread's free ones if it holds no bytes.
     pub fn rest(&mut self) {
         if self.start < self.end {
             return;
@@ -57,24 +59,26 @@ impl Input {
         }
     }
 
-    /// What is there and not consumed.
+    /// Returns the bytes that have not been consumed.
     pub fn unread(&self) -> &[u8] {
         &self.data[self.start..self.end]
     }
 
-    /// Gives up the first `count` unread bytes.
+    /// Consumes the first `count` unread bytes.
     pub fn consume(&mut self, count: usize) {
         self.start += count;
         debug_assert!(self.start <= self.end);
     }
 
-    /// A frame's content.
+    /// Returns a frame's content.
     pub fn body(&self, frame: &Frame) -> &[u8] {
         &self.data[frame.body.clone()]
     }
 
-    /// Consumes the next message if all of it is there. A length that cannot be, or is beyond `limit` bytes, is an error
-    /// after which nothing more can be understood.
+    /// Consumes the next message if all of it has come.
+    ///
+    /// # Errors
+    /// An impossible length, or one beyond `limit` bytes. The input cannot be cut into messages after that.
     pub fn frame(&mut self, limit: usize) -> Result<Option<Frame>, SqlError> {
         let Some((&[kind, a, b, c, d], _)) = self.unread().split_first_chunk() else { return Ok(None) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -93,7 +97,7 @@ impl Input {
         Ok(Some(Frame { kind, body }))
     }
 
-    /// The next messages that are there, letter and content, without consuming them.
+    /// Returns letter and content of each whole message that has come, without consuming it.
     pub fn ahead(&self) -> impl Iterator<Item = (u8, &[u8])> {
         let mut rest = self.unread();
         std::iter::from_fn(move || {
@@ -105,33 +109,34 @@ impl Input {
         })
     }
 
-    /// Whether [`frame`](Self::frame) would give a message or an error.
+    /// Whether [`frame`](Self::frame) would return a message or an error.
     pub fn has_frame(&self, limit: usize) -> bool {
         let Some((&[_, a, b, c, d], _)) = self.unread().split_first_chunk() else { return false };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         !(4..=limit).contains(&length) || self.end - self.start > length
     }
 
-    /// Whether the last read filled the buffer, so that there may have been more.
+    /// Whether the last read filled the buffer. If so, the socket may hold more bytes.
     pub fn is_full(&self) -> bool {
         self.end == self.data.len()
     }
 
-    /// Whether the next message but Close and Flush is there and is Sync.
+    /// Whether the next message, Close and Flush aside, has come and is Sync.
     pub fn sync_follows(&self) -> bool {
         self.ahead().map(|(kind, _)| kind).find(|kind| !matches!(kind, b'C' | b'H')) == Some(b'S')
     }
 
-    /// Puts the frame that was consumed last back.
+    /// Puts back the frame that was consumed last.
     pub fn unread_frame(&mut self, frame: &Frame) {
         debug_assert_eq!(self.start, frame.body.end);
         self.start = frame.body.start - 5;
     }
 
-    /// Reads what has come, at least a byte; 0 at the end. Frames from before are gone.
+    /// Reads what has come, at least a byte, and returns the number of bytes; 0 at the end of the connection. Earlier
+    /// frames lose their contents.
     ///
     /// # Errors
-    /// The stream's, and `OutOfMemory` if a long message is coming and there is no memory for it.
+    /// The stream's errors, and `OutOfMemory` if a long message is coming and there is no memory for it.
     pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
             self.data.copy_within(self.start..self.end, 0);
@@ -150,7 +155,7 @@ impl Input {
             if self.data.len() >= KEPT && self.memory.check().is_err() {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
-            // The buffer grows with what has come, not with what a length promises.
+            // The buffer grows with the bytes that have come. A length in a message alone does not make it grow.
             self.data.resize((self.data.len() * 2).max(CHUNK), 0);
         }
         loop {

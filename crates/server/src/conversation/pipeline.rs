@@ -1,11 +1,9 @@
-//! What a pipeline will execute: the messages from an Execute to the Sync, read ahead.
+//! The statements that a pipeline will execute: the messages from an Execute to the Sync, read ahead.
 //!
-//! Nothing is done and nothing consumed: each message is answered when its turn comes. Only what has arrived is looked at, since a
-//! client may wait for answers before it sends on.
+//! Reading ahead executes and consumes nothing; each message is answered when its turn comes. Only messages that have
+//! come are read, since a client may wait for answers before it sends more.
 
-use crate::extended::{Bind, Execute, Parse};
-use crate::frontend::Body;
-use crate::input::Input;
+use crate::message::{Bind, Body, Execute, Input, Parse};
 use hotrow_sql::{Session, Statement};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
@@ -14,11 +12,12 @@ use std::collections::HashMap;
 /// A statement with its parameters.
 type Bound = (Arc<Statement>, Vec<Value<'static>>);
 
-/// The statements that are executed after the present one and before the Sync; none if the Sync has not arrived, if nothing is
-/// executed, or if something will be wrong or out of the ordinary: an Execute of a part of the rows, of a portal of before,
-/// or of one portal twice.
-pub(crate) fn rest_of_pipeline(input: &Input, session: &Session) -> Option<Vec<Bound>> {
-    // A statement that will have been closed is none.
+/// Returns the statements that will be executed after the present one and before the Sync.
+///
+/// Returns `None` if the Sync has not come, if nothing will be executed, or if a message will fail or is unusual: an
+/// Execute of a part of the rows, of a portal from before, or of one portal twice.
+pub fn rest_of_pipeline(input: &Input, session: &Session) -> Option<Vec<Bound>> {
+    // `None` stands for a statement that will have been closed.
     let mut statements: HashMap<&str, Option<Arc<Statement>>> = HashMap::new();
     let mut portals: HashMap<&str, Bound> = HashMap::new();
     let mut executed = Vec::new();

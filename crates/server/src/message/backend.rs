@@ -1,4 +1,5 @@
-//! What clients are told. The messages of every statement are written straight into the buffer, the others by `pgwire`.
+//! The server's messages. Those that every statement needs are written straight into the buffer; `pgwire` encodes the
+//! others.
 
 use bytes::{BufMut, BytesMut};
 use hotrow_sql::types::{Styles, encode_binary, encode_text, oid, type_len, typmod};
@@ -11,27 +12,34 @@ use pgwire::messages::data::ParameterDescription;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 
-/// Longest text in an error, in bytes: a client's library refuses long ones.
+/// The longest text in an error, in bytes. Clients' libraries refuse very long ones.
 const ERROR_TEXT_BYTES: usize = 4096;
 
+/// A whole ParseComplete message.
 pub const PARSE_COMPLETE: &[u8] = b"1\0\0\0\x04";
+/// A whole BindComplete message.
 pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
+/// A whole CloseComplete message.
 pub const CLOSE_COMPLETE: &[u8] = b"3\0\0\0\x04";
+/// A whole NoData message.
 pub const NO_DATA: &[u8] = b"n\0\0\0\x04";
+/// A whole PortalSuspended message.
 pub const PORTAL_SUSPENDED: &[u8] = b"s\0\0\0\x04";
+/// A whole EmptyQueryResponse message.
 pub const EMPTY_QUERY: &[u8] = b"I\0\0\0\x04";
+/// A whole CopyDone message.
 pub const COPY_DONE: &[u8] = b"c\0\0\0\x04";
 
-/// How the rows of a result are written.
+/// The types and formats in which the rows of a result are written.
 #[derive(Default)]
 pub struct RowShape {
     columns: Vec<(Type, bool)>,
-    /// How texts are written.
+    /// The styles of values in the text format.
     pub styles: Styles,
 }
 
 impl RowShape {
-    /// The shape of rows with these columns, each with whether it is binary.
+    /// Sets the type of each column, and whether its values are binary.
     pub fn set(&mut self, columns: impl Iterator<Item = (Type, bool)>) {
         self.columns.clear();
         self.columns.extend(columns);
@@ -43,7 +51,7 @@ impl RowShape {
     }
 }
 
-/// A row.
+/// Writes DataRow: the values of a row, as many as the shape has columns.
 pub fn data_row(out: &mut BytesMut, values: &[Value<'_>], shape: &RowShape) {
     debug_assert_eq!(values.len(), shape.columns.len());
     let at = begin(out, b'D');
@@ -66,7 +74,8 @@ pub fn data_row(out: &mut BytesMut, values: &[Value<'_>], shape: &RowShape) {
     end(out, at);
 }
 
-/// The columns of a result, each with whether its values come in the binary format.
+/// Writes RowDescription: the columns of a result. `is_binary` says whether a column's values come in the binary
+/// format.
 pub fn row_description(out: &mut BytesMut, columns: &[OutputColumn], is_binary: impl Fn(usize) -> bool) {
     let at = begin(out, b'T');
     out.put_u16(columns.len() as u16);
@@ -82,26 +91,26 @@ pub fn row_description(out: &mut BytesMut, columns: &[OutputColumn], is_binary: 
     end(out, at);
 }
 
-/// A statement is done.
+/// Writes CommandComplete: a statement is done.
 pub fn command_complete(out: &mut BytesMut, tag: &str) {
     let at = begin(out, b'C');
     put_text(out, tag);
     end(out, at);
 }
 
-/// The session waits; `status` is `I`, `T` or `E`.
+/// Writes ReadyForQuery. `status` is `I` outside a transaction, `T` in one, `E` in one that has failed.
 pub fn ready_for_query(out: &mut BytesMut, status: u8) {
     out.put_slice(&[b'Z', 0, 0, 0, 5, status]);
 }
 
-/// A piece of COPY data.
+/// Writes CopyData: a piece of COPY data.
 pub fn copy_data(out: &mut BytesMut, piece: &[u8]) {
     let at = begin(out, b'd');
     out.put_slice(piece);
     end(out, at);
 }
 
-/// COPY data is to come, or comes.
+/// Writes CopyInResponse if the client is to send COPY data, else CopyOutResponse.
 pub fn copy_begins(out: &mut BytesMut, inward: bool, encoding: CopyEncoding, columns: usize) {
     let format = match encoding {
         CopyEncoding::Text => 0,
@@ -115,37 +124,37 @@ pub fn copy_begins(out: &mut BytesMut, inward: bool, encoding: CopyEncoding, col
     }
 }
 
-/// The types of a statement's parameters.
+/// Writes ParameterDescription: the types of a statement's parameters.
 pub fn parameter_description(out: &mut BytesMut, types: &[Type]) {
     put(out, &ParameterDescription::new(types.iter().map(|&ty| oid(ty)).collect()));
 }
 
-/// Something went wrong; `severity` is `ERROR` or `FATAL`.
+/// Writes ErrorResponse. `severity` is `ERROR` or `FATAL`.
 pub fn error(out: &mut BytesMut, severity: &str, error: &SqlError) {
     put(out, &ErrorResponse::from(info(severity, error)));
 }
 
-/// Something to know.
+/// Writes NoticeResponse.
 pub fn notice(out: &mut BytesMut, severity: &str, error: &SqlError) {
     put(out, &NoticeResponse::from(info(severity, error)));
 }
 
-/// A setting that clients follow.
+/// Writes ParameterStatus: the value of a setting that clients follow.
 pub fn parameter_status(out: &mut BytesMut, name: &str, value: &str) {
     put(out, &ParameterStatus::new(clean(name), clean(value)));
 }
 
-/// A step of proving who one is.
+/// Writes a step of authentication.
 pub fn authentication(out: &mut BytesMut, step: &Authentication) {
     put(out, step);
 }
 
-/// What a cancel request has to show.
+/// Writes BackendKeyData: the numbers that a cancel request has to show.
 pub fn key_data(out: &mut BytesMut, pid: i32, secret: i32) {
     put(out, &BackendKeyData::new(pid, SecretKey::I32(secret)));
 }
 
-/// The protocol is 3.0, and these options are not known.
+/// Writes NegotiateProtocolVersion: the protocol is 3.0, and these options are unknown.
 pub fn negotiate_version(out: &mut BytesMut, unknown_options: Vec<String>) {
     put(out, &NegotiateProtocolVersion::new(0, unknown_options));
 }
@@ -166,7 +175,7 @@ fn info(severity: &str, error: &SqlError) -> ErrorInfo {
     info
 }
 
-/// Text without zero bytes, which would end it, and not too long.
+/// Returns a text without zero bytes, which would end it, cut to [`ERROR_TEXT_BYTES`].
 fn clean(text: &str) -> String {
     let mut end = text.len().min(ERROR_TEXT_BYTES);
     while !text.is_char_boundary(end) {
@@ -182,13 +191,13 @@ fn clean(text: &str) -> String {
 fn put<M: Message>(out: &mut BytesMut, message: &M) {
     let before = out.len();
     if message.encode(out).is_err() {
-        // Only a message beyond pgwire's limits fails, and the lengths are bounded above.
+        // Only a message beyond the limits of `pgwire` fails, and the code above bounds all lengths.
         out.truncate(before);
         debug_assert!(false, "a message was too long");
     }
 }
 
-/// Begins a message and returns where its length stands.
+/// Begins a message and returns the place of its length.
 fn begin(out: &mut BytesMut, kind: u8) -> usize {
     out.put_u8(kind);
     out.put_u32(0);

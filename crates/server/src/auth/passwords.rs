@@ -1,17 +1,16 @@
-//! Who may come in.
+//! The users that may connect, each with the verifier of its password.
 
+use super::random::random;
+use super::scram::Verifier;
 use crate::ServerError;
-use crate::scram::Verifier;
 use hotrow_sync::Arc;
 use ring::hmac;
-use ring::rand::{SecureRandom, SystemRandom};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::io;
 use std::path::Path;
 
-/// Users and what proves their passwords. Passwords themselves are not kept.
+/// The users that may connect, each with a verifier of its password. Passwords themselves are not kept. Cheap to clone.
 #[derive(Clone)]
 pub struct Passwords {
     shared: Arc<Shared>,
@@ -19,7 +18,8 @@ pub struct Passwords {
 
 struct Shared {
     users: HashMap<String, Verifier>,
-    /// From which the salt of a user who does not exist is made: the same at each try, as a real one's.
+    /// The key from which the salt of an unknown user is made: the salt is the same at each attempt, as a real user's
+    /// is.
     secret: hmac::Key,
 }
 
@@ -30,7 +30,10 @@ impl fmt::Debug for Passwords {
 }
 
 impl Passwords {
-    /// Users with their passwords, or with verifiers as PostgreSQL stores them (`SCRAM-SHA-256$…`).
+    /// Takes users with their passwords, or with verifiers as PostgreSQL stores them (`SCRAM-SHA-256$…`).
+    ///
+    /// # Errors
+    /// [`ServerError::System`] if the system gives no random bytes.
     pub fn new<'a>(users: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, ServerError> {
         let users = users
             .into_iter()
@@ -40,8 +43,12 @@ impl Passwords {
         Ok(Self { shared: Arc::new(Shared { users, secret }) })
     }
 
-    /// Reads a file of lines `user:password` or `user:SCRAM-SHA-256$…`. Empty lines and lines that begin with `#` do not
-    /// count.
+    /// Reads a file of lines `user:password` or `user:SCRAM-SHA-256$…`. Empty lines and lines that begin with `#` are
+    /// skipped.
+    ///
+    /// # Errors
+    /// [`ServerError::PasswordFile`] if the file cannot be read, [`ServerError::PasswordLine`] if a line has another
+    /// form.
     pub fn read(path: &Path) -> Result<Self, ServerError> {
         let text = std::fs::read_to_string(path).map_err(|error| ServerError::PasswordFile(path.to_owned(), error))?;
         let mut users = Vec::new();
@@ -62,8 +69,8 @@ impl Passwords {
         Self::new(users)
     }
 
-    /// What proves a user's password, and whether there is such a user. For one who does not exist it is a verifier that
-    /// nothing satisfies, so that the exchange looks and costs the same.
+    /// Returns the verifier of a user's password, and whether the user exists. An unknown user gets a verifier that no
+    /// proof satisfies, so the exchange looks and costs the same.
     pub(crate) fn verifier(&self, user: &str) -> (Cow<'_, Verifier>, bool) {
         match self.shared.users.get(user) {
             Some(verifier) => (Cow::Borrowed(verifier), true),
@@ -80,12 +87,4 @@ fn verifier(secret: &str) -> Result<Verifier, ServerError> {
         Some(verifier) => Ok(verifier),
         None => Ok(Verifier::new(secret, &random::<16>()?)),
     }
-}
-
-/// Random bytes of the system.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], ServerError> {
-    let mut bytes = [0; N];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| ServerError::System(io::Error::other("no random numbers")))?;
-    Ok(bytes)
 }

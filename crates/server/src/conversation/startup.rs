@@ -1,13 +1,10 @@
-//! From the first byte to a session: TLS, start-up message or cancel request, password.
+//! From a client's first byte to the start of its session: TLS, the start-up message or a cancel request, the password.
 
-use crate::backend;
-use crate::frontend::{Body, malformed};
-use crate::input::Input;
-use crate::link::flush;
-use crate::passwords::{Passwords, random};
-use crate::scram::{Exchange, MECHANISM, Malformed};
-use crate::sessions::{Peer, Sessions};
-use crate::stream::Stream;
+use super::statement_io::flush;
+use crate::auth::{Exchange, MECHANISM, Malformed, Passwords, random};
+use crate::clients::{ClientHandle, Clients};
+use crate::message::{Body, Input, backend, malformed};
+use crate::socket::Stream;
 use bytes::BytesMut;
 use hotrow_sql::types::utf8;
 use hotrow_sql::{SqlError, state};
@@ -16,70 +13,74 @@ use pgwire::messages::startup::Authentication;
 use rustls::ServerConfig as TlsConfig;
 use std::io::{self, Write};
 
-/// Longest packet before the session begins.
+/// The longest packet before the session begins, in bytes.
 const PACKET_LIMIT: usize = 10_000;
 
+/// Codes in place of a version: a cancel request, and requests for encryption by TLS and by GSSAPI.
 const CANCEL: u32 = 80_877_102;
 const SSL: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 
-/// What a client wants its session to be.
+/// The contents of a start-up message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Its name.
+    /// The user's name.
     pub user: String,
-    /// Settings to begin with, from the message's parameters and its `options`.
+    /// The session's first settings, from the message's parameters and its `options`.
     pub settings: Vec<(String, String)>,
-    /// The protocol's minor version is above 0, or there are options of newer versions: the client must be told.
-    negotiate: Option<Vec<String>>,
+    /// The unknown protocol options. `Some` if there are any, or if the client asks for a minor version above 0.
+    unknown_options: Option<Vec<String>>,
 }
 
-/// Why there is no session.
+/// The reason why a client gets no session.
 #[derive(Debug)]
-pub enum NoSession {
-    /// Nothing is to be said: the client is gone, or only wanted to cancel.
+pub enum StartupError {
+    /// The client is gone, or it has sent a cancel request. It gets no message.
     Gone,
-    /// The client is told why.
+    /// The server refuses the client, and sends it this error.
     Refused(SqlError),
 }
 
-impl From<io::Error> for NoSession {
+impl From<io::Error> for StartupError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => NoSession::Refused(
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => StartupError::Refused(
                 SqlError::new(state::PROTOCOL_VIOLATION, "time-out while waiting for the start-up message")
                     .hint("Send the start-up message, and the password if asked, at once."),
             ),
-            _ => NoSession::Gone,
+            _ => StartupError::Gone,
         }
     }
 }
 
-impl From<SqlError> for NoSession {
+impl From<SqlError> for StartupError {
     fn from(error: SqlError) -> Self {
-        NoSession::Refused(error)
+        StartupError::Refused(error)
     }
 }
 
-/// A connection that has no session yet.
+/// A connection whose session has not begun.
 pub struct Startup<'a> {
-    /// The socket.
+    /// The client's socket.
     pub stream: &'a mut Stream,
-    /// What has come.
+    /// The bytes that have come.
     pub input: &'a mut Input,
-    /// Certificate and key, if TLS is offered.
+    /// Certificate and key, if the server offers TLS.
     pub tls: Option<&'a Arc<TlsConfig>>,
-    /// Who is connected.
-    pub sessions: &'a Sessions,
-    /// The client.
-    pub peer: &'a Peer,
-    /// When its session must have begun.
+    /// The connected clients, for cancel requests.
+    pub clients: &'a Clients,
+    /// The client that is starting.
+    pub client: &'a ClientHandle,
+    /// The time by which its session must have begun.
     pub deadline: Time,
 }
 
 impl Startup<'_> {
-    /// Reads packets up to the start-up message.
-    pub fn negotiate(&mut self) -> Result<Start, NoSession> {
+    /// Reads packets up to the start-up message, and answers requests for encryption.
+    ///
+    /// # Errors
+    /// [`StartupError::Gone`] after a cancel request.
+    pub fn negotiate(&mut self) -> Result<Start, StartupError> {
         let mut asked_tls = false;
         let mut asked_gss = false;
         loop {
@@ -95,8 +96,8 @@ impl Startup<'_> {
                     self.stream.write_all(b"N")?;
                 }
                 CANCEL => {
-                    self.sessions.cancel(body.i32()?, body.i32()?);
-                    return Err(NoSession::Gone);
+                    self.clients.cancel(body.i32()?, body.i32()?);
+                    return Err(StartupError::Gone);
                 }
                 version if version >> 16 == 3 => return Ok(start(body, version & 0xffff)?),
                 version => {
@@ -111,9 +112,9 @@ impl Startup<'_> {
         }
     }
 
-    fn answer_tls(&mut self) -> Result<(), NoSession> {
+    fn answer_tls(&mut self) -> Result<(), StartupError> {
         let Some(tls) = self.tls else { return Ok(self.stream.write_all(b"N")?) };
-        // Whoever sits between client and server could have put them there.
+        // An attacker between client and server could have put these bytes there.
         if !self.input.unread().is_empty() {
             return Err(malformed("received unencrypted data after SSL request").into());
         }
@@ -121,8 +122,8 @@ impl Startup<'_> {
         Ok(self.stream.start_tls(tls.clone())?)
     }
 
-    /// The next packet without its length.
-    fn packet(&mut self) -> Result<Vec<u8>, NoSession> {
+    /// Returns the next packet without its length.
+    fn packet(&mut self) -> Result<Vec<u8>, StartupError> {
         loop {
             if let Some((length, rest)) = self.input.unread().split_first_chunk() {
                 let length = u32::from_be_bytes(*length) as usize;
@@ -139,19 +140,22 @@ impl Startup<'_> {
         }
     }
 
-    fn fill(&mut self) -> Result<(), NoSession> {
+    fn fill(&mut self) -> Result<(), StartupError> {
         if self.input.fill(self.stream)? == 0 {
-            return Err(NoSession::Gone);
+            return Err(StartupError::Gone);
         }
-        self.peer.note_input();
+        self.client.note_input();
         Ok(self.stream.set_deadline(Some(self.deadline))?)
     }
 
-    /// Lets the user in, or not.
-    pub fn authenticate(&mut self, user: &str, passwords: Option<&Passwords>) -> Result<(), NoSession> {
+    /// Checks the user's password by SCRAM-SHA-256, if the server has passwords.
+    ///
+    /// # Errors
+    /// A wrong password and an unknown user are refused with the same error.
+    pub fn authenticate(&mut self, user: &str, passwords: Option<&Passwords>) -> Result<(), StartupError> {
         let Some(passwords) = passwords else { return Ok(()) };
         let (verifier, exists) = passwords.verifier(user);
-        self.tell(&Authentication::SASL(vec![MECHANISM.to_owned()]))?;
+        self.send(&Authentication::SASL(vec![MECHANISM.to_owned()]))?;
         let message = self.password_message()?;
         let mut body = Body::new(&message);
         if body.text()? != MECHANISM {
@@ -162,11 +166,11 @@ impl Startup<'_> {
         let nonce = random::<18>().map_err(|error| SqlError::new(state::INTERNAL_ERROR, error.to_string()))?;
         let malformed_scram = |Malformed| malformed("malformed SCRAM message");
         let exchange = Exchange::begin(&verifier, first, &nonce).map_err(malformed_scram)?;
-        self.tell(&Authentication::SASLContinue(exchange.first().to_owned().into()))?;
+        self.send(&Authentication::SASLContinue(exchange.first().to_owned().into()))?;
         let message = self.password_message()?;
         let last = utf8(&message)?;
         match exchange.finish(last).map_err(malformed_scram)? {
-            Some(answer) if exists => self.tell(&Authentication::SASLFinal(answer.into())),
+            Some(answer) if exists => self.send(&Authentication::SASLFinal(answer.into())),
             _ => {
                 let message = format!("password authentication failed for user \"{user}\"");
                 Err(SqlError::new(state::INVALID_PASSWORD, message).into())
@@ -174,13 +178,13 @@ impl Startup<'_> {
         }
     }
 
-    fn tell(&mut self, step: &Authentication) -> Result<(), NoSession> {
+    fn send(&mut self, step: &Authentication) -> Result<(), StartupError> {
         let mut out = BytesMut::new();
         backend::authentication(&mut out, step);
         Ok(flush(self.stream, &mut out)?)
     }
 
-    fn password_message(&mut self) -> Result<Vec<u8>, NoSession> {
+    fn password_message(&mut self) -> Result<Vec<u8>, StartupError> {
         loop {
             if let Some(frame) = self.input.frame(PACKET_LIMIT)? {
                 if frame.kind != b'p' {
@@ -195,13 +199,14 @@ impl Startup<'_> {
 }
 
 impl Start {
-    /// What the client is told if it asked for more than protocol 3.0.
-    pub fn negotiated(&mut self) -> Option<Vec<String>> {
-        self.negotiate.take()
+    /// Returns the unknown protocol options, if the client has asked for more than protocol 3.0 and so is to be
+    /// answered by NegotiateProtocolVersion.
+    pub fn take_unknown_options(&mut self) -> Option<Vec<String>> {
+        self.unknown_options.take()
     }
 }
 
-/// Reads the start-up message's parameters.
+/// Reads the parameters of the start-up message.
 fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
     let mut start = Start::default();
     let mut unknown = Vec::new();
@@ -213,7 +218,7 @@ fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
         let value = body.text()?;
         match name {
             "user" => start.user = value.to_owned(),
-            // There is one database, whatever it is called.
+            // A server has one database, which answers to every name.
             "database" => {}
             "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
             "replication" => {
@@ -231,12 +236,12 @@ fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
         return Err(SqlError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message));
     }
     if minor > 0 || !unknown.is_empty() {
-        start.negotiate = Some(unknown);
+        start.unknown_options = Some(unknown);
     }
     Ok(start)
 }
 
-/// Text is UTF-8. `SQL_ASCII` promises nothing, so nothing is broken by it.
+/// Checks that a client's encoding is UTF-8. `SQL_ASCII` makes no promise about texts, so UTF-8 keeps it, too.
 fn check_encoding(name: &str) -> Result<(), SqlError> {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     if ["utf8", "unicode", "sqlascii"].iter().any(|known| plain.eq_ignore_ascii_case(known)) {
@@ -246,7 +251,8 @@ fn check_encoding(name: &str) -> Result<(), SqlError> {
     Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message).hint("The encoding is UTF8."))
 }
 
-/// `-c name=value`, `-cname=value`, `--name=value`; a backslash keeps a space within a word.
+/// Reads settings of the forms `-c name=value`, `-cname=value` and `--name=value`. A backslash keeps a space within a
+/// word.
 fn read_options(text: &str, settings: &mut Vec<(String, String)>) -> Result<(), SqlError> {
     let mut words = vec![String::new()];
     let mut characters = text.chars();
@@ -282,11 +288,11 @@ mod tests {
     fn parameters_are_sorted_into_user_and_settings() {
         let message = b"user\0me\0database\0db\0application_name\0psql\0options\0-c a=1 --b-c=x\\ y\0_pq_.x\x001\0\0";
         let mut found = start(Body::new(message), 2).unwrap();
-        assert_eq!(found.negotiated(), Some(vec!["_pq_.x".to_owned()]));
+        assert_eq!(found.take_unknown_options(), Some(vec!["_pq_.x".to_owned()]));
         let settings = [("application_name", "psql"), ("a", "1"), ("b_c", "x y")];
         assert_eq!(found.user, "me");
         assert_eq!(found.settings, settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(start(Body::new(b"user\0me\0\0"), 0).unwrap().negotiated(), None);
+        assert_eq!(start(Body::new(b"user\0me\0\0"), 0).unwrap().take_unknown_options(), None);
     }
 
     #[test]

@@ -1,35 +1,33 @@
-//! The client of a statement: what its execution produces goes into the output buffer, COPY data comes from the input.
+//! Input and output of a running statement: its rows go into the output buffer, its COPY data comes from the input.
 
-use crate::backend::{self, RowShape};
-use crate::frontend::{Body, malformed};
-use crate::input::Input;
+use crate::message::{Body, Input, RowShape, backend, malformed};
 use bytes::{BufMut, BytesMut};
 use hotrow_sql::types::Styles;
 use hotrow_sql::{Client, CopyEncoding, Notice, OutputColumn, SqlError, state};
 use hotrow_storage::Value;
 use std::io::{self, Read, Write};
 
-/// Output beyond which it is sent before it is complete.
+/// The size of output, in bytes, from which it is sent though the answer is not complete.
 pub const OUTPUT_LIMIT: usize = 64 << 10;
 
-/// COPY data handed on in one piece, about.
+/// The approximate size of the pieces, in bytes, in which COPY data goes to the statement.
 const COPY_PIECE: usize = 64 << 10;
 
 /// Both directions of a connection while a statement is executed.
-pub struct Link<'a, S> {
-    /// The socket.
+pub struct StatementIo<'a, S> {
+    /// The client's socket.
     pub stream: &'a mut S,
-    /// What has come.
+    /// The bytes that have come from the client.
     pub input: &'a mut Input,
-    /// What is to go.
+    /// The messages to send.
     pub out: &'a mut BytesMut,
-    /// How rows are written.
+    /// The types and formats of the rows.
     pub shape: &'a mut RowShape,
-    /// The longest message taken.
+    /// The longest message that is accepted, in bytes.
     pub limit: usize,
 }
 
-/// Sends what is in the output buffer.
+/// Sends the messages in the output buffer, and empties it even if that fails.
 pub fn flush(stream: &mut impl Write, out: &mut BytesMut) -> io::Result<()> {
     if out.is_empty() {
         return Ok(());
@@ -41,13 +39,13 @@ pub fn flush(stream: &mut impl Write, out: &mut BytesMut) -> io::Result<()> {
 
 fn gone(error: io::Error) -> SqlError {
     if error.kind() == io::ErrorKind::OutOfMemory {
-        // The connection finds it again when it reads on.
+        // The connection meets the same error when it reads on, and ends.
         return SqlError::new(state::OUT_OF_MEMORY, "out of memory for a long message");
     }
     SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
 }
 
-impl<S: Read + Write> Link<'_, S> {
+impl<S: Read + Write> StatementIo<'_, S> {
     fn flush(&mut self) -> Result<(), SqlError> {
         flush(self.stream, self.out).map_err(gone)
     }
@@ -57,7 +55,7 @@ impl<S: Read + Write> Link<'_, S> {
     }
 }
 
-impl<S: Read + Write> Client for Link<'_, S> {
+impl<S: Read + Write> Client for StatementIo<'_, S> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
         self.shape.set(columns.iter().map(|column| (column.ty, false)));
         backend::row_description(self.out, columns, |_| false);
@@ -99,7 +97,7 @@ impl<S: Read + Write> Client for Link<'_, S> {
     fn copy_data(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         buffer.clear();
         loop {
-            // A cut frame means that the connection is lost; the frame's own error is found again by the connection.
+            // A cut frame means that the connection is lost. The connection meets a frame's error again.
             let Some(frame) = self.input.frame(self.limit)? else {
                 if !buffer.is_empty() {
                     return Ok(true);
@@ -125,7 +123,7 @@ impl<S: Read + Write> Client for Link<'_, S> {
                     let reason = Body::new(self.input.body(&frame)).text()?;
                     return Err(SqlError::new(state::QUERY_CANCELED, format!("COPY from stdin failed: {reason}")));
                 }
-                // A driver sends Sync together with Execute, before it knows that data is asked for.
+                // A driver sends Sync together with Execute, before it knows that the statement asks for data.
                 b'H' | b'S' => {}
                 kind => {
                     let message = format!("unexpected message type 0x{kind:02X} during COPY from stdin");

@@ -6,17 +6,17 @@ use ring::{digest, hmac, pbkdf2};
 use std::num::NonZeroU32;
 use subtle::{Choice, ConstantTimeEq};
 
-/// The mechanism's name.
+/// The name of the mechanism in messages.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
 
-/// Rounds of hashing for a password that comes as such; PostgreSQL's default.
+/// The rounds of hashing for a password that was given in plain text. The number is PostgreSQL's default.
 const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).expect("not zero");
 
 const KEY_BYTES: usize = digest::SHA256_OUTPUT_LEN;
 
 type Key = [u8; KEY_BYTES];
 
-/// What proves a password without being one.
+/// The keys that check the proof of a password. The password cannot be computed from them.
 #[derive(Clone)]
 pub struct Verifier {
     iterations: NonZeroU32,
@@ -26,7 +26,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// The verifier of a password.
+    /// Computes the verifier of a password, with [`ITERATIONS`] rounds of hashing: some milliseconds.
     pub fn new(password: &str, salt: &[u8]) -> Self {
         // A password that SASLprep does not take is used as it is, as PostgreSQL does.
         let prepared = stringprep::saslprep(password).unwrap_or(password.into());
@@ -40,17 +40,17 @@ impl Verifier {
         }
     }
 
-    /// A verifier that no proof satisfies.
+    /// Makes a verifier that no proof satisfies.
     pub fn unsatisfiable(salt: &[u8]) -> Self {
         Self { iterations: ITERATIONS, salt: salt.to_owned(), stored_key: Key::default(), server_key: Key::default() }
     }
 
-    /// Whether a text means to be a verifier.
+    /// Whether a text is written as a verifier, rightly or not, and so is not a password.
     pub fn is_written_as(text: &str) -> bool {
         text.starts_with("SCRAM-SHA-256$")
     }
 
-    /// Reads `SCRAM-SHA-256$iterations:salt$stored key:server key`.
+    /// Reads `SCRAM-SHA-256$iterations:salt$stored key:server key`. Returns `None` if the text has another form.
     pub fn parse(text: &str) -> Option<Self> {
         let (rounds, keys) = text.strip_prefix("SCRAM-SHA-256$")?.split_once('$')?;
         let (iterations, salt) = rounds.split_once(':')?;
@@ -65,7 +65,7 @@ impl Verifier {
     }
 }
 
-/// An exchange after its first message: what the last one must fit to.
+/// An exchange after the client's first message. The client's last message must fit to it.
 pub struct Exchange<'a> {
     verifier: &'a Verifier,
     header: String,
@@ -74,12 +74,13 @@ pub struct Exchange<'a> {
     nonce: String,
 }
 
-/// What the client wrote is not SCRAM.
+/// The error for a message that does not follow SCRAM's grammar.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 impl<'a> Exchange<'a> {
-    /// Takes the client's first message, `n,,n=user,r=nonce`. `random` makes the exchange unique.
+    /// Takes the client's first message, `n,,n=user,r=nonce`. The server's part of the nonce is made from `random`,
+    /// which makes the exchange unique.
     pub fn begin(verifier: &'a Verifier, message: &str, random: &[u8]) -> Result<Self, Malformed> {
         let mut parts = message.splitn(3, ',');
         let binding = parts.next().ok_or(Malformed)?;
@@ -101,12 +102,13 @@ impl<'a> Exchange<'a> {
         Ok(Self { verifier, header, client_first: client_first.to_owned(), server_first, nonce })
     }
 
-    /// The server's first message.
+    /// Returns the server's first message.
     pub fn first(&self) -> &str {
         &self.server_first
     }
 
-    /// Takes the client's last message, `c=…,r=…,p=…`: the server's last message if the proof is right, else `None`.
+    /// Takes the client's last message, `c=…,r=…,p=…`. Returns the server's last message if the proof is right, else
+    /// `None`.
     pub fn finish(&self, message: &str) -> Result<Option<String>, Malformed> {
         let (without_proof, proof) = message.rsplit_once(",p=").ok_or(Malformed)?;
         let proof = BASE64.decode(proof).ok().and_then(|proof| Key::try_from(proof).ok()).ok_or(Malformed)?;

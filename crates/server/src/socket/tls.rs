@@ -1,4 +1,4 @@
-//! Certificate and key for TLS.
+//! The server's certificate and key for TLS.
 
 use crate::{ServerError, TlsFiles};
 use hotrow_sync::Arc;
@@ -6,8 +6,11 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Loads certificate and key; clients show none.
-pub fn load(files: &TlsFiles) -> Result<Arc<ServerConfig>, ServerError> {
+/// Loads certificate and key. Clients are not asked for certificates.
+///
+/// # Errors
+/// [`ServerError::Tls`] if a file cannot be read, is not in PEM format, or does not fit to the other one.
+pub fn load_tls(files: &TlsFiles) -> Result<Arc<ServerConfig>, ServerError> {
     let unusable = |path: &std::path::Path, error: &dyn std::fmt::Display| {
         ServerError::Tls(format!("{}: {error}; expected a PEM file", path.display()))
     };
