@@ -84,7 +84,7 @@ pub struct EntriesAccess {
 /// What a procedure will touch: its access set, in the order in which it will touch it.
 ///
 /// Engines that need accesses lock them beforehand; those that
-/// [lock access sets](crate::Transaction::locks_accesses) so lock the rows; the others take the rows as a hint and look them up together. The
+/// [lock access sets](crate::Capabilities::locks_accesses) so lock the rows; the others take the rows as a hint and look them up together. The
 /// lists are reused from one procedure to the next, so that filling them allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {

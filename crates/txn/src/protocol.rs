@@ -89,17 +89,17 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Checks its invariants: [`Engine::audit`](crate::Engine::audit).
+    /// Checks its invariants: [`Inspection::audit`](crate::Inspection::audit).
     fn audit(&self, _database: &Tables<Self::Table>) -> Result<(), String> {
         Ok(())
     }
 
-    /// The versions of all tables: [`Engine::versions`](crate::Engine::versions).
+    /// The versions of all tables: [`Inspection::versions`](crate::Inspection::versions).
     fn versions(&self, _database: &Tables<Self::Table>) -> Option<VersionStatistics> {
         None
     }
 
-    /// The locks of all transactions: [`Engine::locks`](crate::Engine::locks).
+    /// The locks of all transactions: [`Inspection::locks`](crate::Inspection::locks).
     fn locks(&self, _database: &Tables<Self::Table>) -> Option<LockStatistics> {
         None
     }
@@ -109,12 +109,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
-    /// What became of rows that were let go before the commit, if transactions do so: [`Engine::early_release`](crate::Engine::early_release).
+    /// What became of rows that were let go before the commit, if transactions do so: [`Inspection::early_release`](crate::Inspection::early_release).
     fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None
     }
 
-    /// Who waits for whom: [`Engine::lock_waits`](crate::Engine::lock_waits).
+    /// Who waits for whom: [`Inspection::lock_waits`](crate::Inspection::lock_waits).
     fn lock_waits(&self) -> Vec<LockWait> {
         Vec::new()
     }

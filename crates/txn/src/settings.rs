@@ -34,7 +34,7 @@ pub enum Setting {
     DeadlockTimeOuts,
     /// [`Settings::lock_as_it_goes`].
     LockAsItGoes,
-    /// Whether sessions retire what they have written ([`Transaction::retire_writes`](crate::Transaction::retire_writes)): their own to say.
+    /// Whether sessions retire what they have written ([`Yielding::retire_writes`](crate::Yielding::retire_writes)): their own to say.
     EarlyRelease,
     /// [`Settings::network_delay`].
     NetworkDelay,
