@@ -4,7 +4,9 @@ use crate::history::{Event, Item, Operation, Outcome, Range, Record, Version};
 use crate::recording::{Recording, Shape};
 use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Direction, Savepoint, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{
+    Abort, Begin, Diagnostics, Direction, Holding, Planned, Savepoint, Scan, Transaction, Write, Yielding, forward,
+};
 use std::ops::{Bound, ControlFlow};
 
 /// Wraps a transaction object and records its transactions.
@@ -96,14 +98,8 @@ impl Recorder {
     }
 }
 
-impl Wrapper for Recorder {
-    fn inner(&self) -> &dyn Transaction {
-        &*self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Transaction {
-        &mut *self.inner
-    }
+impl Transaction for Recorder {
+    forward!(inner: takes_residual, capabilities, statistics);
 
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.savepoints.clear();
@@ -219,6 +215,35 @@ impl Wrapper for Recorder {
         Ok(())
     }
 
+    fn savepoint(&mut self) -> Savepoint {
+        let events = self.log.current.as_ref().map_or(0, |current| current.events.len());
+        self.savepoints.push((self.inner.savepoint(), events));
+        Savepoint(self.savepoints.len() - 1)
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        let (inner, _) = self.savepoints[savepoint.0];
+        self.inner.rollback_to(inner);
+        self.rolled_back_to(savepoint);
+    }
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        let ending = self.log.recording.tick();
+        self.inner.commit().inspect_err(|abort| self.log.note(*abort))?;
+        self.log.end(ending, Outcome::Committed);
+        Ok(())
+    }
+
+    fn abort(&mut self) {
+        let ending = self.log.recording.tick();
+        self.inner.abort();
+        self.log.give_up(ending);
+    }
+}
+
+impl Holding for Recorder {
+    forward!(inner: hold_reads, own_table);
+
     /// Records that there is no such row. If there is one, the engine does not say which version is held, and nothing
     /// is recorded.
     fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
@@ -232,18 +257,10 @@ impl Wrapper for Recorder {
     fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort> {
         self.inner.check_owned_table(table).inspect_err(|abort| self.log.note(*abort))
     }
+}
 
-    fn savepoint(&mut self) -> Savepoint {
-        let events = self.log.current.as_ref().map_or(0, |current| current.events.len());
-        self.savepoints.push((self.inner.savepoint(), events));
-        Savepoint(self.savepoints.len() - 1)
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        let (inner, _) = self.savepoints[savepoint.0];
-        self.inner.rollback_to(inner);
-        self.rolled_back_to(savepoint);
-    }
+impl Yielding for Recorder {
+    forward!(inner: retire_writes, idle);
 
     fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
         match to {
@@ -261,19 +278,14 @@ impl Wrapper for Recorder {
             }
         }
     }
+}
 
-    fn commit(&mut self) -> Result<(), Abort> {
-        let ending = self.log.recording.tick();
-        self.inner.commit().inspect_err(|abort| self.log.note(*abort))?;
-        self.log.end(ending, Outcome::Committed);
-        Ok(())
-    }
+impl Planned for Recorder {
+    forward!(inner: schema_of, add_missing);
+}
 
-    fn abort(&mut self) {
-        let ending = self.log.recording.tick();
-        self.inner.abort();
-        self.log.give_up(ending);
-    }
+impl Diagnostics for Recorder {
+    forward!(inner: deadlock, exclusion, prospect);
 }
 
 impl Drop for Recorder {

@@ -2,7 +2,8 @@
 
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Concurrency, Intent, Isolation, Procedure, Savepoint, Scan, Statistics, Transaction, Write,
+    Abort, Accesses, Begin, Capabilities, Concurrency, Diagnostics, Holding, Intent, Isolation, Planned, Procedure,
+    Savepoint, Scan, Statistics, Transaction, Write, Yielding, standard,
 };
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -19,8 +20,7 @@ pub(crate) struct Fake {
     pub ways: Vec<Option<Concurrency>>,
     /// For each `begin`, its isolation level.
     pub levels: Vec<Isolation>,
-    /// The answer to [`Transaction::locks_accesses`].
-    pub locks_accesses: bool,
+    pub capabilities: Capabilities,
     statistics: Statistics,
 }
 
@@ -31,6 +31,8 @@ impl Fake {
 }
 
 impl Transaction for Fake {
+    standard!(takes_residual);
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.calls.push("begin");
         self.ways.push(begin.concurrency);
@@ -70,8 +72,6 @@ impl Transaction for Fake {
         Ok(())
     }
 
-    fn own_table(&mut self, _: TableId) {}
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(0)
     }
@@ -87,13 +87,29 @@ impl Transaction for Fake {
         self.calls.push("abort");
     }
 
-    fn locks_accesses(&self) -> bool {
-        self.locks_accesses
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.statistics
     }
+}
+
+impl Holding for Fake {
+    standard!(hold_reads, hold_row, own_table, check_owned_table);
+}
+
+impl Yielding for Fake {
+    standard!(give_way, retire_writes, idle);
+}
+
+impl Planned for Fake {
+    standard!(schema_of, add_missing);
+}
+
+impl Diagnostics for Fake {
+    standard!(deadlock, exclusion, prospect);
 }
 
 /// A procedure that needs an isolation level.

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | reconnaissance mode | [`Reconnaissance`] |
 //! | access estimate, annotation | [`Accesses`] |
-//! | update of the annotation, abort, restart | [`Planner::correct`], [`Transaction::add_missing`] |
+//! | update of the annotation, abort, restart | [`Planner::correct`], [`Planned::add_missing`] |
 //!
 //! **What is corrected.** If the procedure announced its set, the accesses that the set lacked are added to it. If a
 //! reconnaissance found the set, another reconnaissance replaces it, and the accesses that the set lacked are added. In
@@ -24,8 +24,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::Arc;
 use hotrow_txn::{
-    Abort, Accesses, Begin, Direction, Intent, Isolation, LockFor, Procedure, RangeAccess, Savepoint, Scan, Statistics,
-    Transaction, Write,
+    Abort, Accesses, Begin, Capabilities, Diagnostics, Direction, Holding, Intent, Isolation, LockFor, Planned,
+    Procedure, RangeAccess, Savepoint, Scan, Transaction, Write, Yielding, forward, standard,
 };
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
@@ -80,14 +80,14 @@ enum Stage {
 }
 
 impl Planner {
-    /// Asks the next procedure, which will run on `txn`, for its accesses.
+    /// Asks the next procedure, which will run on a transaction with these capabilities, for its accesses.
     #[inline]
-    pub fn begin<T: Transaction + ?Sized>(&mut self, txn: &T, procedure: &impl Procedure) {
+    pub fn begin(&mut self, capabilities: Capabilities, procedure: &impl Procedure) {
         self.accesses.clear();
         procedure.accesses(&mut self.accesses);
         self.stage = Stage::Hint;
-        self.rows_max = if txn.locks_accesses() { usize::MAX } else { HINT_ROWS_MAX };
-        if txn.needs_accesses() {
+        self.rows_max = if capabilities.locks_accesses { usize::MAX } else { HINT_ROWS_MAX };
+        if capabilities.needs_accesses {
             (self.corrections, self.tries) = (0, 0);
             self.missing.clear();
             self.stage =
@@ -188,7 +188,7 @@ impl Shapes {
         if let Some(shape) = self.tables.get(&table) {
             return Ok(shape.clone());
         }
-        let shape = Arc::new(Shape::new(&*txn.schema(table).ok_or(Abort::User)?));
+        let shape = Arc::new(Shape::new(&*txn.schema_of(table).ok_or(Abort::User)?));
         if self.tables.len() == SHAPES_MAX {
             self.tables.clear();
         }
@@ -301,6 +301,9 @@ impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
 }
 
 impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
+    forward!(txn: capabilities, statistics);
+    standard!(takes_residual);
+
     /// Fails, since the reconnaissance has begun already.
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<(), Abort> {
         Err(Abort::User)
@@ -387,14 +390,6 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         scanned
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.txn.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.txn.own_table(table);
-    }
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(0)
     }
@@ -406,26 +401,25 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
     }
 
     fn abort(&mut self) {}
+}
 
-    fn needs_accesses(&self) -> bool {
-        self.txn.needs_accesses()
-    }
+impl<T: Transaction + ?Sized> Holding for Reconnaissance<'_, T> {
+    forward!(txn: hold_reads, own_table);
+    standard!(hold_row, check_owned_table);
+}
 
-    fn locks_accesses(&self) -> bool {
-        self.txn.locks_accesses()
-    }
+/// A reconnaissance writes nothing that others could have, and is not undone to wait for them.
+impl<T: Transaction + ?Sized> Yielding for Reconnaissance<'_, T> {
+    forward!(txn: idle);
+    standard!(give_way, retire_writes);
+}
 
-    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
-        self.txn.schema(table)
-    }
+impl<T: Transaction + ?Sized> Planned for Reconnaissance<'_, T> {
+    forward!(txn: schema_of, add_missing);
+}
 
-    fn idle(&mut self) {
-        self.txn.idle();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.txn.statistics()
-    }
+impl<T: Transaction + ?Sized> Diagnostics for Reconnaissance<'_, T> {
+    forward!(txn: deadlock, exclusion, prospect);
 }
 
 impl<T: Transaction + ?Sized> Drop for Reconnaissance<'_, T> {

@@ -288,8 +288,9 @@ fn clock_ns(waiter: &Waiter) -> f64 {
 impl<T: Transaction> Runner for OneShot<T> {
     #[inline]
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        if self.config.batch || self.txn.needs_accesses() {
-            self.planner.begin(&self.txn, procedure);
+        let capabilities = self.txn.capabilities();
+        if self.config.batch || capabilities.needs_accesses {
+            self.planner.begin(capabilities, procedure);
         } else {
             self.planner.begin_without();
         }
@@ -407,7 +408,7 @@ mod tests {
         // A set whose rows are locked is passed in full.
         for (locks_accesses, told) in [(false, [HINT_ROWS_MAX, 0]), (true, [HINT_ROWS_MAX, HINT_ROWS_MAX + 1])] {
             let mut runner = runner(&[], |_| ());
-            runner.transaction().locks_accesses = locks_accesses;
+            runner.transaction().capabilities.locks_accesses = locks_accesses;
             let longest = HINT_ROWS_MAX as i64;
             for rows in [longest, longest + 1] {
                 assert_eq!(runner.run(&Tells(rows)), Ok(()));

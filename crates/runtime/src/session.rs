@@ -64,7 +64,7 @@ impl Session {
 impl Runner for Session {
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         let mut planner = std::mem::take(&mut self.planner);
-        planner.begin(&*self.txn, procedure);
+        planner.begin(self.txn.capabilities(), procedure);
         self.retry.reset();
         let outcome = loop {
             let abort = match self.attempt(procedure, &mut planner) {

@@ -26,7 +26,7 @@ const TABLES: &str = "
 
 /// The engines that need access sets.
 fn planned() -> impl Iterator<Item = &'static EngineInfo> {
-    hotrow_protocols::ENGINES.iter().filter(|info| info.needs_accesses && info.isolates)
+    hotrow_protocols::ENGINES.iter().filter(|info| info.capabilities.needs_accesses && info.isolates)
 }
 
 /// Those of them under which two transactions that touch different rows run side by side, wherever the rows are.

@@ -53,7 +53,7 @@ use batch::Pipeline;
 use cursor::Cursors;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Concurrency, Statistics, Transaction};
+use hotrow_txn::{Abort, Concurrency, Statistics, Transaction, Yielding};
 use named::Named;
 use planned::{Planning, Wanted};
 use portal::Portal;
@@ -129,7 +129,7 @@ enum Ready {
 impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
         let mut txn = Watched::new(database.engine(), &waiter);
-        let wanted = Wanted::of(database.engine().info(), &txn);
+        let wanted = Wanted::of(txn.capabilities());
         txn.statistics().timed = database.config.times.is_some();
         let locks = HeldLocks::default();
         let seat = Arc::new(Seat::new(user, id, waiter.clone(), locks.shown().clone()));

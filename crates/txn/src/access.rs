@@ -84,7 +84,7 @@ pub struct EntriesAccess {
 /// The access set of a procedure: what it will access, in the order in which it will do so.
 ///
 /// Engines that need accesses lock all of them beforehand. Engines that [lock access
-/// sets](crate::Transaction::locks_accesses) lock the rows beforehand. All other engines take the rows as a hint and
+/// sets](crate::Capabilities::locks_accesses) lock the rows beforehand. All other engines take the rows as a hint and
 /// look them up together. The lists are reused from one procedure to the next, so that filling them allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {

@@ -90,17 +90,17 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Checks the protocol's invariants: [`Engine::audit`](crate::Engine::audit).
+    /// Checks the protocol's invariants: [`Inspection::audit`](crate::Inspection::audit).
     fn audit(&self, _database: &Tables<Self::Table>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Counts the versions of all tables: [`Engine::versions`](crate::Engine::versions).
+    /// Counts the versions of all tables: [`Inspection::versions`](crate::Inspection::versions).
     fn versions(&self, _database: &Tables<Self::Table>) -> Option<VersionStatistics> {
         None
     }
 
-    /// Counts the locks of all transactions: [`Engine::locks`](crate::Engine::locks).
+    /// Counts the locks of all transactions: [`Inspection::locks`](crate::Inspection::locks).
     fn locks(&self, _database: &Tables<Self::Table>) -> Option<LockStatistics> {
         None
     }
@@ -111,12 +111,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     }
 
     /// What happened to rows that were released before the commit:
-    /// [`Engine::early_release`](crate::Engine::early_release).
+    /// [`Inspection::early_release`](crate::Inspection::early_release).
     fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None
     }
 
-    /// The transactions that wait for locks: [`Engine::lock_waits`](crate::Engine::lock_waits).
+    /// The transactions that wait for locks: [`Inspection::lock_waits`](crate::Inspection::lock_waits).
     fn lock_waits(&self) -> Vec<LockWait> {
         Vec::new()
     }

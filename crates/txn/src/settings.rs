@@ -35,7 +35,7 @@ pub enum Setting {
     /// [`Settings::lock_as_it_goes`].
     LockAsItGoes,
     /// Whether sessions retire what they have written
-    /// ([`Transaction::retire_writes`](crate::Transaction::retire_writes)). Sessions set it, not [`Settings`].
+    /// ([`Yielding::retire_writes`](crate::Yielding::retire_writes)). Sessions set it, not [`Settings`].
     EarlyRelease,
     /// [`Settings::network_delay`].
     NetworkDelay,

@@ -3,7 +3,7 @@
 use crate::Violation;
 use hotrow_storage::{IndexRef, RowRef, TableId};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Ownership, Scan};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) fn visit_scans(
     let mut walk = || -> Result<(), Abort> {
         txn.begin(&Begin { read_only: true, ..Begin::at(Isolation::Serializable) })?;
         for scan in scans {
-            txn.own_table(scan.table);
+            txn.own_table(scan.table, Ownership::Locked);
             txn.scan(scan, &mut |row| {
                 visit(scan.table, row);
                 ControlFlow::Continue(())

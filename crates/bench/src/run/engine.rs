@@ -9,7 +9,7 @@ use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, PoolConfig, RunConfig, RunReport, Stop, drive, drive_pool};
 use hotrow_sync::{Arc, Mutex, thread};
-use hotrow_txn::{Abort, Engine, Isolation, Protocol, Settings, Transaction};
+use hotrow_txn::{Abort, Engine, Inspection, Isolation, Protocol, Settings, Transaction};
 use hotrow_workloads::{Client, Seat, Violation, Workload};
 use std::time::{Duration, Instant};
 

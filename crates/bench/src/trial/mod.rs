@@ -18,7 +18,9 @@ use hotrow_check::{History, Recorder, Recording, final_versions};
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, Planner, PoolConfig, RunConfig, drive, drive_pool};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Protocol, Scheduler, Settings, Transaction, WorkerId};
+use hotrow_txn::{
+    Abort, Begin, Inspection, Isolation, Procedure, Protocol, Scheduler, Settings, Transaction, WorkerId,
+};
 use std::time::Duration;
 use table::TrialTable;
 use transaction::RandomTransaction;
@@ -166,7 +168,7 @@ fn unreadable(abort: Abort) -> String {
 
 /// Runs one transaction, which is begun again while its access set is wrong.
 fn step(txn: &mut Recorder, planner: &mut Planner, work: &RandomTransaction<'_>, isolation: Isolation) {
-    planner.begin(&*txn, work);
+    planner.begin(txn.capabilities(), work);
     for _ in 0..=CORRECTIONS {
         let outcome = attempt(txn, planner, work, isolation);
         txn.abort();

@@ -30,7 +30,7 @@ fn object(engine: &EngineInfo) -> Value {
         "name": engine.name,
         "summary": engine.summary,
         "source": engine.source,
-        "needs_accesses": engine.needs_accesses,
+        "needs_accesses": engine.capabilities.needs_accesses,
         "scheduler": engine.scheduler.name(),
         "isolates": engine.isolates,
         "isolation": engine.isolation.iter().map(|level| level.name()).collect::<Vec<_>>(),
@@ -67,5 +67,5 @@ fn scheduler(engine: &EngineInfo) -> &'static str {
 }
 
 fn needs(engine: &EngineInfo) -> &'static str {
-    if engine.needs_accesses { "needs the access set first" } else { "needs no access set" }
+    if engine.capabilities.needs_accesses { "needs the access set first" } else { "needs no access set" }
 }

@@ -41,7 +41,7 @@ fn shows(info: &EngineInfo) -> bool {
     let keeps_versions = info.isolation.contains(&Isolation::Snapshot);
     keeps_versions
         || ["lock-table", "1v", "ilock"].contains(&info.name)
-        || info.name.starts_with("2pl-") && !info.needs_accesses
+        || info.name.starts_with("2pl-") && !info.capabilities.needs_accesses
 }
 
 fn scripts() -> Scripts {

@@ -19,7 +19,7 @@ use crate::{SqlError, state};
 use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicI64;
-use hotrow_txn::{Engine, Transaction};
+use hotrow_txn::{Engine, Ownership, Transaction};
 use sqlparser::ast::{self, ColumnOption, Statement, TableConstraint};
 use std::fmt::Display;
 use std::time::Duration;
@@ -110,7 +110,7 @@ impl Ddl<'_> {
         self.lock(name, Mode::Exclusive)?;
         // It may have changed, or gone, while we waited.
         let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
-        self.txn.own_table(table.id);
+        self.txn.own_table(table.id, Ownership::Locked);
         Ok(table)
     }
 
@@ -136,7 +136,7 @@ impl Ddl<'_> {
         partition::check_admitted(self.engine, &draft.schema)?;
         let id = self.engine.create_table(draft.schema);
         self.names.changes.created.push(id);
-        self.txn.own_new_table(id);
+        self.txn.own_table(id, Ownership::New);
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
 

@@ -9,7 +9,7 @@
 //!
 //! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
 //!
-//! An engine that [locks access sets](Transaction::locks_accesses) is told the rows whose keys are known, if they are several: it
+//! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are several: it
 //! locks them together and in one order, so that such transactions do not deadlock among themselves. What else they touch it locks
 //! when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held until they have run, so that they can run
 //! again, and so these are only statements of which nobody can tell: they return few rows, and call no function that
@@ -23,7 +23,7 @@ use crate::parse::utility::Utility;
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
 use hotrow_runtime::{Estimates, Reconnaissance, Shapes};
 use hotrow_storage::Value;
-use hotrow_txn::{Abort, Accesses, EngineInfo, Isolation, Transaction};
+use hotrow_txn::{Abort, Accesses, Capabilities, Isolation, Transaction};
 use std::ops::ControlFlow;
 
 /// Corrections of one set before it is made anew, and sets before there is none.
@@ -45,8 +45,8 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    pub(super) fn of(info: &EngineInfo, txn: &dyn Transaction) -> Self {
-        match (info.needs_accesses, txn.locks_accesses()) {
+    pub(super) fn of(capabilities: Capabilities) -> Self {
+        match (capabilities.needs_accesses, capabilities.locks_accesses) {
             (true, _) => Wanted::All,
             (false, true) => Wanted::Rows,
             (false, false) => Wanted::Nothing,

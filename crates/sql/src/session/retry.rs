@@ -8,7 +8,7 @@ use crate::turns::Turn;
 use crate::watched::Spot;
 use crate::{SqlError, deadlock, state};
 use hotrow_sync::Time;
-use hotrow_txn::{Abort, Savepoint, Transaction};
+use hotrow_txn::{Abort, Diagnostics, Savepoint, Transaction, Yielding};
 use std::time::Duration;
 
 /// The attempts at a statement so far.
@@ -87,7 +87,7 @@ impl Session {
 
     /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
     pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
-        let is_request = self.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
+        let is_request = self.txn.capabilities().retries_requests || self.waits_for_writers() && !only_reads(plan);
         let deferred = self.names.deferred.borrow().len();
         (is_request && is_plannable(plan))
             .then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
@@ -116,7 +116,7 @@ impl Session {
     ) -> Result<(), Abort> {
         let is_conflict = matches!(abort, Abort::Conflict | Abort::WriteConflict);
         let Some(start) = start.filter(|_| is_conflict) else { return Err(abort) };
-        if !self.txn.retries_requests() && self.give_way(start, attempts)? {
+        if !self.txn.capabilities().retries_requests && self.give_way(start, attempts)? {
             return Ok(());
         }
         let now = self.waiter.now();

@@ -12,7 +12,7 @@ use crate::table_lock::Mode;
 use crate::types::now;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Concurrency, Savepoint, Transaction};
+use hotrow_txn::{Abort, Begin, Concurrency, Savepoint, Transaction, Yielding};
 
 /// Where a session stands, as the protocol reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
