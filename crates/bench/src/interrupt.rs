@@ -1,10 +1,12 @@
-//! Ending a benchmark early.
+//! The interrupt that ends a benchmark early.
 
 use hotrow_runtime::Stop;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex};
 
-/// Ends the run under way and all that were to follow. All clones are one; it stays raised.
+/// Ends the run under way and all later ones. Clones share their state, and a raised interrupt stays raised.
+///
+/// **Thread safety**: any thread may raise it, such as the one that handles signals, while another one runs.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     shared: Arc<Shared>,
@@ -17,12 +19,12 @@ struct Shared {
 }
 
 impl Interrupt {
-    /// An interrupt that is not raised.
+    /// Returns an interrupt that is not raised.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends everything. From any thread.
+    /// Ends the run under way and all later ones.
     pub fn raise(&self) {
         self.shared.raised.store(true, Ordering::Release);
         self.run().raise();
@@ -33,11 +35,11 @@ impl Interrupt {
         self.shared.raised.load(Ordering::Acquire)
     }
 
-    /// The flag of the run that begins now: raised when this is.
+    /// Begins a run. Returns its stop flag, which the interrupt raises.
     pub(crate) fn begin_run(&self) -> Stop {
         let stop = Stop::new();
         *self.run() = stop.clone();
-        // An interrupt that came before found the flag of an earlier run.
+        // An interrupt that was raised meanwhile found the flag of an earlier run.
         if self.is_raised() {
             stop.raise();
         }

@@ -1,6 +1,7 @@
-//! The report as a picture: a row for each engine, throughput as a bar, latency as a line from p50 to p99.
+//! The report as a picture: a row for each engine, with throughput as a bar and latency as a line from p50 to p99.
 
-use crate::table::Summary;
+use crate::numbers::grouped;
+use crate::report::EngineSummary;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -8,7 +9,7 @@ const WIDTH: u32 = 960;
 const TOP: i32 = 92;
 const ROW: i32 = 44;
 const BOTTOM: i32 = 48;
-/// Where names end, and where the two panels lie.
+/// The right end of names, and the ends of the two panels.
 const NAMES_END: i32 = 130;
 const BARS: (i32, i32) = (140, 500);
 const LATENCIES: (i32, i32) = (620, 930);
@@ -19,7 +20,7 @@ const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const FAINT: RGBColor = RGBColor(0xbb, 0xbb, 0xbb);
 
 /// Draws the engines under a title.
-pub(crate) fn draw(title: &str, engines: &[Summary<'_>]) -> Result<String, String> {
+pub(crate) fn draw(title: &str, engines: &[EngineSummary<'_>]) -> Result<String, String> {
     let mut svg = String::new();
     let height = TOP + ROW * engines.len() as i32 + BOTTOM;
     let canvas = SVGBackend::with_string(&mut svg, (WIDTH, height as u32)).into_drawing_area();
@@ -38,12 +39,12 @@ struct Picture<'a, 'b> {
 }
 
 impl<'b> Picture<'_, 'b> {
-    fn draw(&self, title: &str, engines: &[Summary<'_>]) -> Drawn<'b> {
+    fn draw(&self, title: &str, engines: &[EngineSummary<'_>]) -> Drawn<'b> {
         self.canvas.fill(&WHITE)?;
         self.text(title, (20, 26), 17, HPos::Left)?;
         self.text("transactions per second", (BARS.0, 62), 13, HPos::Left)?;
         self.text("latency p50 to p99, µs (logarithmic)", (LATENCIES.0, 62), 13, HPos::Left)?;
-        let most = engines.iter().map(|engine| engine.median.throughput).fold(1.0, f64::max);
+        let most = engines.iter().map(|engine| engine.median.throughput()).fold(1.0, f64::max);
         let scale = LatencyScale::over(engines);
         self.latency_axis(&scale)?;
         for (row, engine) in engines.iter().enumerate() {
@@ -55,23 +56,23 @@ impl<'b> Picture<'_, 'b> {
         Ok(())
     }
 
-    fn bar(&self, engine: &Summary<'_>, middle: i32, most: f64) -> Drawn<'b> {
-        let throughput = engine.median.throughput;
+    fn bar(&self, engine: &EngineSummary<'_>, middle: i32, most: f64) -> Drawn<'b> {
+        let throughput = engine.median.throughput();
         let end = BARS.0 + (f64::from(BARS.1 - BARS.0) * throughput / most) as i32;
         self.canvas.draw(&Rectangle::new([(BARS.0, middle - 11), (end, middle + 11)], BAR.filled()))?;
-        let label = format!("{}  ({:.2})", crate::table::grouped(throughput), engine.ratio);
+        let label = format!("{}  ({:.2})", grouped(throughput), engine.ratio);
         self.text(&label, (end + 6, middle), 12, HPos::Left)
     }
 
-    fn latency(&self, engine: &Summary<'_>, middle: i32, scale: &LatencyScale) -> Drawn<'b> {
-        let latency = engine.median.latency_us;
+    fn latency(&self, engine: &EngineSummary<'_>, middle: i32, scale: &LatencyScale) -> Drawn<'b> {
+        let latency = engine.median.transactions.latency_us;
         let (p50, p99) = (scale.place(latency.p50), scale.place(latency.p99));
         self.canvas.draw(&PathElement::new([(p50, middle), (p99, middle)], DOT.stroke_width(3)))?;
         self.canvas.draw(&Circle::new((p50, middle), 5, DOT.filled()))?;
         self.canvas.draw(&Rectangle::new([(p99 - 2, middle - 7), (p99 + 1, middle + 7)], DOT.filled()))
     }
 
-    /// A faint line for each power of ten.
+    /// Draws a faint line for each power of ten.
     fn latency_axis(&self, scale: &LatencyScale) -> Drawn<'b> {
         for power in scale.from..=scale.to {
             let x = scale.place(10_f64.powi(power));
@@ -95,10 +96,13 @@ struct LatencyScale {
 }
 
 impl LatencyScale {
-    /// The least axis that has room for every engine. A run without transactions has latencies of zero.
-    fn over(engines: &[Summary<'_>]) -> Self {
-        let latencies =
-            || engines.iter().flat_map(|engine| [engine.median.latency_us.p50, engine.median.latency_us.p99]);
+    /// Returns the least axis that has room for every engine. A run without transactions has latencies of zero.
+    fn over(engines: &[EngineSummary<'_>]) -> Self {
+        let latencies = || {
+            engines.iter().flat_map(|engine| {
+                [engine.median.transactions.latency_us.p50, engine.median.transactions.latency_us.p99]
+            })
+        };
         let logs = || latencies().filter(|&latency| latency > 0.0).map(f64::log10);
         let from = logs().fold(f64::INFINITY, f64::min);
         let to = logs().fold(f64::NEG_INFINITY, f64::max);
@@ -118,8 +122,8 @@ impl LatencyScale {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::summarize;
     use crate::report::tests::report;
-    use crate::table::summarize;
 
     #[test]
     fn every_engine_has_its_row() {

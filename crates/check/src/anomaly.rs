@@ -7,28 +7,28 @@ use hotrow_txn::Isolation;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Which phenomenon, by Adya's names where he has one.
+/// The kind of a phenomenon, by Adya's names where he has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnomalyKind {
-    /// A transaction did not see its own writes, or did not find what was always there. No level allows it.
+    /// A transaction did not see its own writes, or did not find a row that always existed. No level allows it.
     Internal,
-    /// A scan missed a row that was in its range throughout, or saw one twice: its index key changed meanwhile. Read
-    /// committed by locking allows it.
+    /// A scan missed a row that was in its range throughout, or saw a row twice, because the row's index key changed
+    /// meanwhile. Read committed by locking allows it.
     UnstableScan,
-    /// A read saw a version that nobody wrote. No level allows it.
+    /// A read saw a version that no transaction wrote. No level allows it.
     Invented,
     /// Two committed transactions ended the same version of an item, so that one of the writes is gone. No level allows
     /// it.
     LostWrite,
     /// G0: a cycle of writes.
     DirtyWrites,
-    /// G1a: a read of a version whose writer aborted, or undid it.
+    /// G1a: a read of a version whose writer aborted, or undid the write.
     AbortedRead,
     /// G1b: a read of a version that its writer replaced itself.
     IntermediateRead,
     /// G1c: a cycle of writes and reads.
     CircularInformation,
-    /// G-single over one item: a transaction read it, another replaced it, and the first wrote over that.
+    /// G-single over one item: a transaction read the item, another replaced it, and the first wrote over that.
     LostUpdate,
     /// G-single: a cycle with exactly one anti-dependency: read skew.
     SingleAntiDependency,
@@ -38,13 +38,13 @@ pub enum AnomalyKind {
     ItemAntiDependency,
     /// G2: a cycle with an anti-dependency on a range or an absence: a phantom.
     Phantom,
-    /// No serial order in which each transaction has its place while its commit is called (one that changed nothing,
-    /// while it ran) explains what was seen, though no cycle says why.
+    /// No serial order explains what the transactions saw, although no cycle shows why. In the order, each transaction
+    /// must have its place during its call of commit, or during its run if it changed nothing.
     NoSerialOrder,
 }
 
 impl AnomalyKind {
-    /// The name in papers, or one's own words.
+    /// The name in papers, or our own if there is none.
     pub fn name(self) -> &'static str {
         match self {
             AnomalyKind::Internal => "internal inconsistency",
@@ -64,8 +64,8 @@ impl AnomalyKind {
         }
     }
 
-    /// Whether a level rules it out for a transaction that asked for it: for the one that read, if the phenomenon is a cycle
-    /// with anti-dependencies.
+    /// Whether the isolation level `level` of a transaction rules the phenomenon out. For a cycle with
+    /// anti-dependencies, that is the level of the transaction that read.
     pub fn is_ruled_out_by(self, level: Isolation) -> bool {
         match self {
             AnomalyKind::UnstableScan | AnomalyKind::LostUpdate | AnomalyKind::SingleAntiDependency => {
@@ -82,11 +82,11 @@ impl AnomalyKind {
 /// A phenomenon in a history, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
-    /// Which one.
+    /// The kind of the phenomenon.
     pub kind: AnomalyKind,
-    /// What happened, one sentence each; for a cycle, one sentence an edge.
+    /// The sentences that explain it; for a cycle, one for each edge.
     pub evidence: Vec<String>,
-    /// What the transactions involved did, in the order of the history.
+    /// The operations of the transactions involved, in the order of the history.
     pub story: Vec<String>,
 }
 
@@ -125,12 +125,12 @@ impl fmt::Display for Anomaly {
 
 impl std::error::Error for Anomaly {}
 
-/// Why a history is not accepted.
+/// The reason why a history is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
-    /// It is not isolated.
+    /// The history is not isolated.
     Anomaly(Anomaly),
-    /// It may be isolated or not: neither proof was found in as many trials as are made.
+    /// The history may be isolated or not: neither proof was found within the allowed number of trials.
     Undecided,
 }
 
@@ -163,12 +163,12 @@ impl fmt::Display for Objection {
 
 impl std::error::Error for Objection {}
 
-/// A transaction's name in sentences.
+/// The name of a transaction in sentences.
 pub(crate) fn transaction_name(history: &History, transaction: usize) -> String {
     format!("T{transaction} ({})", history.transactions[transaction].session)
 }
 
-/// "v7 of 0/3".
+/// The name of a version in sentences, such as "v7 of 0/3".
 pub(crate) fn version_name(item: &Item, stamp: Stamp) -> String {
     format!("v{} of {item}", stamp.0)
 }

@@ -1,4 +1,4 @@
-//! Whether a history is isolated as its transactions' levels promise.
+//! The check whether a history is as isolated as its transactions' levels promise.
 
 use crate::anomaly::{Anomaly, AnomalyKind, Objection, transaction_name};
 use crate::cycle::{in_cycles, shortest_cycle};
@@ -11,10 +11,10 @@ use crate::versions::{Versions, order};
 use hotrow_txn::Isolation;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The cycles that are phenomena, worst first: the kind of the first edge, and those of the others.
+/// The cycles that are phenomena, worst first: the kind of the first edge, and the kinds of the others.
 ///
-/// In a history of several levels an anti-dependency counts if the level of the one that read rules such a cycle out:
-/// Adya's mixing-correct histories (1999, §5.5).
+/// In a history of several levels an anti-dependency counts if the level of the transaction that read rules such a
+/// cycle out: Adya's mixing-correct histories (1999, §5.5).
 const CYCLES: [(AnomalyKind, EdgeKind, &[EdgeKind]); 6] = {
     use EdgeKind::{Anti, PredicateAnti, Read, Write};
     [
@@ -27,32 +27,32 @@ const CYCLES: [(AnomalyKind, EdgeKind, &[EdgeKind]); 6] = {
     ]
 };
 
-/// How many ways of resolving guesses are tried before the history is left undecided; in large histories fewer, down to
-/// the least.
+/// The number of ways of resolving guesses that are tried before the history is left undecided. In large histories it
+/// is smaller, down to `LEAST_TRIALS`.
 const MOST_TRIALS: usize = 500;
 const LEAST_TRIALS: usize = 20;
 
-/// So many edges are looked at in all those trials.
+/// The number of edges that all these trials may examine.
 const MOST_EDGES: usize = 60_000_000;
 
-/// Judges each transaction at its own level.
+/// Checks a history, and judges each transaction at its own level.
 ///
-/// If all are serializable, a serial order is searched in which each transaction has its place while its commit is
-/// called (one that changed nothing, while it ran), so that it sees just what those before it have left. With such an
-/// order the history is strictly serializable; without one it is refused. At other levels the phenomena that they rule
-/// out are looked for: cycles of dependencies.
+/// If all transactions are serializable, the check searches a serial order. In it each transaction has its place during
+/// its call of commit, or during its run if it changed nothing, and sees exactly the state that the transactions before
+/// it have left. With such an order the history is strictly serializable; without one it is refused. At other levels
+/// the check searches for the phenomena that they rule out: cycles of dependencies.
 ///
-/// Time is about linear in the history and in what its scans did not find of what was in their ranges at other times; more for
-/// histories with cycles.
+/// The time is about linear in the size of the history, plus the rows that its scans did not find but that were in
+/// their ranges at other times. It is longer for histories with cycles.
 ///
 /// # Errors
-/// The worst phenomenon found, with its evidence: for a cycle, a shortest one. Or that neither an order nor a cycle was
-/// found before the trials ran out.
+/// The worst phenomenon found, with its evidence; for a cycle, a shortest one. If neither an order nor a cycle was
+/// found before the trials ran out, the error says so.
 pub fn check(history: &History) -> Result<Evidence, Objection> {
     judge(history, |transaction| history.transactions[transaction].isolation)
 }
 
-/// Judges all transactions at `level`, whatever levels they asked for.
+/// Checks a history, and judges all transactions at `level`, whatever levels they asked for.
 ///
 /// # Errors
 /// As [`check()`].
@@ -81,7 +81,7 @@ fn judge(history: &History, level: impl Fn(usize) -> Isolation) -> Result<Eviden
     }
 }
 
-/// Looks for cycles of dependencies that the levels rule out, and for what needs no cycle.
+/// Searches for cycles of dependencies that the levels rule out, and for phenomena that need no cycle.
 fn search_cycle(
     history: &History,
     level: impl Fn(usize) -> Isolation,
@@ -102,7 +102,7 @@ fn search_cycle(
     let levels = (0..history.transactions.len()).map(level).collect();
     let mut search =
         Search { history, versions: &versions, dependencies: &dependencies, levels, most_trials, trials: 0 };
-    // What rests on no guess is told, if there is such a cycle.
+    // A cycle that rests on no guess is reported, if there is one.
     let resolution = match search.find_cycle(&dependencies.certain) {
         Some(cycle) => Resolution::Cycle(cycle),
         None => search.resolve(&HashMap::new(), &mut Vec::new()),
@@ -115,10 +115,10 @@ fn search_cycle(
     Ok((evidence, resolution))
 }
 
-/// The last version of every item that committed transactions left there.
+/// The last version of every item that committed transactions left in the database.
 ///
 /// # Errors
-/// If the history is too broken to say.
+/// If the history is too broken to tell.
 pub fn final_versions(history: &History) -> Result<BTreeMap<Item, Stamp>, Anomaly> {
     let versions = order(history)?;
     let last = versions.iter().filter_map(|(item, states)| {
@@ -130,11 +130,11 @@ pub fn final_versions(history: &History) -> Result<BTreeMap<Item, Stamp>, Anomal
 
 type Cycle = (AnomalyKind, Vec<Edge>);
 
-/// What came of resolving guesses.
+/// The outcome of resolving guesses.
 enum Resolution<C> {
-    /// In some way there is no cycle.
+    /// In some way of resolving them there is no cycle.
     None,
-    /// In every way there is a cycle, as this one in the likeliest.
+    /// In every way there is a cycle; this is the cycle of the likeliest way.
     Cycle(C),
     /// The trials ran out.
     RanOut,
@@ -150,8 +150,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks for a way of resolving the guesses without a cycle. `choices` are those that are not the likeliest;
-    /// guesses among `fixed` stay as they are.
+    /// Searches for a way of resolving the guesses without a cycle. `choices` holds the guesses that are not resolved
+    /// in their likeliest way. Guesses in `fixed` are not changed.
     fn resolve(&mut self, choices: &HashMap<usize, Stretch>, fixed: &mut Vec<usize>) -> Resolution<Cycle> {
         self.trials += 1;
         let mut edges = self.dependencies.certain.clone();
@@ -161,8 +161,8 @@ impl Search<'_> {
         guesses.retain(|guess| !fixed.contains(guess));
         guesses.dedup();
         let before = fixed.len();
-        // Where a transaction has read as of its beginning, and others went on for long, all guesses about it are
-        // wrong.
+        // If a transaction has read as of its beginning, and others continued for long after that, all guesses about it
+        // are wrong.
         let mut readers: Vec<_> = guesses.iter().map(|&guess| self.dependencies.guesses[guess].reader).collect();
         readers.dedup();
         for reader in readers {
@@ -210,7 +210,7 @@ impl Search<'_> {
                 return Some((AnomalyKind::LostUpdate, cycle));
             }
             let is_first = |edge: &Edge| edge.kind == first && self.counts(edge, kind);
-            // The others' anti-dependencies are those of a cycle with several.
+            // The anti-dependencies of the other edges are those of a cycle with several.
             let is_rest = |edge: &Edge| rest.contains(&edge.kind) && self.counts(edge, many(edge.kind));
             if let Some(cycle) = shortest_cycle(self.levels.len(), edges, is_first, is_rest) {
                 return Some((kind, cycle));
@@ -219,7 +219,8 @@ impl Search<'_> {
         None
     }
 
-    /// Whether the level of the transaction that an edge begins with rules out that it is part of a cycle of this kind.
+    /// Whether the level of the transaction at which an edge begins rules out that the edge is part of a cycle of this
+    /// kind.
     fn counts(&self, edge: &Edge, kind: AnomalyKind) -> bool {
         match edge.kind {
             EdgeKind::Write | EdgeKind::Read => true,
@@ -227,7 +228,7 @@ impl Search<'_> {
         }
     }
 
-    /// Who read an item, and wrote over what had replaced it meanwhile.
+    /// Finds a transaction that read an item, and wrote over the version that had replaced it meanwhile.
     fn lost_update(&self, edges: &[Edge]) -> Option<Vec<Edge>> {
         let name = |edge: &Edge| (edge.from, edge.to, edge.item);
         let anti = |edge: &&Edge| edge.kind == EdgeKind::Anti && self.counts(edge, AnomalyKind::LostUpdate);
@@ -239,7 +240,7 @@ impl Search<'_> {
     }
 }
 
-/// The cycles with several anti-dependencies, one of which is of this kind.
+/// The kind of a cycle with several anti-dependencies, one of which is of this kind.
 fn many(kind: EdgeKind) -> AnomalyKind {
     match kind {
         EdgeKind::PredicateAnti => AnomalyKind::Phantom,

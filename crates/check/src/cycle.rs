@@ -3,17 +3,17 @@
 use crate::edges::Edge;
 use std::collections::VecDeque;
 
-/// So many steps are taken in search of a shorter cycle once there is one. They are not needed but for the broken histories of
-/// very long runs, where any short cycle will do.
+/// The number of steps for the search of a shorter cycle, once there is one. The limit matters only for broken
+/// histories of very long runs, where any short cycle will do.
 const MOST_STEPS: usize = 20_000_000;
 
-/// The wanted edges that are part of a cycle of wanted edges: in most histories few.
+/// The wanted edges that are part of a cycle of wanted edges. In most histories there are few.
 pub(crate) fn in_cycles(nodes: usize, edges: &[Edge], is_wanted: impl Fn(&Edge) -> bool) -> Vec<Edge> {
     let component = components(nodes, &out_edges(nodes, edges, &is_wanted), edges);
     edges.iter().filter(|edge| component[edge.from] == component[edge.to] && is_wanted(edge)).copied().collect()
 }
 
-/// A shortest cycle among `nodes` transactions: an edge that may come first, then edges that may come after it.
+/// Finds a shortest cycle among `nodes` transactions: an edge that may come first, then edges that may come after it.
 pub(crate) fn shortest_cycle(
     nodes: usize,
     edges: &[Edge],
@@ -23,7 +23,7 @@ pub(crate) fn shortest_cycle(
     let component = components(nodes, &out_edges(nodes, edges, |edge| is_first(edge) || is_rest(edge)), edges);
     let inside = |edge: &Edge| component[edge.from] == component[edge.to];
     let rest = out_edges(nodes, edges, |edge| is_rest(edge) && inside(edge));
-    // A path along the rest never comes back to an earlier component.
+    // A path along the remaining edges never returns to an earlier component.
     let order = components(nodes, &rest, edges);
     let mut search = Search {
         edges,
@@ -47,7 +47,7 @@ pub(crate) fn shortest_cycle(
     best.map(|cycle| cycle.into_iter().map(|number| edges[number]).collect())
 }
 
-/// The numbers of the wanted edges, by where they start.
+/// The numbers of the wanted edges, by the node at which they start.
 fn out_edges(nodes: usize, edges: &[Edge], wanted: impl Fn(&Edge) -> bool) -> Vec<Vec<usize>> {
     let mut out = vec![Vec::new(); nodes];
     for (number, edge) in edges.iter().enumerate().filter(|(_, edge)| wanted(edge)) {
@@ -60,9 +60,9 @@ fn out_edges(nodes: usize, edges: &[Edge], wanted: impl Fn(&Edge) -> bool) -> Ve
 struct Search<'g> {
     edges: &'g [Edge],
     out: &'g [Vec<usize>],
-    /// The component of each node, in their order.
+    /// The component of each node, numbered in their order.
     order: &'g [usize],
-    /// The nodes seen, and by which edge each was reached; the first by none.
+    /// The nodes that were seen. `came_by` holds the edge by which each was reached, which is `None` for the first.
     seen: Vec<usize>,
     came_by: Vec<Option<usize>>,
     queue: VecDeque<(usize, usize)>,
@@ -70,7 +70,7 @@ struct Search<'g> {
 }
 
 impl Search<'_> {
-    /// A shortest path, in edges, of fewer than `longest` edges.
+    /// Finds a shortest path of fewer than `longest` edges.
     fn shortest_path(&mut self, from: usize, to: usize, longest: usize) -> Option<Vec<usize>> {
         for node in self.seen.drain(..) {
             self.came_by[node] = None;
@@ -116,8 +116,8 @@ impl Search<'_> {
     }
 }
 
-/// The strongly connected component of each node (Kosaraju's algorithm, with its own stack): numbered so that an edge
-/// never leads to a smaller number.
+/// The strongly connected component of each node (Kosaraju's algorithm, with its own stack). Components are numbered so
+/// that an edge never leads to a smaller number.
 fn components(nodes: usize, out: &[Vec<usize>], edges: &[Edge]) -> Vec<usize> {
     let mut into = vec![Vec::new(); nodes];
     for &edge in out.iter().flatten() {

@@ -8,16 +8,17 @@ use hotrow_storage::IndexRef;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
-/// How the later of two transactions depends on the earlier.
+/// The way in which the later of two transactions depends on the earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum EdgeKind {
-    /// It replaced what the earlier wrote.
+    /// The later transaction replaced a version that the earlier wrote.
     Write,
-    /// It read what the earlier wrote.
+    /// The later transaction read a version that the earlier wrote.
     Read,
-    /// It replaced what the earlier had read.
+    /// The later transaction replaced a version that the earlier had read.
     Anti,
-    /// It changed what an earlier look at a range or for an absent item would have found.
+    /// The later transaction changed what the earlier would have found in a range, or when it looked for an absent
+    /// item.
     PredicateAnti,
 }
 
@@ -27,10 +28,10 @@ pub(crate) struct Edge {
     pub from: usize,
     pub to: usize,
     pub kind: EdgeKind,
-    /// The item, and which of its states the later transaction made, or read.
+    /// The item, and its state that the later transaction made or read.
     pub item: usize,
     pub state: usize,
-    /// The guess that this rests on, if it does.
+    /// The guess on which this edge rests, if any.
     pub guess: Option<usize>,
 }
 
@@ -51,7 +52,8 @@ impl Edge {
     }
 }
 
-/// A stretch of an item's states that are alike in what a look at it would find, from its first to the one after it.
+/// A stretch of an item's states that a look at the item cannot distinguish, from the first such state to the state
+/// after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     item: usize,
@@ -59,23 +61,24 @@ pub(crate) struct Stretch {
     next: Option<usize>,
 }
 
-/// A look that does not say which of several stretches it met: it found nothing, or was told only that there is a row.
+/// A look that does not say which of several stretches it met: it found nothing, or learned only that there is a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess<'h> {
     pub reader: usize,
-    /// When the look returned, or the time as of which its transaction has read, if that is known to be earlier.
+    /// The time when the look returned, or the time as of which its transaction has read, if that is known to be
+    /// earlier.
     at: u64,
     look: Look<'h>,
     /// The likeliest stretch.
     pub likeliest: Stretch,
 }
 
-/// What was looked for.
+/// The object of a look.
 #[derive(Clone, Debug)]
 enum Look<'h> {
-    /// It was not there: at its key, or in the range.
+    /// The item was not there: at its key, or in the range.
     Missing(usize, Option<&'h Range>),
-    /// One of these was, in the range.
+    /// At least one item of this list was in the range.
     Present(Vec<usize>, &'h Range),
 }
 
@@ -84,13 +87,13 @@ enum Look<'h> {
 pub(crate) struct Unexplained {
     pub reader: usize,
     pub kind: AnomalyKind,
-    /// What it did or did not find.
+    /// Describes what the look did or did not find.
     pub what: String,
-    /// Who else had to do with it.
+    /// The other transaction involved.
     pub other: Option<usize>,
 }
 
-/// The dependencies of a history: those that are certain, and the guesses that make the others.
+/// The dependencies of a history: the certain ones, and the guesses that lead to the others.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies<'h> {
     pub certain: Vec<Edge>,
@@ -122,7 +125,7 @@ impl<'h> Dependencies<'h> {
         dependencies
     }
 
-    /// The edges that each guess makes, resolved as its likeliest stretch or as `others` says.
+    /// The edges of all guesses, each resolved to its likeliest stretch or as `others` says.
     pub fn guessed(&self, versions: &Versions, others: &HashMap<usize, Stretch>) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (number, guess) in self.guesses.iter().enumerate() {
@@ -143,14 +146,14 @@ impl<'h> Dependencies<'h> {
         edges
     }
 
-    /// All guesses about a transaction, as if it had read as of its beginning.
+    /// Resolves all guesses about a transaction as if it had read as of its beginning.
     pub fn as_of_beginning(&self, history: &History, versions: &Versions, reader: usize) -> Vec<(usize, Stretch)> {
         let (looks, began) = (Looks { history, versions }, history.transactions[reader].began);
         let own = self.guesses.iter().enumerate().filter(|(_, guess)| guess.reader == reader);
         own.filter_map(|(number, guess)| Some((number, looks.likeliest(began, &guess.look)?))).collect()
     }
 
-    /// All that a guess could have been, but for `known`, the likeliest first.
+    /// All stretches that a guess could have met, except for `known`, the likeliest first.
     pub fn alternatives(&self, history: &History, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
         let guess = &self.guesses[guess];
         let mut all = match &guess.look {
@@ -169,7 +172,7 @@ impl<'h> Dependencies<'h> {
         all
     }
 
-    /// What a call has seen for certain.
+    /// Adds the edges for what a call has certainly seen.
     fn add_reads(&mut self, versions: &Versions, reader: usize, event: &Event) {
         match &event.operation {
             Operation::Read { item, seen: Some(stamp) } => self.add_read(versions, reader, item, *stamp),
@@ -181,7 +184,7 @@ impl<'h> Dependencies<'h> {
         }
     }
 
-    /// What a call has not found, or has been refused for.
+    /// Adds the guesses for what a call has not found, or for what a unique index has refused.
     fn add_looks(
         &mut self,
         looks: &Looks<'h, '_>,
@@ -225,7 +228,7 @@ impl<'h> Dependencies<'h> {
         }
     }
 
-    /// A read of a version that is there.
+    /// Adds the edges for a read of a version that exists.
     fn add_read(&mut self, versions: &Versions, reader: usize, item: &Item, stamp: Stamp) {
         let Some(number) = versions.number(item) else { return };
         let states = versions.states(number);
@@ -252,7 +255,7 @@ impl<'h> Dependencies<'h> {
     }
 }
 
-/// A look: whose, when it returned, and as of when it is likely to have seen.
+/// A look: its transaction, the time when it returned, and the time as of which it probably saw.
 #[derive(Clone, Copy)]
 struct Asked {
     reader: usize,
@@ -260,28 +263,29 @@ struct Asked {
     at: u64,
 }
 
-/// Makes guesses.
+/// Makes guesses about looks.
 struct Looks<'h, 'v> {
     history: &'h History,
     versions: &'v Versions,
 }
 
 impl<'h> Looks<'h, '_> {
-    /// The last time as of which a transaction can have read if it has read as of one: just before somebody set out to commit the
-    /// next version of something that it saw. None if it does not read as of one time, or nothing says so.
+    /// The last time as of which a transaction can have read, if it reads as of one time: just before another
+    /// transaction began to commit the next version of an item that this one saw. `None` if it does not read as of one
+    /// time, or if no such version is known.
     fn as_of(&self, record: &Record, certain: &[Edge]) -> Option<u64> {
         let replaced = certain.iter().filter(|edge| edge.kind == EdgeKind::Anti);
         let first = replaced.map(|edge| self.history.transactions[edge.to].ending).min()?;
         (record.isolation != Isolation::ReadCommitted).then(|| first.saturating_sub(1))
     }
 
-    /// A look that did not find an item: at its key, or in a range. No guess if the item never was there.
+    /// A look that did not find an item: at its key, or in a range. There is no guess if the item never existed.
     fn missing(&self, asked: Asked, item: usize, range: Option<&'h Range>) -> Result<Option<Guess<'h>>, Unexplained> {
         let Asked { reader, returned, at } = asked;
         let versions = self.versions;
         let states = versions.states(item);
         let is_there = |position| is_in(versions, item, position, range);
-        // What is in the range's list was in it once.
+        // An item in the list of the range was in the range at some time.
         if range.is_none() && !(0..states.list.len()).any(is_there) {
             return Ok(None);
         }
@@ -306,7 +310,7 @@ impl<'h> Looks<'h, '_> {
         })
     }
 
-    /// A look that found some row of `items` in a range, which has room for one.
+    /// A look that found some row of `items` in a range that has room for only one row.
     fn present(&self, asked: Asked, items: Vec<usize>, range: &'h Range) -> Result<Option<Guess<'h>>, Unexplained> {
         let Asked { reader, at, .. } = asked;
         let look = Look::Present(items, range);
@@ -319,7 +323,7 @@ impl<'h> Looks<'h, '_> {
         }
     }
 
-    /// What a look as of this time has met, most likely.
+    /// The stretch that a look as of this time has probably met.
     fn likeliest(&self, at: u64, look: &Look<'_>) -> Option<Stretch> {
         match look {
             Look::Missing(item, range) => {
@@ -333,7 +337,7 @@ impl<'h> Looks<'h, '_> {
         }
     }
 
-    /// Of an item's stretches of wanted states the one that is nearest to this time.
+    /// The stretch of an item's wanted states that is nearest to this time.
     fn nearest(&self, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
         let states = &self.versions.states(item).list;
         let (now, count) = (self.current(at, states), states.len());
@@ -344,7 +348,8 @@ impl<'h> Looks<'h, '_> {
         Some(Stretch { item, first, next })
     }
 
-    /// How far a stretch is from a look that returned at this time: those that came only later are behind all others.
+    /// The distance of a stretch from a look that returned at this time. Stretches that began later come after all
+    /// others.
     fn distance(&self, at: u64, stretch: &Stretch) -> (bool, u64) {
         let states = &self.versions.states(stretch.item).list;
         let from = self.since(&states[stretch.first]);
@@ -352,13 +357,13 @@ impl<'h> Looks<'h, '_> {
         if from > at { (true, from - at) } else { (false, at.saturating_sub(until)) }
     }
 
-    /// The last state of an item that was committed, or being committed, at a time.
+    /// The last state of an item that was committed, or was being committed, at a time.
     fn current(&self, at: u64, states: &[State]) -> usize {
         states.partition_point(|state| self.since(state) <= at).saturating_sub(1)
     }
 
-    /// A time before which nobody can have seen a state of an item, whatever the engine does wrong: its writer had not come to
-    /// write the item.
+    /// The time before which no transaction can have seen a state of an item, whatever the engine does wrong: its
+    /// writer had not begun to write the item.
     fn begun(&self, item: usize, state: &State) -> u64 {
         let Some(writer) = state.writer else { return 0 };
         let record = &self.history.transactions[writer];
@@ -367,14 +372,15 @@ impl<'h> Looks<'h, '_> {
         before.map_or(record.began, |event| event.at)
     }
 
-    /// When a state was about to be there for all: when the commit of its writer was called. So what a transaction wrote comes
-    /// after all its looks at that item: once it has written there, it sees its own, and nothing is guessed.
+    /// The time when a state became visible to all: when the commit of its writer was called. So a transaction's own
+    /// write comes after all its guessed looks at that item: once it has written the item, it sees its own write, and
+    /// nothing is guessed.
     fn since(&self, state: &State) -> u64 {
         state.writer.map_or(0, |writer| self.history.transactions[writer].ending)
     }
 }
 
-/// Whether a state of an item is there, and in the range if there is one.
+/// Whether a state of an item is a version, and lies in the range if there is one.
 fn is_in(versions: &Versions, item: usize, position: usize, range: Option<&Range>) -> bool {
     let version = versions.states(item).list[position].version.as_ref();
     version.is_some_and(|version| range.is_none_or(|range| range.contains(versions.item(item), version)))

@@ -1,35 +1,39 @@
-//! What a verdict rests on.
+//! The evidence behind a verdict.
 
 use crate::edges::{Edge, EdgeKind};
 use crate::history::{History, Operation, Outcome};
 use hotrow_txn::Abort;
 use std::fmt;
 
-/// What was in a history that was judged: an engine that aborts everything, or transactions that never meet, prove nothing.
+/// The contents of a history that was judged. If an engine aborts everything, or if transactions never meet, the
+/// history proves nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Whether a serial order was found that explains what all transactions saw, each in its place while its commit was
-    /// called: the history is strictly serializable. If not, no phenomenon was found that the levels rule out.
+    /// Whether a serial order was found that explains what all transactions saw, with each transaction placed during
+    /// its call of commit: then the history is strictly serializable. If false, no phenomenon was found that the levels
+    /// rule out.
     pub serial_order: bool,
-    /// Transactions that committed.
+    /// The transactions that committed.
     pub committed: u64,
-    /// Transactions that the engine gave up, by reason; those without any are left out.
+    /// The transactions that the engine gave up, by reason; reasons without any are left out.
     pub aborted: Vec<(Abort, u64)>,
-    /// Transactions that their own code rolled back.
+    /// The transactions that their own code rolled back.
     pub rolled_back: u64,
-    /// Reads of committed transactions, those of scans and updates included.
+    /// The reads of committed transactions, including those of scans and updates.
     pub reads: u64,
-    /// Scans of committed transactions.
+    /// The scans of committed transactions.
     pub scans: u64,
-    /// Writes of committed transactions.
+    /// The writes of committed transactions.
     pub writes: u64,
-    /// Dependencies between two committed transactions: the later one replaced what the earlier wrote.
+    /// The dependencies between two committed transactions in which the later one replaced a version that the earlier
+    /// wrote.
     pub write_dependencies: u64,
-    /// It read what the earlier wrote.
+    /// The dependencies in which the later transaction read a version that the earlier wrote.
     pub read_dependencies: u64,
-    /// It replaced what the earlier had read.
+    /// The dependencies in which the later transaction replaced a version that the earlier had read.
     pub anti_dependencies: u64,
-    /// It changed what the earlier would have found in a range, or at a key where nothing was.
+    /// The dependencies in which the later transaction changed what the earlier would have found in a range, or at an
+    /// absent key.
     pub predicate_dependencies: u64,
 }
 
@@ -70,7 +74,7 @@ impl Evidence {
         evidence
     }
 
-    /// The share of transactions that committed, of those that their own code did not roll back, in per cent.
+    /// The share of transactions that committed, among those that their own code did not roll back, in per cent.
     pub fn committed_percent(&self) -> f64 {
         let aborted: u64 = self.aborted.iter().map(|(_, count)| count).sum();
         match self.committed + aborted {
@@ -79,7 +83,7 @@ impl Evidence {
         }
     }
 
-    /// Dependencies of all kinds.
+    /// The dependencies of all kinds.
     pub fn dependencies(&self) -> u64 {
         self.write_dependencies + self.read_dependencies + self.anti_dependencies + self.predicate_dependencies
     }

@@ -1,7 +1,7 @@
-//! Histories in files: one JSON object a line.
+//! Histories in files, with one JSON object on each line.
 //!
-//! The first line says what the file is, then come the rows that were there at first, then the transactions in the order in
-//! which they ended, and the last line counts both, so that a file that was cut is noticed. `docs/checking.md` shows one.
+//! The first line describes the file. Then come the initial rows, and then the transactions in the order in which they
+//! ended. The last line counts both, so that a truncated file is noticed. `docs/checking.md` shows a file.
 
 mod line;
 mod valid;
@@ -13,31 +13,31 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 use valid::Validator;
 
-/// What the first line calls the format.
+/// The name of the format in the first line.
 const FORMAT: &str = "hotrow-history";
 
-/// The version that is written, and the only one that is read.
+/// The version of the format that is written, and the only one that is read.
 const VERSION: u32 = 1;
 
-/// Where a history comes from, for people.
+/// The origin of a history, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The engine that ran the transactions.
     pub engine: String,
-    /// How they were made: the command, its seed.
+    /// The origin of the transactions: the command and its seed.
     pub made_by: String,
 }
 
-/// Why a file is no history.
+/// The reason why a file is not a history.
 #[derive(Debug)]
 pub enum FileError {
-    /// It could not be read.
+    /// The file could not be read.
     Unreadable(io::Error),
-    /// A line is not what it should be.
+    /// A line is wrong.
     Line {
         /// The line's number, from 1.
         number: u64,
-        /// What is wrong with it, and what was expected.
+        /// A text that says what is wrong with the line, and what was expected.
         what: String,
     },
 }
@@ -53,7 +53,7 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Writes a history.
+/// Writes a history to a file.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -79,10 +79,10 @@ pub fn write_history(out: &mut dyn Write, about: &About, history: &History) -> i
     put(Line::End(End { rows, transactions }))
 }
 
-/// Reads a history.
+/// Reads a history from a file.
 ///
 /// # Errors
-/// The first line that is not what it should be.
+/// If a line is wrong; the error is about the first such line.
 pub fn read_history(input: &mut dyn BufRead) -> Result<(About, History), FileError> {
     let (mut number, mut text) = (0, String::new());
     let mut next = || -> Result<Option<(u64, Line)>, FileError> {
@@ -136,10 +136,10 @@ pub fn read_history(input: &mut dyn BufRead) -> Result<(About, History), FileErr
     Err(wrong(last, "the file ends here, without the line that counts what was before it: it has been cut"))
 }
 
-/// One line, or what is wrong with it.
+/// Parses one line; the error says what is wrong with it.
 fn parse(text: &str, is_first: bool) -> Result<Line, String> {
     if is_first {
-        // Another version's lines may look like nothing that is known here.
+        // The lines of another version of the format may look unlike anything known here.
         let header: serde_json::Value = serde_json::from_str(text)
             .map_err(|error| format!("this is no history: its first line is no JSON object ({error})"))?;
         let header = &header["history"];

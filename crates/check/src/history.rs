@@ -1,20 +1,20 @@
-//! What transactions did.
+//! Histories: the operations of transactions.
 
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_txn::{Abort, Isolation};
 use std::fmt;
 use std::ops::Bound;
 
-/// The number of a write, unlike any other's. Rows that were loaded have stamps that are not positive.
+/// The unique number of a write. Rows that were loaded have stamps that are not positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub i64);
 
-/// A row's identity, whether it is there or not.
+/// The identity of a row, whether or not the row exists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Item {
-    /// Its table.
+    /// The row's table.
     pub table: TableId,
-    /// Its primary key.
+    /// The row's primary key.
     pub key: Key,
 }
 
@@ -35,16 +35,16 @@ impl fmt::Display for KeyName<'_> {
     }
 }
 
-/// A version of an item that is there: its stamp, and its key in each of the table's secondary indexes.
+/// A version of an item that exists: its stamp, and its key in each of the table's secondary indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// Which write made it.
+    /// The stamp of the write that made it.
     pub stamp: Stamp,
-    /// One key a secondary index, in the schema's order.
+    /// The version's key in each secondary index, in the schema's order.
     pub index_keys: Vec<Key>,
 }
 
-/// A range of an index: what a scan asked for. As in a scan, a bound that is a prefix stands for all keys that begin
+/// A range of an index that a scan asked for. As in a scan, a bound that is a prefix stands for all keys that begin
 /// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -52,14 +52,14 @@ pub struct Range {
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// Where it begins.
+    /// The lower bound.
     pub lower: Bound<Key>,
-    /// Where it ends.
+    /// The upper bound.
     pub upper: Bound<Key>,
 }
 
 impl Range {
-    /// Everything in an index whose key is `key`, or begins with it.
+    /// The range of all keys of an index that equal `key`, or begin with it.
     pub fn at(table: TableId, index: IndexRef, key: Key) -> Self {
         Self { table, index, lower: Bound::Included(key.clone()), upper: Bound::Included(key) }
     }
@@ -111,55 +111,55 @@ impl fmt::Display for Range {
     }
 }
 
-/// One thing that a transaction did and that did not abort it.
+/// An operation of a transaction that did not abort it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Looked at an item, and saw this version of it, or that it is not there.
+    /// The transaction looked at an item, and saw this version of it, or that it does not exist.
     Read {
         /// The item.
         item: Item,
-        /// What was seen.
+        /// The version that was seen.
         seen: Option<Stamp>,
     },
-    /// Inserted an item that was not there.
+    /// The transaction inserted an item that did not exist.
     Insert {
         /// The item.
         item: Item,
-        /// What was made.
+        /// The version that was made.
         made: Version,
     },
-    /// Replaced a version by another, having looked at it.
+    /// The transaction looked at a version and replaced it by another.
     Update {
         /// The item.
         item: Item,
-        /// What was there.
+        /// The version that was there.
         replaced: Stamp,
-        /// What was made.
+        /// The version that was made.
         made: Version,
     },
-    /// Deleted an item that was there, not saying which version.
+    /// The transaction deleted an existing item; the version is not known.
     Delete {
         /// The item.
         item: Item,
     },
-    /// Walked over a range and saw these, and nothing else.
+    /// The transaction scanned a range and saw these rows, and no others.
     Scan {
-        /// As far as the walk went.
+        /// The range, as far as the scan went.
         range: Range,
         /// The rows visited.
         seen: Vec<(Item, Stamp)>,
     },
-    /// Was refused by a unique index: somebody has this key already.
+    /// A unique index refused a write: another row has this key already.
     Refused {
         /// The index, and the key as a range.
         range: Range,
     },
-    /// Went back to a savepoint: the writes that this undid say so.
+    /// The transaction rolled back to a savepoint. The writes that this undid say so.
     RolledBack,
 }
 
 impl Operation {
-    /// The item that this wrote, if it is a write.
+    /// The item that this operation wrote, if it is a write.
     pub fn written(&self) -> Option<&Item> {
         match self {
             Operation::Insert { item, .. } | Operation::Update { item, .. } | Operation::Delete { item } => Some(item),
@@ -167,7 +167,7 @@ impl Operation {
         }
     }
 
-    /// The version that this made.
+    /// The version that this operation made.
     pub fn made(&self) -> Option<&Version> {
         match self {
             Operation::Insert { made, .. } | Operation::Update { made, .. } => Some(made),
@@ -197,10 +197,10 @@ impl fmt::Display for Operation {
     }
 }
 
-/// An operation and when it happened.
+/// An operation and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
+    /// The operation.
     pub operation: Operation,
     /// The position, among all events of the history, at which the call returned.
     pub at: u64,
@@ -208,25 +208,25 @@ pub struct Event {
     pub undone_by: Option<usize>,
 }
 
-/// How a transaction ended.
+/// The end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its commit succeeded.
+    /// The transaction's commit succeeded.
     Committed,
     /// The engine gave it up.
     Aborted(Abort),
-    /// Its own code took it back, or let go of it.
+    /// The transaction's own code rolled it back, or dropped it.
     RolledBack,
 }
 
-/// A transaction.
+/// A transaction of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Who ran it, for people.
+    /// The session that ran it, for people.
     pub session: String,
-    /// The level that it asked for, and is judged by.
+    /// The isolation level that it asked for, and is judged by.
     pub isolation: Isolation,
-    /// What it did, in its order.
+    /// The transaction's operations, in their order.
     pub events: Vec<Event>,
     /// The position, among all events, at which it began.
     pub began: u64,
@@ -234,7 +234,7 @@ pub struct Record {
     pub ending: u64,
     /// The position at which that call returned.
     pub ended: u64,
-    /// How it ended.
+    /// The end of the transaction.
     pub outcome: Outcome,
 }
 
@@ -244,16 +244,16 @@ impl Record {
         self.outcome == Outcome::Committed
     }
 
-    /// Its writes that were not undone.
+    /// The transaction's writes that were not undone.
     pub fn writes(&self) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(|event| event.operation.written().is_some() && event.undone_by.is_none())
     }
 }
 
-/// What a database held at first, and the transactions that ran on it.
+/// The initial contents of a database, and the transactions that ran on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The rows that were there before the first transaction.
+    /// The rows that existed before the first transaction.
     pub initial: Vec<(Item, Version)>,
     /// The transactions, in the order in which they ended.
     pub transactions: Vec<Record>,

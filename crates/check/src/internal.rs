@@ -1,4 +1,4 @@
-//! What can be judged without an order of versions: reads of one's own writes, and of versions that were not to be seen.
+//! Checks that need no order of versions: reads of a transaction's own writes, and of versions that must not be seen.
 
 use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
 use crate::history::{Event, History, Item, Operation, Record, Stamp};
@@ -6,13 +6,13 @@ use hotrow_storage::IndexRef;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
-/// Who wrote a stamp, and what became of it.
+/// The writer of a stamp, and the fate of the write.
 struct Write<'a> {
     transaction: usize,
     item: &'a Item,
-    /// Its writer replaced or deleted it.
+    /// Whether the writer left the version in place, rather than replacing or deleting it.
     is_final: bool,
-    /// It was undone, or its writer aborted.
+    /// Whether the write was undone, or its writer aborted.
     is_undone: bool,
 }
 
@@ -56,7 +56,7 @@ fn writes_by_stamp(history: &History) -> HashMap<Stamp, Write<'_>> {
     by_stamp
 }
 
-/// Every version that a transaction saw.
+/// All versions that a transaction saw.
 fn reads(record: &Record) -> impl Iterator<Item = (&Item, Stamp)> {
     record.events.iter().flat_map(|event| {
         let one = match &event.operation {
@@ -106,7 +106,7 @@ fn check_read(
     Ok(())
 }
 
-/// A transaction sees what it wrote last.
+/// Checks that a transaction sees its own last write to an item.
 fn check_own_writes(history: &History, transaction: usize, record: &Record) -> Result<(), Anomaly> {
     let tell = |sentence: String| {
         let sentence = format!("{} {sentence}", transaction_name(history, transaction));
@@ -146,7 +146,7 @@ fn check_own_writes(history: &History, transaction: usize, record: &Record) -> R
     Ok(())
 }
 
-/// A scan sees each row once, unless the level lets rows move while it runs.
+/// Checks that a scan sees each row once, unless the level lets rows move while it runs.
 fn check_scans(history: &History, transaction: usize, record: &Record, level: Isolation) -> Result<(), Anomaly> {
     for event in &record.events {
         let Operation::Scan { range, seen } = &event.operation else { continue };
@@ -164,13 +164,13 @@ fn check_scans(history: &History, transaction: usize, record: &Record, level: Is
     Ok(())
 }
 
-/// What a transaction itself left of an item before its event at `position`, if it wrote it.
+/// The state in which a transaction's own writes before its event at `position` left an item, if it wrote the item.
 fn own_write(record: &Record, position: usize, item: &Item) -> Option<Option<Stamp>> {
     let writes = writes_before(record, position).filter(|event| event.operation.written() == Some(item));
     writes.last().map(|event| event.operation.made().map(|made| made.stamp))
 }
 
-/// Who had deleted an item before a time, and undid that.
+/// The transaction that had deleted an item before a time, and undid that.
 pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<usize> {
     history.transactions.iter().position(|record| {
         let removes =
@@ -180,7 +180,7 @@ pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<
     })
 }
 
-/// The last write to each item before the event at `position`, of those in place then.
+/// The last write to each item before the event at `position`, among the writes that were in place then.
 pub(crate) fn own_rows(record: &Record, position: usize) -> HashMap<&Item, &Event> {
     writes_before(record, position).filter_map(|event| event.operation.written().map(|item| (item, event))).collect()
 }

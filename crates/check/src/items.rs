@@ -1,4 +1,4 @@
-//! The items of a history by numbers, and where they ever were in each index.
+//! The items of a history by number, and the keys that they ever had in each index.
 
 use crate::history::{Item, Range, Version};
 use hotrow_storage::{IndexId, IndexRef, Key, TableId};
@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) struct Items {
     list: Vec<Item>,
     numbers: HashMap<Item, usize>,
-    /// In the order of the keys.
+    /// The keys, in their order, with the items' numbers.
     entries: BTreeMap<(TableId, IndexRef), Vec<(Key, usize)>>,
 }
 
 impl Items {
-    /// Numbers items, each with the versions that it ever had, in their order.
+    /// Numbers items. Each comes with all versions that it ever had, in their order.
     pub fn new<'v, V: IntoIterator<Item = &'v Version>>(items: impl IntoIterator<Item = (Item, V)>) -> Self {
         let mut all = Self::default();
         for (item, versions) in items {
@@ -50,12 +50,12 @@ impl Items {
         self.numbers.get(item).copied()
     }
 
-    /// The item of this number.
+    /// The item with this number.
     pub fn item(&self, number: usize) -> &Item {
         &self.list[number]
     }
 
-    /// The numbers, ascending, of the items of which some version lies in the range.
+    /// The numbers, ascending, of all items of which any version lies in the range.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
         let Some(list) = self.entries.get(&(range.table, range.index)) else { return Vec::new() };
         let from = list.partition_point(|(key, _)| range.is_above(key));

@@ -1,10 +1,10 @@
-//! Recorded histories, and whether they are isolated as they should be.
+//! Recorded histories, and the check whether they are as isolated as they should be.
 //!
-//! A [`Recorder`] stands around a transaction object and writes down what each transaction read and wrote; every write
-//! gets a stamp of its own in a column set aside for it, so that a read says whose version it saw. If all transactions
-//! are serializable, [`check()`] searches a serial order that explains what they saw, each transaction at its commit.
-//! At other levels, and to say why there is no such order, it looks for Adya's phenomena: it orders each item's
-//! versions, draws the dependencies between transactions, and looks for cycles.
+//! A [`Recorder`] wraps a transaction object and records what each transaction reads and writes. Every write gets a
+//! unique stamp, in a column that is set aside for it, so that a read shows which write made the version that it saw.
+//! If all transactions are serializable, [`check()`] searches a serial order that explains what they saw, each
+//! transaction at its commit. At other levels, and to explain why there is no such order, it searches for Adya's
+//! phenomena: it orders each item's versions, derives the dependencies between transactions, and searches for cycles.
 //!
 //! ```text
 //! let recording = Recording::new();
@@ -17,23 +17,25 @@
 //! | noun | what it is |
 //! | --- | --- |
 //! | [`History`] | transactions, their operations and how they ended |
-//! | [`Recording`] | what recorders write into |
-//! | [`Anomaly`] | a proof that a history is not isolated, told as a story |
+//! | [`Recording`] | a history in the making, into which recorders write |
+//! | [`Anomaly`] | a proof that a history is not isolated, with its evidence in sentences |
 //! | [`Objection`] | an anomaly, or that the history is undecided |
-//! | [`Evidence`] | what a verdict rests on when there is no objection |
-//! | [`RedoRecorder`] | a redo sink that makes the rows from the records again |
+//! | [`Evidence`] | the basis of a verdict without objection |
+//! | [`RedoRecorder`] | a redo sink that rebuilds the rows from the records |
 //! | [`write_history`], [`read_history`] | histories in files |
 //!
-//! **Levels.** Each transaction is judged at its own level ([`check()`]) or all at one ([`check_at`]). An anti-dependency counts if
-//! the level of the transaction that read rules such a cycle out: Adya's mixing-correct histories.
+//! **Levels.** Each transaction is judged at its own level ([`check()`]) or all at one ([`check_at`]). An
+//! anti-dependency counts if the level of the transaction that read rules such a cycle out: Adya's mixing-correct
+//! histories.
 //!
 //! **How versions are ordered.** An update says which version it replaced, so the versions of one life of an item (from
 //! its insert to its delete) are a chain. Lives follow each other in the order in which their inserts returned, which
-//! is right for every engine that lets an item have one uncommitted writer. What cannot be observed is which of an
-//! item's absences a read met that found nothing, or which row a unique index refused a write for: the checker takes
-//! the latest that was there when the call returned, or when somebody set out to replace what the transaction has seen,
-//! if it reads as of one time. Before it reports a cycle that rests on such a guess it tries the others, first those
-//! that take the transaction back to its beginning. The search for a serial order guesses nothing.
+//! is right for every engine that lets an item have one uncommitted writer. Two things cannot be observed: if a read
+//! found nothing, which of the item's absences it met; and if a unique index refused a write, because of which row. The
+//! checker guesses the latest state when the call returned. If the transaction reads as of one time, it guesses the
+//! latest state when another transaction began to replace a version that this one has seen. Before the checker reports
+//! a cycle that rests on such a guess, it tries the other possibilities, first those that take the transaction back to
+//! its beginning. The search for a serial order makes no guesses.
 //!
 //! Sources: A. Adya, "Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
 //! Transactions", 1999, chapters 3 and 4.

@@ -1,16 +1,18 @@
-//! A transaction object that writes down what it does.
+//! A transaction object that records its operations.
 
 use crate::history::{Event, Item, Operation, Outcome, Range, Record, Version};
 use crate::recording::{Recording, Shape};
 use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Direction, Savepoint, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{
+    Abort, Begin, Diagnostics, Direction, Holding, Planned, Savepoint, Scan, Transaction, Write, Yielding, forward,
+};
 use std::ops::{Bound, ControlFlow};
 
-/// Stands around a transaction object and records its transactions.
+/// Wraps a transaction object and records its transactions.
 ///
-/// It owns each table's stamp column: what the caller stores there is replaced by the write's own stamp. Of a transaction it
-/// makes the caller's calls and no others. A reconnaissance is no transaction, and not recorded.
+/// It owns each table's stamp column: the write's own stamp replaces any value that the caller stores there. It makes
+/// only the calls that the caller makes. A reconnaissance is not a transaction, and is not recorded.
 pub struct Recorder {
     inner: Box<dyn Transaction>,
     log: Log,
@@ -18,17 +20,18 @@ pub struct Recorder {
     savepoints: Vec<(Savepoint, usize)>,
 }
 
-/// Apart from the inner object, so that a row borrowed from that one can be looked at while an event is entered.
+/// The log is separate from the inner object, so that a row that is borrowed from that object can be read while an
+/// event is recorded.
 struct Log {
     recording: Arc<Recording>,
     session: String,
     current: Option<Record>,
-    /// Why the engine gave the current transaction up.
+    /// The reason why the engine gave the current transaction up.
     gave_up: Option<Abort>,
 }
 
 impl Log {
-    /// Notes an abort by the engine.
+    /// Records an abort by the engine.
     fn note(&mut self, abort: Abort) {
         if abort != Abort::User {
             self.gave_up.get_or_insert(abort);
@@ -61,7 +64,7 @@ impl Log {
         }
     }
 
-    /// The end of a transaction that did not commit.
+    /// Records the end of a transaction that did not commit.
     fn give_up(&mut self, ending: u64) {
         let outcome = self.gave_up.take().map_or(Outcome::RolledBack, Outcome::Aborted);
         self.end(ending, outcome);
@@ -69,7 +72,7 @@ impl Log {
 }
 
 impl Recorder {
-    /// A recorder around `inner`. `session` names it in stories.
+    /// A recorder around `inner`. Messages name it by `session`.
     pub fn new(inner: Box<dyn Transaction>, recording: &Arc<Recording>, session: &str) -> Self {
         let log = Log { recording: recording.clone(), session: session.to_owned(), current: None, gave_up: None };
         Self { inner, log, savepoints: Vec::new() }
@@ -79,7 +82,7 @@ impl Recorder {
         self.log.recording.shape(table)
     }
 
-    /// Notes that everything since a savepoint was undone.
+    /// Records that everything since a savepoint was undone.
     fn rolled_back_to(&mut self, savepoint: Savepoint) {
         let (_, kept) = self.savepoints[savepoint.0];
         self.savepoints.truncate(savepoint.0 + 1);
@@ -95,14 +98,8 @@ impl Recorder {
     }
 }
 
-impl Wrapper for Recorder {
-    fn inner(&self) -> &dyn Transaction {
-        &*self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Transaction {
-        &mut *self.inner
-    }
+impl Transaction for Recorder {
+    forward!(inner: takes_residual, capabilities, statistics);
 
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.savepoints.clear();
@@ -208,7 +205,7 @@ impl Wrapper for Recorder {
             Some(last) if scan.index == IndexRef::Primary && shape.ordered => {
                 self.log.enter(Operation::Scan { range: until(scan, last), seen });
             }
-            // Of rows with the same key, or with no order between keys, some may not have been visited.
+            // If rows have the same key, or keys have no order, the scan may have left some unvisited.
             Some(_) => {
                 for (item, stamp) in seen {
                     self.log.enter(Operation::Read { item, seen: Some(stamp) });
@@ -216,19 +213,6 @@ impl Wrapper for Recorder {
             }
         }
         Ok(())
-    }
-
-    /// Which version is held the engine does not say; that there is none is recorded.
-    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
-        let is_there = self.inner.hold_row(table, key).inspect_err(|abort| self.log.note(*abort))?;
-        if !is_there {
-            self.log.enter(Operation::Read { item: Item { table, key: key.clone() }, seen: None });
-        }
-        Ok(is_there)
-    }
-
-    fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort> {
-        self.inner.check_owned_table(table).inspect_err(|abort| self.log.note(*abort))
     }
 
     fn savepoint(&mut self) -> Savepoint {
@@ -241,23 +225,6 @@ impl Wrapper for Recorder {
         let (inner, _) = self.savepoints[savepoint.0];
         self.inner.rollback_to(inner);
         self.rolled_back_to(savepoint);
-    }
-
-    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
-        match to {
-            Some(savepoint) => {
-                let (inner, _) = self.savepoints[savepoint.0];
-                let waited = self.inner.give_way(Some(inner));
-                self.rolled_back_to(savepoint);
-                waited.inspect_err(|abort| self.log.note(*abort))
-            }
-            None => {
-                // The transaction is over before the wait is.
-                let ending = self.log.recording.tick();
-                self.log.give_up(ending);
-                self.inner.give_way(None)
-            }
-        }
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
@@ -274,6 +241,53 @@ impl Wrapper for Recorder {
     }
 }
 
+impl Holding for Recorder {
+    forward!(inner: hold_reads, own_table);
+
+    /// Records that there is no such row. If there is one, the engine does not say which version is held, and nothing
+    /// is recorded.
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        let is_there = self.inner.hold_row(table, key).inspect_err(|abort| self.log.note(*abort))?;
+        if !is_there {
+            self.log.enter(Operation::Read { item: Item { table, key: key.clone() }, seen: None });
+        }
+        Ok(is_there)
+    }
+
+    fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort> {
+        self.inner.check_owned_table(table).inspect_err(|abort| self.log.note(*abort))
+    }
+}
+
+impl Yielding for Recorder {
+    forward!(inner: retire_writes, idle);
+
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        match to {
+            Some(savepoint) => {
+                let (inner, _) = self.savepoints[savepoint.0];
+                let waited = self.inner.give_way(Some(inner));
+                self.rolled_back_to(savepoint);
+                waited.inspect_err(|abort| self.log.note(*abort))
+            }
+            None => {
+                // The transaction ends before the wait does.
+                let ending = self.log.recording.tick();
+                self.log.give_up(ending);
+                self.inner.give_way(None)
+            }
+        }
+    }
+}
+
+impl Planned for Recorder {
+    forward!(inner: schema_of, add_missing);
+}
+
+impl Diagnostics for Recorder {
+    forward!(inner: deadlock, exclusion, prospect);
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
         let ending = self.log.recording.tick();
@@ -285,7 +299,7 @@ fn range_of(scan: &Scan) -> Range {
     Range { table: scan.table, index: scan.index, lower: scan.lower.clone(), upper: scan.upper.clone() }
 }
 
-/// The part of the range that a walk has seen when it broke at key `last`.
+/// The part of the range that a scan has seen when it stopped at key `last`.
 fn until(scan: &Scan, last: Key) -> Range {
     let whole = range_of(scan);
     match scan.direction {

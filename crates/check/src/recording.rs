@@ -1,4 +1,4 @@
-//! What recorders write into.
+//! A history in the making, into which recorders write.
 
 use crate::history::{History, Item, Record, Stamp, Version};
 use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// A history that is being made. Shared by all recorders, in any threads.
+/// A history in the making. All recorders share it, on any threads.
 #[derive(Default)]
 pub struct Recording {
     clock: AtomicU64,
@@ -18,7 +18,7 @@ pub struct Recording {
     history: Mutex<History>,
 }
 
-/// What a recorder knows of a table.
+/// The properties of a table that a recorder needs.
 pub(crate) struct Shape {
     pub table: TableId,
     pub layout: Arc<RowLayout>,
@@ -71,11 +71,11 @@ impl Recording {
         Arc::default()
     }
 
-    /// Takes up a table, whose rows at present are the history's initial ones, with zero in their stamp column. Nobody
-    /// uses the table yet.
+    /// Adds a table to the recording. Its present rows, with zero in their stamp column, are initial rows of the
+    /// history. No transaction may use the table yet.
     ///
     /// # Errors
-    /// If the engine aborts the transaction that looks at the rows.
+    /// If the engine aborts the transaction that reads the rows.
     pub fn table(&self, engine: &dyn Engine, table: TableId, stamp_column: usize) -> Result<(), Abort> {
         let schema = engine.schema(table);
         let index = |index: &hotrow_storage::IndexSchema| KeySpec::bytes(&schema.columns, &index.columns);
@@ -93,16 +93,16 @@ impl Recording {
         Ok(())
     }
 
-    /// The rows that are in a table now, by their items. Nobody changes them.
+    /// The rows that are in a table now, by item. No transaction may change them meanwhile.
     ///
     /// # Errors
-    /// If the engine aborts the transaction that looks at them.
+    /// If the engine aborts the transaction that reads them.
     pub fn present(&self, engine: &dyn Engine, table: TableId) -> Result<BTreeMap<Item, Stamp>, Abort> {
         let rows = versions_now(engine, &self.shape(table))?;
         Ok(rows.into_iter().map(|(item, version)| (item, version.stamp)).collect())
     }
 
-    /// The history until now. Transactions that still run are not in it.
+    /// The history until now. It does not include transactions that still run.
     pub fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(|poison| poison.into_inner())
     }

@@ -1,4 +1,4 @@
-//! A redo sink that keeps all it is told, and makes the rows from it again.
+//! A redo sink that keeps all its records, and rebuilds the rows from them.
 
 use hotrow_storage::{
     Change, Database, Duplicate, End, IndexRef, Key, KeySpec, Position, RedoSink, Row, RowLayout, RowRef, TableId,
@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Pauses differ, or all would end in the order in which they began.
+/// The longest pause. Pauses differ, or all commits would end in the order in which they began.
 const LONGEST_PAUSE_NS: u64 = 100_000;
 
-/// Keeps a database's redo records, to compare the rows that they make with those that are there.
+/// Keeps a database's redo records, to compare the rows that they make with the rows of the database.
 ///
-/// It is given to an engine before the first table. It holds records to what [`RedoSink`] promises of them: to known tables that
-/// were not dropped, each row once in a record, no end twice.
+/// It is given to an engine before the first table is made. It checks the promises of [`RedoSink`]: records are about
+/// known tables that were not dropped, each row occurs once in a record, and no end occurs twice.
 #[derive(Default)]
 pub struct RedoRecorder {
     pauses: AtomicBool,
@@ -26,16 +26,16 @@ pub struct RedoRecorder {
 
 #[derive(Default)]
 struct Kept {
-    /// Tables that were made and not dropped.
+    /// The tables that were made and not dropped.
     tables: Kinds,
-    /// What was loaded into them.
+    /// The rows that were loaded into them.
     loaded: BTreeMap<TableId, Rows>,
-    /// What transactions left in these tables, in the order in which it came.
+    /// The effects of transactions on these tables, in the order of arrival.
     records: Vec<(u64, Vec<Left>)>,
-    /// All ends there were.
+    /// All ends so far.
     ends: BTreeSet<u64>,
     appended: Position,
-    /// What was wrong first.
+    /// The first fault that was found.
     fault: Option<String>,
 }
 
@@ -46,7 +46,7 @@ struct Kind {
     key: KeySpec,
 }
 
-/// What a transaction left of a row: the row, or its absence.
+/// The final effect of a transaction on a row: the row, or its absence.
 type Left = (TableId, Key, Option<Row>);
 
 type Rows = BTreeMap<Key, Row>;
@@ -91,7 +91,7 @@ impl Kept {
         })
     }
 
-    /// The place of a record among the others.
+    /// The position of a record among the others.
     fn place(&mut self, end: End) -> u64 {
         let end = match end {
             End::Next => self.ends.last().map_or(1, |last| last + 1),
@@ -103,7 +103,7 @@ impl Kept {
         end
     }
 
-    /// The rows of each table, made from the records in the order of their ends.
+    /// The rows of each table, made by applying the records in the order of their ends.
     fn rows(&self) -> BTreeMap<TableId, Rows> {
         let mut rows = self.loaded.clone();
         let mut records: Vec<_> = self.records.iter().collect();
@@ -120,26 +120,26 @@ impl Kept {
 }
 
 impl RedoRecorder {
-    /// One that has been told nothing.
+    /// A recorder without records.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Makes whoever hands a record over, and whoever waits until it is durable, wait for a while: others go on meanwhile, and may be
-    /// done sooner.
+    /// Makes a transaction pause when it appends a record, and when it waits until the record is durable. Others
+    /// continue meanwhile, and may finish sooner.
     pub fn set_pauses(&self, pauses: bool) {
         self.pauses.store(pauses, Ordering::Release);
     }
 
-    /// How many transactions have left something.
+    /// The number of transactions that have changed something.
     pub fn transactions(&self) -> usize {
         self.kept().ends.len()
     }
 
-    /// Rebuilds the database from the records, and compares it with the engine's. No transaction runs.
+    /// Rebuilds the database from the records, and compares it with the engine's. No transaction may run.
     ///
     /// # Errors
-    /// What the records lack, have too much, or have wrong.
+    /// If the records lack something, have too much, or have something wrong. The text says what.
     pub fn compare(&self, engine: &dyn Engine) -> Result<(), String> {
         self.rebuild()
             .and_then(|(tables, rows)| {
@@ -170,7 +170,7 @@ impl RedoRecorder {
     }
 }
 
-/// Loads the rows into a database of their own: unique indexes admit them.
+/// Loads the rows into a separate database, to check that unique indexes admit them.
 fn load(tables: &Kinds, rows: &BTreeMap<TableId, Rows>) -> Result<(), String> {
     let database = Database::<()>::new();
     let mut participant = database.participant();

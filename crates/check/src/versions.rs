@@ -5,7 +5,7 @@ use crate::history::{History, Item, Operation, Range, Stamp, Version};
 use crate::items::Items;
 use std::collections::{BTreeMap, HashMap};
 
-/// Who made a state of an item; nobody made the first.
+/// The transaction that made a state of an item; `None` for the first state.
 pub(crate) type Writer = Option<usize>;
 
 /// A state of an item: a version, or its absence.
@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub version: Option<Version>,
 }
 
-/// All committed states of an item, in their order. Versions that their own writer replaced are among them.
+/// All committed states of an item, in their order. They include versions that their own writer replaced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct States {
     pub list: Vec<State>,
@@ -30,12 +30,12 @@ impl States {
         self.list.push(State { writer, version });
     }
 
-    /// Where a version stands.
+    /// The position of a version.
     pub fn position(&self, stamp: Stamp) -> Option<usize> {
         self.positions.get(&stamp).copied()
     }
 
-    /// The first state after `position` that somebody else made.
+    /// The first state after `position` that another transaction made.
     pub fn successor(&self, position: usize) -> Option<usize> {
         let writer = self.list[position].writer;
         (position + 1..self.list.len()).find(|&next| self.list[next].writer != writer)
@@ -46,7 +46,7 @@ impl States {
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     items: Items,
-    /// By the items' numbers.
+    /// The states of each item, by its number.
     states: Vec<States>,
 }
 
@@ -60,7 +60,7 @@ impl Versions {
         Self { items: numbered, states: items.into_iter().map(|(_, states)| states).collect() }
     }
 
-    /// Every item and its states; an item's number is its position.
+    /// Every item with its states; an item's number is its position.
     pub fn iter(&self) -> impl Iterator<Item = (&Item, &States)> {
         self.states.iter().enumerate().map(|(number, states)| (self.items.item(number), states))
     }
@@ -70,31 +70,31 @@ impl Versions {
         self.items.number(item)
     }
 
-    /// The item of this number.
+    /// The item with this number.
     pub fn item(&self, number: usize) -> &Item {
         self.items.item(number)
     }
 
-    /// Its states.
+    /// The states of the item with this number.
     pub fn states(&self, number: usize) -> &States {
         &self.states[number]
     }
 
-    /// The numbers, ascending, of the items of which some version lies in the range.
+    /// The numbers, ascending, of all items of which any version lies in the range.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
         self.items.ever_in(range)
     }
 }
 
-/// The writes of an item that committed, as found in the history.
+/// The committed writes of an item, as found in the history.
 #[derive(Default)]
 struct Writes<'a> {
     initial: Option<&'a Version>,
-    /// By when their call returned.
+    /// The inserts, by the time when their call returned.
     inserts: Vec<(u64, usize, &'a Version)>,
-    /// By the version replaced.
+    /// The updates, by the version that they replaced.
     updates: HashMap<Stamp, (usize, &'a Version)>,
-    /// By when their call returned.
+    /// The deletes, by the time when their call returned.
     deletes: Vec<(u64, usize)>,
 }
 
@@ -129,8 +129,8 @@ pub(crate) fn order(history: &History) -> Result<Versions, Anomaly> {
     Ok(Versions::new(items.into_iter().map(ordered).collect::<Result<_, _>>()?))
 }
 
-/// Lays an item's lives end to end. An update whose predecessor is not among them replaced what never was committed; that
-/// read is reported elsewhere.
+/// Puts an item's lives one after the other. An update whose predecessor is not among them replaced a version that was
+/// never committed; that read is reported elsewhere.
 fn order_item(history: &History, item: &Item, mut writes: Writes<'_>) -> Result<States, Anomaly> {
     writes.inserts.sort_by_key(|&(at, ..)| at);
     writes.deletes.sort_by_key(|&(at, ..)| at);
@@ -145,7 +145,7 @@ fn order_item(history: &History, item: &Item, mut writes: Writes<'_>) -> Result<
         let ended = lives.get(number + 1).map_or(u64::MAX, |&(at, ..)| at);
         states.push(writer, Some(first.clone()));
         let mut last = first.stamp;
-        // Each update is taken once, so the chain ends.
+        // Each update is removed once, so the loop ends.
         while let Some((transaction, version)) = writes.updates.remove(&last) {
             states.push(Some(transaction), Some(version.clone()));
             last = version.stamp;

@@ -1,4 +1,5 @@
-//! Histories in files: what is written is read again, and what is no history is refused with the line and what was expected.
+//! Tests histories in files: a file that was written is read back, and a file that is not a history is refused, with
+//! the line and what was expected.
 
 use hotrow_check::{
     About, Event, FileError, History, Item, Operation, Outcome, Range, Record, Stamp, Version, read_history,
@@ -26,7 +27,7 @@ fn record(outcome: Outcome, began: u64, operations: Vec<Operation>) -> Record {
     Record { session, isolation, events, began, ending, ended: ending + 1, outcome }
 }
 
-/// A history with everything in it.
+/// A history with every kind of event.
 fn everything() -> History {
     let range = |lower, upper| Range { table: TableId(3), index: IndexRef::Secondary(IndexId(2)), lower, upper };
     let bytes = Key::from_bytes;

@@ -1,12 +1,13 @@
-//! Small histories, one a line, and what the checker says of them at each level.
+//! Small histories, one on each line, and the checker's verdict on each at each level.
 //!
 //! A step is `transaction:operation`: `r` reads (`-` for nothing), `u` updates from a version to another, `i` inserts,
-//! `d` deletes, `s` scans from a letter to a letter and sees these, `n` is refused an insert, `p` sets a savepoint, `b` goes
-//! back to it, `c` commits, `a` aborts. Items are letters; the initial ones are `x` and `y`, as version 0.
+//! `d` deletes, `s` scans from a letter to a letter and sees these versions, `n` is refused an insert, `p` sets a
+//! savepoint, `b` rolls back to it, `c` commits, `a` aborts. Items are letters; the initial ones are `x` and `y`, as
+//! version 0.
 //!
-//! Beside the key there is an index, of a digit: `i:n:1:5` inserts with 5, `u:n:1:2:6` changes it to 6, `S:4:6` scans by it,
-//! and `N:5` is refused by it. Without one, a row has 0 there. A transaction's level is that of its first step `l:rc`, `l:rr`,
-//! `l:sn` or, as without one, `l:se`.
+//! Besides the key there is an index on a digit: `i:n:1:5` inserts with 5, `u:n:1:2:6` changes it to 6, `S:4:6` scans
+//! by it, and `N:5` is refused by it. Without a digit, a row has 0. The first step of a transaction may set its level:
+//! `l:rc`, `l:rr`, `l:sn` or the default, `l:se`.
 
 use hotrow_check::{
     Anomaly, AnomalyKind, Event, Evidence, History, Item, Objection, Operation, Outcome, Range, Record, Stamp, Version,
@@ -41,7 +42,7 @@ fn seen(texts: &[&str]) -> Vec<(Item, Stamp)> {
     texts.iter().map(|seen| (item(&seen[..1]), stamp(&seen[1..]))).collect()
 }
 
-/// The index beside the key.
+/// The index on the digit.
 const BY_DIGIT: IndexRef = IndexRef::Secondary(IndexId(0));
 
 fn operation(text: &[&str]) -> Operation {
@@ -122,7 +123,7 @@ fn level(name: &str) -> Isolation {
     }
 }
 
-/// The phenomenon.
+/// The kind of the phenomenon.
 fn kind(objection: Objection) -> AnomalyKind {
     objection.kind().expect("short histories are decided")
 }
@@ -134,7 +135,7 @@ fn anomaly(judged: Result<Evidence, Objection>) -> Anomaly {
     }
 }
 
-/// Checks at read committed, repeatable read, snapshot and serializable.
+/// Checks a history at read committed, repeatable read, snapshot and serializable.
 #[track_caller]
 fn expect(steps: &str, expected: [Option<AnomalyKind>; 4]) {
     let history = history(steps);
@@ -155,15 +156,15 @@ fn right_histories_pass() {
         "1:p 1:u:x:0:1 1:r:x:1 1:b 1:r:x:0 1:u:x:0:2 1:c 2:r:x:2 2:c",
         "1:r:n:- 1:i:n:1 1:r:n:1 1:c 2:r:n:1 2:d:n 2:r:n:- 2:c 3:r:n:- 3:i:n:2 3:c 4:r:n:2 4:c",
         "1:s:a:z:x0:y0 1:i:n:1 1:s:a:z:n1:x0:y0 1:c 2:s:a:m 2:d:n 2:c 3:s:a:z:x0:y0 3:c",
-        // The reader comes first in the serial order, though it looks last: a snapshot.
+        // The reader comes first in the serial order, although it looks last: it reads a snapshot.
         "1:r:x:0 2:u:x:0:1 2:i:n:2 2:c 1:r:n:- 1:s:m:o 1:c",
-        // The reader comes before the insert, though the row is deleted again by then.
+        // The reader comes before the insert, although the row is deleted again by then.
         "1:r:x:0 2:u:x:0:1 2:i:n:2 2:c 3:d:n 3:c 1:r:n:- 1:c",
-        // Refused by what is there, by one's own row, and by what is gone since.
+        // Writes are refused because of an existing row, of the transaction's own row, and of a row that is gone since.
         "1:n:x 1:i:n:1:5 1:n:n 1:N:5 1:c 2:N:5 2:u:n:1:2:6 2:N:6 2:c 3:d:n 3:c",
-        // Refused by the first of two that had the digit, though the second has it by then.
+        // A write is refused because of the first of two rows that had the digit, although the second has it by then.
         "1:i:n:1:5 1:c 2:u:x:0:2 3:u:n:1:3:6 4:r:x:0 4:N:5 4:c 3:c 2:c",
-        // Rows that come into a range and leave it.
+        // Rows enter a range and leave it.
         "1:S:5:7 1:c 2:u:x:0:1:6 2:c 3:S:5:7:x1 3:c 4:u:x:1:2:0 4:c 5:S:5:7 5:c",
     ];
     for case in cases {
@@ -198,10 +199,10 @@ fn what_no_level_allows_is_found_at_every_level() {
         (Internal, "1:n:n 1:c"),
         (Internal, "1:N:5 1:c"),
         (Internal, "1:n:x 1:d:x 1:n:x 1:c"),
-        // A delete that was undone, and seen.
+        // A delete that was undone is seen.
         (AbortedRead, "1:d:x 2:r:x:- 1:a 2:c"),
         (AbortedRead, "1:p 1:d:x 2:s:a:z:y0 1:b 1:c 2:c"),
-        // Refused by a row that came only after the reader's own write was replaced.
+        // A write is refused because of a row that was inserted only after the reader's own write was replaced.
         (CircularInformation, "1:i:n:1 2:r:n:1 2:u:x:0:2 1:n:m 3:r:x:2 3:i:m:3 3:c 2:c 1:c"),
     ];
     for (kind, case) in cases {
@@ -217,11 +218,11 @@ fn a_phenomenon_is_found_at_the_levels_that_rule_it_out() {
     let cases: [(&str, [Option<AnomalyKind>; 4]); 19] = [
         ("1:S:0:9:x0:y0:x0 1:c", unstable_scan),
         ("1:S:0:9:x0 1:c", unstable_scan),
-        // What it missed was deleted, but by one who came later.
+        // The missed row was deleted, but by a transaction that came later.
         ("1:S:0:9:x0 1:u:x:0:1 1:c 2:r:x:1 2:d:y 2:c", unstable_scan),
         // A row moves from one end of the index to the other, past the scan.
         ("2:u:x:0:1:9 1:S:0:9:y0 2:c 1:c", unstable_scan),
-        // Updates lost: by an update, over two others, with another item in between.
+        // Updates are lost: to an update, to a delete, and with another item in between.
         ("1:r:x:0 2:u:x:0:1 2:c 1:u:x:1:2 1:c", lost_update),
         ("1:r:x:0 2:u:x:0:1 2:c 1:d:x 1:c", lost_update),
         ("1:r:y:0 1:r:x:0 2:u:y:0:3 2:u:x:0:1 2:c 1:u:x:1:2 1:c", lost_update),
@@ -230,7 +231,7 @@ fn a_phenomenon_is_found_at_the_levels_that_rule_it_out() {
             "1:r:x:0 2:u:x:0:1 2:u:y:0:2 2:c 1:r:y:2 1:c",
             [None, Some(SingleAntiDependency), Some(SingleAntiDependency), Some(SingleAntiDependency)],
         ),
-        // A read that is not repeatable.
+        // A read is not repeatable.
         (
             "1:r:x:0 2:u:x:0:1 2:c 1:r:x:1 1:c",
             [None, Some(SingleAntiDependency), Some(SingleAntiDependency), Some(SingleAntiDependency)],
@@ -240,7 +241,7 @@ fn a_phenomenon_is_found_at_the_levels_that_rule_it_out() {
             "1:r:x:0 1:r:y:0 2:r:x:0 2:r:y:0 1:u:x:0:1 2:u:y:0:2 1:c 2:c",
             [None, Some(ItemAntiDependency), None, Some(ItemAntiDependency)],
         ),
-        // A phantom that is seen by scanning twice.
+        // A phantom is seen by scanning twice.
         (
             "1:s:a:z:x0:y0 2:i:n:1 2:c 1:s:a:z:n1:x0:y0 1:c",
             [None, None, Some(SinglePredicateAntiDependency), Some(SinglePredicateAntiDependency)],
@@ -249,23 +250,23 @@ fn a_phenomenon_is_found_at_the_levels_that_rule_it_out() {
         ("1:s:m:o 2:s:a:l 1:i:b:1 2:i:n:2 1:c 2:c", [None, None, None, Some(Phantom)]),
         // Write skew over absent keys.
         ("1:r:m:- 2:r:n:- 1:i:n:1 2:i:m:2 1:c 2:c", [None, None, None, Some(Phantom)]),
-        // The same over ranges of another index, by updates that move rows into them.
+        // Write skew over ranges of another index, by updates that move rows into them.
         ("1:S:5:5 2:S:6:6 1:u:x:0:1:6 2:u:y:0:2:5 1:c 2:c", [None, None, None, Some(Phantom)]),
-        // Out of the range: the rows were seen, so this is write skew over rows.
+        // The updates move rows out of the ranges: the rows were seen, so this is write skew over rows.
         (
             "1:S:0:0:x0:y0 2:S:0:0:x0:y0 1:u:x:0:1:6 2:u:y:0:2:5 1:c 2:c",
             [None, Some(ItemAntiDependency), None, Some(ItemAntiDependency)],
         ),
-        // A phantom in one place, and write skew in another.
+        // There is a phantom in one place, and write skew in another.
         ("1:s:m:o 2:r:x:0 1:u:x:0:1 2:i:n:2 1:c 2:c", [None, None, None, Some(Phantom)]),
-        // Refused because of a row that is then gone, and found to be gone.
+        // A write is refused because of a row that is then gone, and found to be gone.
         (
             "1:i:n:1:5 1:c 2:N:5 3:d:n 3:u:x:0:3 3:c 2:r:x:3 2:c",
             [None, None, Some(SinglePredicateAntiDependency), Some(SinglePredicateAntiDependency)],
         ),
-        // Two that were refused, each by a row that the other takes away.
+        // Two writes are refused, each because of a row that the other transaction deletes.
         ("1:i:m:1 1:i:n:2 1:c 2:n:m 3:n:n 2:d:n 3:d:m 2:c 3:c", [None, None, None, Some(Phantom)]),
-        // Long ways round.
+        // The cycles are long.
         (
             "1:r:x:0 2:u:x:0:1 2:i:n:2 2:c 3:r:n:2 3:u:y:0:3 3:c 1:r:y:3 1:c",
             [None, Some(SingleAntiDependency), Some(SingleAntiDependency), Some(SingleAntiDependency)],
@@ -291,15 +292,15 @@ fn an_anomaly_tells_its_story() {
 fn each_transaction_is_judged_at_its_own_level() {
     use AnomalyKind::*;
     let cases: [(&str, Option<AnomalyKind>); 12] = [
-        // Write skew, with one of the two at a level that allows it.
+        // Write skew, where one of the two transactions has a level that allows it.
         ("1:l:rc 1:r:y:0 2:r:x:0 1:u:x:0:1 2:u:y:0:2 1:c 2:c", None),
         ("1:l:sn 1:r:y:0 2:r:x:0 1:u:x:0:1 2:u:y:0:2 1:c 2:c", None),
         ("1:l:rr 1:r:y:0 2:r:x:0 1:u:x:0:1 2:u:y:0:2 1:c 2:c", Some(ItemAntiDependency)),
-        // Read skew, by who reads.
+        // Read skew: the level of the reader counts.
         ("1:l:rc 1:r:x:0 2:u:x:0:1 2:u:y:0:2 2:c 1:r:y:2 1:c", None),
         ("2:l:rc 1:r:x:0 2:u:x:0:1 2:u:y:0:2 2:c 1:r:y:2 1:c", Some(SingleAntiDependency)),
         ("1:l:sn 2:l:rc 1:r:x:0 2:u:x:0:1 2:u:y:0:2 2:c 1:r:y:2 1:c", Some(SingleAntiDependency)),
-        // A lost update is the loser's.
+        // A lost update: the level of the transaction that loses it counts.
         ("1:l:rc 1:r:x:0 2:u:x:0:1 2:c 1:u:x:1:2 1:c", None),
         ("2:l:rc 1:r:x:0 2:u:x:0:1 2:c 1:u:x:1:2 1:c", Some(LostUpdate)),
         // A phantom.
@@ -307,7 +308,7 @@ fn each_transaction_is_judged_at_its_own_level() {
         ("1:l:rr 2:l:rr 1:r:x:0 2:r:y:0 1:u:y:0:1 2:u:x:0:2 1:c 2:c", Some(ItemAntiDependency)),
         // A scan that misses a row.
         ("1:l:rc 1:S:0:9:x0 1:c", None),
-        // What no level allows.
+        // A phenomenon that no level allows.
         ("1:l:rc 2:l:rc 1:u:x:0:1 2:r:x:1 1:a 2:c", Some(AbortedRead)),
     ];
     for (case, expected) in cases {
@@ -320,11 +321,11 @@ fn each_transaction_is_judged_at_its_own_level() {
 #[test]
 fn a_refusal_is_taken_for_the_row_that_was_there_last() {
     let cases = [
-        // The reader takes that row away itself; another had the digit before.
+        // The reader deletes that row itself; another row had the digit before.
         ("1:i:a:1:5 1:c 2:u:a:1:2:6 2:i:m:3:5 2:c 3:N:5 3:d:m 3:c", [2, 0]),
-        // The row is gone when the call returns; another gets the digit later.
+        // The row is gone when the call returns; another row gets the digit later.
         ("1:i:m:1:5 1:c 2:d:m 2:c 3:N:5 3:c 4:i:a:2:5 4:c", [1, 1]),
-        // The same, and others had the digit long before.
+        // The row is gone when the call returns, and others had the digit long before.
         ("1:u:x:0:1:5 1:u:y:0:2:5 1:c 2:i:z:3:0 2:c 3:d:z 3:c 4:N:0 4:c", [1, 1]),
     ];
     for (case, expected) in cases {
@@ -333,7 +334,8 @@ fn a_refusal_is_taken_for_the_row_that_was_there_last() {
     }
 }
 
-/// More rows than the checker has trials once had the digit: had it begun with them, it would believe the cycle that each makes.
+/// More rows once had the digit than the checker has trials. If it began with these rows, it would believe the cycle
+/// that each of them makes.
 #[test]
 fn a_refusal_is_explained_in_a_long_history() {
     let updates = (0..1200).map(|n| format!("{0}:u:x:{n}:{1}:{2} {0}:c ", n + 10, n + 1, 5 + n % 2));
@@ -342,8 +344,8 @@ fn a_refusal_is_explained_in_a_long_history() {
     assert_eq!(found.err(), None);
 }
 
-/// Two transactions are refused, each by a row that each of many had the digit of, who have seen the other one's
-/// uncommitted write: every way of guessing leads to a cycle, and there are more ways than trials.
+/// Two transactions are refused a digit, and many rows had that digit. Each of the two has seen the other's uncommitted
+/// write. So every way of guessing leads to a cycle, and there are more ways than trials.
 #[test]
 fn what_the_trials_do_not_decide_is_not_called_an_anomaly() {
     let digits = |n: usize, digit: usize| digit + n % 2;

@@ -1,9 +1,9 @@
 //! Small histories whose transactions overlap, and whether a serial order explains them.
 //!
-//! A line is a transaction: its name, when it began, when its commit was called and when that call returned, and what
-//! it did. The words of what it did: `x0` reads version 0 of `x`, `x-` finds nothing there, `x0>3` updates it to
-//! version 3, `+x3` inserts it, `-x` deletes it, `a..z:x0,y0` scans and sees these, `!x` is refused an insert. Versions
-//! are of the digit that they end with, in an index that `#5:x5` scans.
+//! A line is a transaction: its name, the times when it began, when its commit was called and when that call returned,
+//! and its operations. `x0` reads version 0 of `x`, `x-` finds nothing there, `x0>3` updates it to version 3, `+x3`
+//! inserts it, `-x` deletes it, `a..z:x0,y0` scans and sees these versions, `!x` is refused an insert. An index on the
+//! last digit of a version is scanned by `#5:x5`.
 
 use hotrow_check::{
     Anomaly, AnomalyKind, Event, History, Item, Objection, Operation, Outcome, Range, Record, Stamp, Version, check,
@@ -61,7 +61,7 @@ fn operation(word: &str) -> Operation {
     }
 }
 
-/// The rows `x` and `y` are there at first, as version 0.
+/// The rows `x` and `y` exist initially, as version 0.
 fn history(lines: &[&str]) -> History {
     let initial = ["x", "y"].map(|name| (item(name), version("0"))).to_vec();
     let mut transactions: Vec<_> = lines.iter().map(|line| record(line)).collect();
@@ -96,18 +96,18 @@ fn refuse(lines: &[&str]) -> Anomaly {
 
 #[test]
 fn histories_with_an_order_are_accepted() {
-    // Two commit at once, and another sees only the second to return.
+    // Two transactions commit at the same time, and a third sees only the one that returns second.
     accept(&["a 1 4 9 x0>1", "b 2 5 8 y0>2", "r 3 6 7 x0 y2"]);
-    // One that changed nothing comes before another that ended before its own end.
+    // A transaction that changed nothing comes before another that ended before its own end.
     accept(&["a 2 3 4 x0>1", "r 1 8 9 x0 y0"]);
-    // What a scan has missed was there before and after.
+    // A row that a scan has missed existed before and after.
     accept(&["a 1 4 20 -x", "r 2 6 7 a..z:y0", "b 3 8 21 +x3", "s 9 10 11 a..z:x3,y0"]);
-    // Who is refused comes between the insert and the delete.
+    // The transaction whose insert is refused comes between the insert and the delete.
     accept(&["a 1 4 20 +n1", "b 2 5 21 -n", "r 3 6 19 !n"]);
-    // The order of commits that overlap is the readers' to say: both orders in turn.
+    // The readers determine the order of commits that overlap: here are both orders.
     accept(&["a 1 2 9 +n1", "b 1 2 9 +m2", "r 1 3 8 n1 m- #1:n1"]);
     accept(&["a 1 2 9 +n1", "b 1 2 9 +m2", "r 1 3 8 n- m2 #1:"]);
-    // One that has written twice, and seen it.
+    // A transaction that has written an item twice sees its own writes.
     accept(&["a 1 2 3 +n1 n1 n1>2 a..z:n2,x0,y0 -n n-", "r 4 5 6 n- a..z:x0,y0"]);
 }
 
@@ -120,14 +120,14 @@ fn histories_without_an_order_are_refused() {
         (Phantom, &["a 1 3 5 m..o: +b1", "b 2 4 6 a..c: +n2"]),
         // Two readers of writes that commit at once see them in different orders.
         (ItemAntiDependency, &["a 1 5 20 x0>1", "b 2 6 21 y0>2", "r 3 7 8 x1 y0", "s 4 9 10 x0 y2"]),
-        // A scan misses a row that was there and stays, but moves; no cycle says so, as it might have come first of
-        // all.
+        // A scan misses a row that exists throughout, but moves. No cycle shows that, as the scan might have come first
+        // of all.
         (NoSerialOrder, &["a 1 2 3 +n5", "b 4 8 9 n5>15", "r 6 7 10 #5:"]),
-        // Old data: the write was over when the reader began.
+        // The reader sees old data: the write was over when the reader began.
         (NoSerialOrder, &["a 1 2 3 x0>1", "r 4 5 6 x0"]),
-        // A write that comes after one that had not begun when it was over.
+        // A write comes after a transaction that had not begun when the write was over.
         (NoSerialOrder, &["a 2 3 4 y0>1", "b 5 6 7 x0>2", "r 1 8 9 y0 x2"]),
-        // Refused by what has long gone.
+        // A write is refused because of a row that is long gone.
         (NoSerialOrder, &["a 1 2 3 +n1", "b 4 5 6 -n", "r 7 8 9 !n"]),
     ];
     for (kind, lines) in cases {
@@ -148,8 +148,7 @@ fn who_fits_nowhere_is_named_with_what_does_not_agree() {
     assert!(!anomaly.to_string().contains("T1 (b) updates"), "{anomaly}");
 }
 
-/// Commits that all overlap have so many orders that trying them one by one would take for ever; the states that failed
-/// are few.
+/// Commits that all overlap have too many orders to try one by one, but the states from which the search fails are few.
 #[test]
 fn many_commits_at_once_are_decided() {
     let letters: Vec<char> = ('a'..='p').collect();
@@ -161,7 +160,7 @@ fn many_commits_at_once_are_decided() {
     accept(&lines[..lines.len() - 1]);
 }
 
-/// Each of many transactions sees what the one before has left, and one in the middle does not.
+/// Each of many transactions sees what the previous one has left, except for one in the middle.
 #[test]
 fn a_long_history_is_decided() {
     let line = |n: usize| format!("w {} {} {} x{n}>{} a..z:x{},y0", 3 * n + 1, 3 * n + 2, 3 * n + 6, n + 1, n + 1);

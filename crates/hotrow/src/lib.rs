@@ -1,7 +1,7 @@
 //! Hotrow: a main-memory OLTP database for contended data, to embed.
 //!
-//! The engine, that is how transactions are isolated from each other, is chosen by name. Native procedures and SQL work
-//! on the same tables:
+//! The engine, which determines how transactions are isolated from each other, is chosen by name. Native procedures and
+//! SQL work on the same tables:
 //!
 //! ```
 //! use hotrow::sql::Config;
@@ -61,7 +61,7 @@
 //! | [`Rows`] | the results of statements, collected |
 //! | [`server::Server`] | the same database for PostgreSQL clients |
 //!
-//! Each module below is a crate of its own; its first page says what is in it.
+//! Each module below is a separate crate; its first page says what is in it.
 
 mod rows;
 

@@ -1,7 +1,7 @@
 //! The `hotrow` program: serve, bench, check, reproduce, engines.
 //!
-//! Exit codes: 0 done; 1 a run or its check failed, or was interrupted; 2 the command line was wrong, or the file that it
-//! names is not what it should be.
+//! Exit codes: 0 success; 1 a run or its check failed, or was interrupted; 2 the command line was wrong, or the file
+//! that it names is not as it should be.
 
 mod commands;
 
@@ -12,8 +12,8 @@ use hotrow_sync::meter::Metered;
 use std::io::{self, ErrorKind as IoErrorKind, Write};
 use std::process::ExitCode;
 
-/// The hot path does not allocate; what does (sessions, DDL, variable parts of rows) should not meet in one allocator. It is counted for
-/// `serve --memory-limit`.
+/// The hot path does not allocate. Code that allocates (sessions, DDL, variable parts of rows) should not contend for
+/// one allocator. The memory is counted for `serve --memory-limit`.
 #[global_allocator]
 static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 
@@ -70,19 +70,19 @@ fn main() -> ExitCode {
     };
     match outcome.and_then(|()| out.flush().map_err(Failure::Output)) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader of the output has closed it because it has seen enough.
         Err(Failure::Output(error)) if error.kind() == IoErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody is there to hear that standard error is closed.
+            // If standard error is closed, the message is lost.
             let _ = writeln!(io::stderr(), "error: {failure}");
             failure.exit_code()
         }
     }
 }
 
-/// Prints what clap has to say, and which commands there are if it was given another.
+/// Prints clap's message, and the available commands if the command is unknown.
 fn explain(error: &clap::Error) -> ExitCode {
-    // Nobody is there to hear that the stream is closed.
+    // If the stream is closed, the message is lost.
     let _ = error.print();
     if error.kind() == ErrorKind::InvalidSubcommand {
         let _ = writeln!(io::stderr(), "\nexpected one of: {}", expected_commands(error).join(", "));
@@ -93,7 +93,7 @@ fn explain(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The workloads if a workload was unknown, the commands otherwise.
+/// The workloads if the workload was unknown, otherwise the commands.
 fn expected_commands(error: &clap::Error) -> Vec<String> {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),

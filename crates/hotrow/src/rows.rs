@@ -1,9 +1,9 @@
-//! The results of statements, collected.
+//! The results of statements, collected in memory.
 
 use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
 use hotrow_storage::Value;
 
-/// A client that keeps the last result: what an embedder hands to a session.
+/// A client that keeps the last result, for an embedding program to pass to a session.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: Vec<OutputColumn>,
@@ -34,7 +34,7 @@ impl Rows {
         &self.notices
     }
 
-    /// Forgets the result before, if this is the first that is heard of another.
+    /// Forgets the previous result, if this is the first part of another.
     fn begin_result(&mut self) {
         if self.is_complete {
             self.columns.clear();

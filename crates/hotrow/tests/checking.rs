@@ -1,9 +1,10 @@
-//! `hotrow check` as a user meets it.
+//! Tests `hotrow check` as a user sees it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs a command line, checks its exit code and that it printed each of `expected`, on either stream; returns all of it.
+/// Runs a command line, and checks its exit code and that it printed each of `expected`, on either stream. Returns all
+/// output.
 fn check(line: &str, code: i32, expected: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hotrow"));
     let output = command.args(line.split_whitespace()).stdin(Stdio::null()).output().expect("the program starts");
@@ -19,7 +20,7 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Two transactions at read committed: each reads what the other writes, and neither sees it.
+/// Two transactions at read committed: each reads an item that the other writes, and neither sees the other's write.
 const WRITE_SKEW: &str = r#"{"history":{"format":"hotrow-history","version":1,"engine":"by hand","made_by":"a test"}}
 {"row":{"table":0,"key":1,"version":0,"index_keys":[]}}
 {"row":{"table":0,"key":2,"version":-1,"index_keys":[]}}

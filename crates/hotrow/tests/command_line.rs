@@ -1,4 +1,4 @@
-//! The program as a user meets it: what it prints, and how it exits.
+//! Tests the program as a user sees it: its output, and its exit codes.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ fn engine_names() -> Vec<String> {
     engines().iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// The engines that can have a workload's tables: those that keep partitions apart need partition keys.
+/// The engines that can have a workload's tables: engines with partitions need partition keys.
 fn engines_for(workload: &str) -> Vec<String> {
     let has_partition_keys = ["ycsb", "interactive", "micro", "tatp"].contains(&workload);
     let mut engines = engines();
@@ -43,7 +43,7 @@ fn engines_for(workload: &str) -> Vec<String> {
     engines.iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// A bench of every engine that can run it, which ends within a moment.
+/// Runs a short benchmark on every engine that can run it.
 fn run_all(workload: &str, json: &str) -> Vec<Value> {
     let file = output_file(json);
     let engines = engines_for(workload.split(' ').next().unwrap_or_default()).join(",");
@@ -216,7 +216,7 @@ fn options_that_mean_nothing_here_are_refused() {
     }
 }
 
-/// Of a wrong name of an engine or a manager, only what is right there is listed.
+/// If the name of an engine or a manager is wrong, only the names that are possible there are listed.
 #[test]
 fn a_wrong_name_lists_no_other_kind() {
     for (line, other) in [
@@ -411,7 +411,7 @@ fn every_manager_of_range_locks_runs_and_grants_what_is_compatible() {
         let line = format!("bench range --manager {MANAGERS} --key-bits 16 {options} --seconds 0.1 --warmup 0.02");
         check(&line, 0, &["range: ranges of 16-bit keys", "vllr-sca", "hierarchical", "records", " ok"]);
     }
-    // Without a name all run that can: records has no counters for so many keys.
+    // Without a name, all managers run that can: `records` has no counters for so many keys.
     let output = hotrow("bench range --seconds 0.1 --warmup 0.02");
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && table.contains("vllr-sca") && table.contains("hierarchical"), "{table}");

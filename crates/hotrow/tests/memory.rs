@@ -1,4 +1,5 @@
-//! The resident size of a server: it stays within five quarters of the limit whatever clients ask, and falls when they have done.
+//! Tests the resident size of a server: it stays within five quarters of the limit whatever clients ask, and falls when
+//! they have finished.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -7,7 +8,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 const LIMIT_MIB: usize = 192;
 
-/// A server in a process of its own.
+/// A server in a separate process.
 struct Server {
     child: Child,
     port: u16,
@@ -35,14 +36,14 @@ impl Server {
         client
     }
 
-    /// MiB of a line of what the system says of the process; `None` where it says nothing.
+    /// Reads a field of the process's status, in MiB; `None` if the system does not report it.
     fn mebibytes(&self, field: &str) -> Option<usize> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix(field))?;
         Some(line.split_whitespace().next()?.parse::<usize>().ok()? >> 10)
     }
 
-    /// Ends in order.
+    /// Ends the server in order.
     fn stop(mut self) {
         drop(self.child.stdin.take());
         let status = self.child.wait().expect("the program ends");
@@ -50,7 +51,7 @@ impl Server {
     }
 }
 
-/// The code of the error, or that there was none.
+/// The code of the error, or "ok".
 async fn code(client: &Client, sql: &str) -> String {
     match client.batch_execute(sql).await {
         Ok(()) => "ok".to_owned(),
@@ -67,8 +68,8 @@ async fn shown(client: &Client, name: &str) -> String {
     row.expect("a row").to_owned()
 }
 
-/// Each keeps more than there is memory for: in a set, in groups, sorted, in a table of a join, in pieces of a text or an array, between
-/// rounds, in large values, in rows of a table, in a window.
+/// Statements that each keep more than the memory holds: in a set, in groups, in a sort, in the table of a join, in
+/// pieces of a text or an array, between rounds, in large values, in rows of a table, in a window.
 const GREEDY: [&str; 11] = [
     "SELECT count(DISTINCT g) FROM generate_series(1, 100000000) AS g",
     "SELECT g, count(*) FROM generate_series(1, 100000000) AS g GROUP BY g",
@@ -97,7 +98,7 @@ async fn the_resident_size_stays_within_five_quarters_of_the_limit_and_falls() {
         let resident = server.mebibytes("VmRSS:").expect("as before");
         assert!(resident <= LIMIT_MIB / 2, "{resident} MiB of {LIMIT_MIB} are left of: {sql}");
     }
-    // What is left is enough for rows, and what they took is given back.
+    // The memory that is left is enough for rows, and the memory that they took is given back.
     let fill = "INSERT INTO t SELECT g, repeat('x', 1000) FROM generate_series(1, 60000) AS g";
     for _ in 0..3 {
         assert_eq!(code(&client, fill).await, "ok");
@@ -119,7 +120,7 @@ async fn a_server_that_is_told_no_limit_has_a_share_of_the_memory_that_there_is(
     match total.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()) {
         Some(total) => {
             let limit: u64 = limit.trim_end_matches(" kB").parse().unwrap_or_else(|_| panic!("{limit}"));
-            // A control group may have less than the machine.
+            // A control group may have less memory than the machine.
             assert!(limit <= total / 4 * 3, "{limit} kB of {total} kB");
         }
         None => assert_eq!(limit, "none"),

@@ -1,4 +1,4 @@
-//! Benchmarks over the network: against servers of our own, and against one that a URL leads to.
+//! Tests benchmarks over the network: against servers of our own, and against the server at a URL.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -58,7 +58,7 @@ impl Server {
         format!("postgres://postgres@{}/postgres", self.address)
     }
 
-    /// What psql prints, if it is there; CI has it.
+    /// The output of psql, if psql is installed, as it is in CI.
     fn psql(&self, sql: &str) -> Option<String> {
         let arguments = ["-X", "-q", "-A", "-t", "-d", &self.url(), "-c", sql];
         match Command::new("psql").args(arguments).stdin(Stdio::null()).output() {
@@ -77,7 +77,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may be gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -90,7 +90,7 @@ fn engines_run_workloads_as_servers_of_their_own() {
         ("ycsb --records 5000 --fields 2", 12),
         ("tpcb --scale 1", 7),
         ("tatp --subscribers 500", 1),
-        // Deadlocks of all clients at once end before the run does.
+        // Deadlocks of all clients at the same time end before the run does.
         ("tpcc --warehouses 2 --items 100 --customers 10 --set deadlock_timeout=20ms", 5),
     ] {
         let name = workload.split(' ').next().unwrap_or_default();
@@ -139,7 +139,7 @@ fn rows_that_somebody_takes_away_are_missed() {
     let options = "--warehouses 1 --items 100 --customers 10 --clients 2 --seconds 3600 --warmup 0";
     let (child, mut stderr) = start(&format!("bench tpcc {options} --over-wire --url {}", server.url()));
     wait_for(&mut stderr, "running for 3600 s");
-    // Nobody comes near delivered orders of the load.
+    // No client gets near delivered orders of the load.
     let sql = "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1";
     let deleted = server.psql(sql);
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -155,7 +155,7 @@ fn rows_that_somebody_takes_away_are_missed() {
 #[test]
 fn one_engine_is_compared_under_all_execution_models() {
     let models = ["ilock:coroutine", "ilock:request", "ilock:thread"];
-    // Reads alone, so that nobody has to wait.
+    // There are only reads, so that no transaction has to wait.
     let operations = "--records 500 --reads 10 --writes 0";
     let line = format!("bench interactive {operations} --over-wire --clients 3 --engine {}", models.join(","));
     let runs = runs(&line, "over-wire-models.json");
@@ -167,14 +167,14 @@ fn one_engine_is_compared_under_all_execution_models() {
 #[test]
 fn all_of_a_servers_time_is_in_a_part() {
     let models = "--engine ilock:coroutine,row-nowait:request,lock-table:thread";
-    // Deadlocks of all clients at once end before the run does.
+    // Deadlocks of all clients at the same time end before the run does.
     let sizes = "--warehouses 2 --items 100 --customers 10 --clients 4 --set deadlock_timeout=20ms";
     let line = format!("bench tpcc {sizes} --over-wire --breakdown {models}");
     for (run, has_coroutines) in runs(&line, "over-wire-times.json").iter().zip([true, false, false]) {
         let share = |part: &str| run["breakdown"][part].as_f64().unwrap_or_else(|| panic!("{part}: {run}"));
         let parts = ["work", "lock_manager", "context_switches", "coroutine_switches", "network"].map(share);
         assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{run}");
-        // How much each is depends on the ticks of the system's clock.
+        // The size of each share depends on the ticks of the system's clock.
         assert_eq!(share("coroutine_switches") > 0.0, has_coroutines, "{run}");
         assert!(run["wire"]["switches"]["coroutine_switch_ns"].as_f64() > Some(0.0), "{run}");
     }
@@ -188,7 +188,7 @@ fn any_server_is_driven_beside_an_engine_and_nothing_is_left_on_it() {
     let both = runs(&format!("{line} --engine serial --url {url} --server-pid {pid}"), "over-wire-url.json");
     assert_eq!((&both[0]["engine"], &both[1]["engine"]), (&"serial".into(), &server.address.as_str().into()));
     assert!(both[1]["wire"]["server_cpu_us_per_txn"].is_f64(), "{}", both[1]);
-    // Again: the tables are gone. Nobody says which process it is now, so its time is unknown.
+    // It runs again, so the tables are gone. Without the process number, the server's time is unknown.
     let alone = runs(&format!("{line} --url {url}"), "over-wire-url-alone.json");
     assert_eq!((alone.len(), &alone[0]["wire"]["server_cpu_us_per_txn"]), (1, &Value::Null), "{}", alone[0]);
 }
@@ -229,7 +229,7 @@ fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
     ] {
         check(&format!("bench {options}"), 2, expected);
     }
-    // What the server itself refuses is said by it.
+    // The server itself reports what it refuses.
     check(
         "bench interactive --records 100 --over-wire --set nonsense=1",
         1,

@@ -1,4 +1,4 @@
-//! TPC-B natively and TPC-B by pgbench are the same database.
+//! Tests that TPC-B has the same database natively and by pgbench.
 
 use hotrow::sql::{Config, Database, Session};
 use hotrow::storage::{TableSchema, Value};
@@ -55,7 +55,8 @@ fn the_schemas_are_those_of_pgbench() {
     };
     let sent = database.tables().into_iter().map(|table| (*engine.schema(table)).clone()).collect();
     let mut native = tpcb().schemas();
-    // SQL keeps the rows of a table without a primary key in the order of their insertion; the native transactions have no use for it.
+    // SQL keeps the rows of a table without a primary key in the order of their insertion; the native transactions do
+    // not need that.
     native.iter_mut().filter(|schema| schema.name == "pgbench_history").for_each(|schema| schema.ordered = true);
     assert_eq!(by_name(sent), by_name(native));
 }

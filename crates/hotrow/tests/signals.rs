@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM end the program in order.
+//! Tests that Ctrl-C and SIGTERM end the program in order.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;

@@ -1,8 +1,10 @@
-//! Many clients of a server move money and are cancelled and killed on the way. Afterwards the sums agree, nothing that was acknowledged is lost,
-//! and nothing is left of who is gone: no lock, no connection, no memory.
+//! Many clients of a server move money, and are cancelled and killed on the way. Afterwards the sums agree, no
+//! acknowledged commit is lost, and nothing is left of clients that are gone: no lock, no connection, no memory.
 //!
-//! The long form: `HOTROW_SOAK_SECONDS=600 HOTROW_SOAK_CLIENTS=300 cargo test --release -p hotrow --test soak -- --nocapture`.
-//! `HOTROW_SOAK_SERVERS=ilock:coroutine,mvo:thread` chooses engines and execution models, `HOTROW_SOAK_SEED` what clients do.
+//! The long form:
+//! `HOTROW_SOAK_SECONDS=600 HOTROW_SOAK_CLIENTS=300 cargo test --release -p hotrow --test soak -- --nocapture`.
+//! `HOTROW_SOAK_SERVERS=ilock:coroutine,mvo:thread` selects engines and execution models, `HOTROW_SOAK_SEED` the random
+//! choices of the clients.
 
 use hotrow::runtime::Random;
 use std::collections::BTreeMap;
@@ -15,10 +17,10 @@ use tokio::task::{JoinHandle, JoinSet, yield_now};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
-/// Accounts that money moves between: few, so that clients meet.
+/// The number of accounts between which money moves. There are few, so that clients meet.
 const ACCOUNTS: u64 = 100;
 
-/// A client that waits longer is taken to hang.
+/// A client that waits longer than this is assumed to hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn set(name: &str) -> Option<u64> {
@@ -26,11 +28,11 @@ fn set(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: expected a number")))
 }
 
-/// How much clients do.
+/// The load of the clients.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     clients: u64,
-    /// Transactions of each client in each wave, unless there is a time.
+    /// The transactions of each client in each wave, unless `wave` sets a time.
     transactions: u64,
     wave: Option<Duration>,
     seed: u64,
@@ -47,19 +49,20 @@ impl Load {
     }
 }
 
-/// What is left after one wave is compared with what was left after the one before.
+/// The number of waves. The state after each wave is compared with the state after the one before.
 const WAVES: u32 = 2;
 
-/// How much more may be in use after a later wave: the figure's own error, before and after, and room for other rows.
+/// The memory by which a later wave may exceed the first: the figure's own error, before and after, and space for other
+/// rows.
 const USED_KIB: usize = 3 << 10;
 
-/// A server in a process of its own.
+/// A server in a separate process.
 struct Server {
     child: Child,
     port: u16,
 }
 
-/// What a process has, as the system knows it.
+/// The resources of a process, as the system reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Footprint {
     descriptors: usize,
@@ -67,12 +70,12 @@ struct Footprint {
     resident_kib: usize,
 }
 
-/// What the server had with nobody there but one, after a wave.
+/// The state of the server after a wave, with only one client connected.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
-    /// None where the system does not say.
+    /// `None` if the system does not report it.
     footprint: Option<Footprint>,
-    /// What has been asked of the allocator and not given back, with what tables map.
+    /// The memory that was requested from the allocator and not given back, plus the memory that tables map.
     used_kib: usize,
 }
 
@@ -91,7 +94,7 @@ impl Server {
         Self { child, port }
     }
 
-    /// None where the system does not say.
+    /// The resources of the process; `None` if the system does not report them.
     fn footprint(&self) -> Option<Footprint> {
         let process = format!("/proc/{}", self.child.id());
         let status = fs::read_to_string(format!("{process}/status")).ok()?;
@@ -110,7 +113,7 @@ impl Server {
         Visit::begin(self.port).await
     }
 
-    /// Ends in order, with nothing to complain about.
+    /// Ends the server in order, and checks that it has printed no complaint.
     fn stop(mut self) {
         drop(self.child.stdin.take());
         let mut complaints = String::new();
@@ -123,13 +126,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may be gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A connection, until it is dropped, which closes the socket at once.
+/// A connection. Dropping it closes the socket at once.
 struct Visit {
     client: Client,
     connection: JoinHandle<()>,
@@ -141,12 +144,12 @@ impl Visit {
             "host=127.0.0.1 port={port} user=postgres dbname=postgres options='-c deadlock_timeout=50ms -c lock_timeout=10s'"
         );
         let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("the server lets everybody in");
-        // Of a connection that is closed in the middle, an error is expected.
+        // If a connection is closed in the middle, an error is expected.
         let connection = tokio::spawn(async move { drop(connection.await) });
         Self { client, connection }
     }
 
-    /// The rows of a query, as text.
+    /// Returns the rows of a query, as text.
     async fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>, Error> {
         let mut rows = Vec::new();
         for message in self.client.simple_query(sql).await? {
@@ -172,16 +175,16 @@ impl Drop for Visit {
     }
 }
 
-/// What came of one client's transactions.
+/// The outcome of one client's transactions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// Commits that were acknowledged.
+    /// The commits that were acknowledged.
     committed: u64,
-    /// Commits that were sent before the client was gone.
+    /// The commits that were sent before the client was gone.
     unknown: u64,
     aborted: u64,
     cancelled: u64,
-    /// In the middle of a statement, and between two.
+    /// How often the client vanished in the middle of a statement, and between two.
     vanished: [u64; 2],
 }
 
@@ -196,15 +199,15 @@ impl Tally {
     }
 }
 
-/// Why a client did not go on with a transaction.
+/// The reason why a client did not continue a transaction.
 enum Broken {
-    /// It was aborted, and may be tried again.
+    /// The transaction was aborted, and may be retried.
     Aborted,
     /// The client is gone.
     Vanished,
 }
 
-/// One client, who comes again after each time that it has gone.
+/// A client that comes again each time after it has vanished.
 struct Patron {
     number: u64,
     port: u16,
@@ -229,7 +232,7 @@ impl Patron {
                     Err(Broken::Vanished) => break,
                     Err(Broken::Aborted) => {
                         self.tally.aborted += 1;
-                        // A cancel request that is late may hit it.
+                        // A late cancel request may hit the rollback.
                         while let Err(error) = visit.rows("ROLLBACK").await {
                             assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{error:?}");
                         }
@@ -240,11 +243,12 @@ impl Patron {
         (self.number, self.tally)
     }
 
-    /// Moves money from one account to another, and notes that in the books: the client's page has one line, the last.
+    /// Moves money from one account to another, and records that in the books: the client's page has one line, the
+    /// last.
     async fn transfer(&mut self, visit: &Visit) -> Result<(), Broken> {
         let (number, amount) = (self.number, 1 + self.random.below(100));
         let (one, other) = (self.random.below(ACCOUNTS), self.random.below(ACCOUNTS));
-        // Most lock accounts in one order; who does not may be in a deadlock.
+        // Most transfers lock accounts in one order; the others may be in a deadlock.
         let in_order = (one < other) != self.random.chance(3);
         let (from, to) = if in_order { (one, other) } else { (other, one) };
         self.step(visit, "BEGIN").await?;
@@ -262,7 +266,7 @@ impl Patron {
         Ok(())
     }
 
-    /// Executes a statement, unless the client is killed before its end, or has it cancelled.
+    /// Executes a statement, unless the client is killed before its end, or cancels it.
     async fn step(&mut self, visit: &Visit, sql: &str) -> Result<(), Broken> {
         let statement = visit.rows(sql);
         let moments = self.random.below(8);
@@ -283,7 +287,7 @@ impl Patron {
                     token.cancel_query(NoTls).await.expect("the server takes cancel requests");
                 };
                 let pauses = moments.is_multiple_of(2);
-                // Most statements are over when the request comes; a pause is not.
+                // Most statements are over when the request arrives; a pause is not.
                 let statement = async {
                     if pauses {
                         visit.rows("SELECT pg_sleep(0.1)").await?;
@@ -317,7 +321,7 @@ async fn moments_later(moments: u64) {
     }
 }
 
-/// Gives a statement up after so many moments, if it has not ended by then.
+/// Gives a statement up after `moments` moments, if it has not ended by then.
 async fn leave_after<T>(moments: u64, statement: impl Future<Output = T>) {
     tokio::select! {
         biased;
@@ -326,13 +330,13 @@ async fn leave_after<T>(moments: u64, statement: impl Future<Output = T>) {
     }
 }
 
-/// Makes and fills the tables; what the server had before, with one connection.
+/// Makes and fills the tables. Returns the resources that the server had before, with one connection.
 async fn fill(server: &Server, load: Load) -> Option<Footprint> {
     let visit = server.connect().await;
     let fresh = server.footprint();
     visit.run("CREATE TABLE account (id int PRIMARY KEY, balance int8 NOT NULL)").await;
     visit.run("CREATE TABLE patron (id int PRIMARY KEY, transfers int8 NOT NULL)").await;
-    // The lines of many pages stand side by side, so inserts and deletes meet in the gaps.
+    // The lines of many pages lie side by side, so inserts and deletes meet in the gaps.
     visit.run("CREATE TABLE book (line int8, patron int, amount int8, PRIMARY KEY (line, patron))").await;
     visit.run("CREATE INDEX page ON book (patron)").await;
     for id in 0..ACCOUNTS {
@@ -344,7 +348,8 @@ async fn fill(server: &Server, load: Load) -> Option<Footprint> {
     fresh
 }
 
-/// Waits until the server has seen that everybody is gone but one; what it has then. `fresh` is what it had with one before.
+/// Waits until the server has noticed that all clients but one are gone. Returns its state then. `fresh` is its state
+/// with one client before.
 async fn at_rest(server: &Server, fresh: Option<Footprint>) -> Rest {
     let (visit, deadline) = (server.connect().await, Instant::now() + PATIENCE);
     loop {
@@ -359,7 +364,8 @@ async fn at_rest(server: &Server, fresh: Option<Footprint>) -> Rest {
     }
 }
 
-/// What must hold when nobody is there: the sums agree, all that was acknowledged is there, and nobody holds anything.
+/// Checks what must hold when no client is left: the sums agree, all that was acknowledged is there, and nothing is
+/// locked.
 async fn check(server: &Server, engine: &str, tallies: &BTreeMap<u64, Tally>) {
     let visit = server.connect().await;
     let mut locks = visit.value("SHOW hotrow.locks").await;
@@ -389,7 +395,7 @@ async fn check(server: &Server, engine: &str, tallies: &BTreeMap<u64, Tally>) {
         }
     }
     assert_eq!(pages, expected, "{engine}: a line for each client that has moved money");
-    // Whatever else may be locked by somebody who is gone.
+    // Anything that a client that is gone might still have locked.
     for sql in [
         "BEGIN ISOLATION LEVEL SERIALIZABLE",
         "UPDATE account SET balance = balance",
@@ -429,7 +435,8 @@ async fn soak(engine: &str, execution: &str) {
     let (first, last) = (rests[0], rests[rests.len() - 1]);
     assert!(last.used_kib <= first.used_kib + USED_KIB, "{name}: memory is left: {rests:?}");
     if let (Some(first), Some(last)) = (first.footprint, last.footprint) {
-        // A pool's threads stay, as many as were wanted at once, and so does what the allocator keeps of threads that are gone.
+        // The threads of a pool stay, as many as were needed at the same time, and so does the memory that the
+        // allocator keeps for threads that are gone.
         assert!(last.threads <= load.clients as usize + 16, "{name}: threads are left: {rests:?}");
         let allowed_kib = first.resident_kib + first.resident_kib / 4 + ((16 + load.clients as usize) << 10);
         assert!(last.resident_kib <= allowed_kib, "{name}: memory is left: {rests:?}");

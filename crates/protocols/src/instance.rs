@@ -5,8 +5,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{
-    AdmissionStatistics, EarlyReleaseStatistics, Engine, EngineInfo, LockStatistics, LockWait, Protocol, Transaction,
-    VersionStatistics, WorkerId,
+    AdmissionStatistics, EarlyReleaseStatistics, Engine, EngineInfo, Inspection, LockStatistics, LockWait, Protocol,
+    Transaction, VersionStatistics, WorkerId,
 };
 
 /// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
@@ -95,6 +95,17 @@ impl<P: Protocol> Engine for Instance<P> {
         self.with_table(table, |table| table.layout().clone())
     }
 
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        self.entered(|participant| self.database.load(participant.guard(), table, row))
+    }
+
+    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
+        let mut worker = self.protocol.worker(WorkerId::default());
+        Box::new(self.protocol.transaction(&self.database, &mut worker, waiter))
+    }
+}
+
+impl<P: Protocol> Inspection for Instance<P> {
     fn row_count(&self, table: TableId) -> u64 {
         self.with_table(table, |table| table.row_count())
     }
@@ -108,10 +119,6 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn spare_bytes(&self, table: TableId) -> usize {
         self.with_table(table, |table| table.spare_bytes())
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.entered(|participant| self.database.load(participant.guard(), table, row))
     }
 
     fn versions(&self) -> Option<VersionStatistics> {
@@ -136,10 +143,5 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn audit(&self) -> Result<(), String> {
         self.protocol.audit(&self.database)
-    }
-
-    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
-        let mut worker = self.protocol.worker(WorkerId::default());
-        Box::new(self.protocol.transaction(&self.database, &mut worker, waiter))
     }
 }

@@ -4,7 +4,7 @@ use hotrow_protocols::Instance;
 use hotrow_protocols::ilock::{Interactive, InteractiveConfig};
 use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
-use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Begin, Engine, Inspection, Intent, Isolation, Transaction, Write};
 use std::time::Duration;
 
 const LEVELS: [Isolation; 2] = [Isolation::ReadCommitted, Isolation::Serializable];
@@ -122,7 +122,7 @@ fn the_rows_of_the_set_are_locked_as_the_transaction_begins_each_in_its_stronges
         let fixture = Fixture::new(lock_as_it_goes);
         let mut txn = fixture.impatient();
         fixture.begin(&mut *txn, level, &set).expect("nobody is in the way");
-        assert_eq!(txn.locks_accesses(), !lock_as_it_goes);
+        assert_eq!(txn.capabilities().locks_accesses, !lock_as_it_goes);
         for (number, (act, key, free)) in cases.into_iter().enumerate() {
             assert_eq!(fixture.can(act, key), free || lock_as_it_goes, "case {number} at {level}, {lock_as_it_goes}");
         }

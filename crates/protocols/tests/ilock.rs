@@ -5,7 +5,7 @@ use hotrow_protocols::ilock::Interactive;
 use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Engine, Inspection, Isolation, Transaction, Write};
 use std::time::Duration;
 
 /// A database with one table: a key, a number.

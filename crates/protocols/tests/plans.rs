@@ -5,7 +5,10 @@ use hotrow_protocols::partition::{Counting, PartitionConfig, Partitioned};
 use hotrow_protocols::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use hotrow_storage::{Column, Key, KeySpec, Row, TableId, TableSchema, Type, Value, mix};
 use hotrow_sync::{Arc, Waiter, mpsc, thread};
-use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Protocol, Transaction, WorkerId, Write};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Isolation, Ownership, Protocol, Transaction, WorkerId,
+    Write,
+};
 use std::time::Duration;
 
 /// A table of a key of these columns, all integers of eight bytes, and a number, with rows of these keys. A row's number is
@@ -44,7 +47,7 @@ fn deletes_in_an_owned_table<V: Variant>() {
     let mut txn = Engine::transaction(&*instance, waiter());
     for _ in 0..100 {
         begin(&mut *txn, table, &[(&Key::Int(1), Intent::Write)], false).expect("nobody is in the way");
-        txn.own_table(table);
+        txn.own_table(table, Ownership::Locked);
         [1, 2].into_iter().for_each(|key| assert_eq!(txn.delete(table, &Key::Int(key)), Ok(Write::Done)));
         txn.commit().expect("it has its locks");
         assert_eq!(instance.row_count(table), 1);

@@ -1,4 +1,4 @@
-//! Worker threads that run procedures for a measured time, a transaction at a time on each.
+//! Worker threads that run procedures for a measured time, one transaction at a time on each.
 
 use crate::run::{Pace, Run, Stepped, Steps, outcome_of};
 use crate::{OneShot, RunConfig, RunError, RunReport};
@@ -6,16 +6,17 @@ use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Transaction, WorkerId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `threads` workers through warm-up and the measured period, and adds up what they counted.
+/// Runs `threads` workers through the warm-up and the measured period, and adds up what they counted.
 ///
-/// Each worker calls `make` on its own thread for a transaction object and a client, and then calls the client over and
-/// over: a step, usually one [`Runner::run`](hotrow_txn::Runner::run). The transaction must wait through the waiter
-/// that `make` is given. A step that returns [`Abort::User`] was rolled back on purpose, and the run goes on.
+/// Each worker calls `make` on its own thread for a transaction object and a client, and then calls the client again
+/// and again. Each call is a step, usually one [`Runner::run`](hotrow_txn::Runner::run). The transaction must wait
+/// through the waiter that is passed to `make`. A step that returns [`Abort::User`] was rolled back on purpose, and the
+/// run goes on.
 ///
 /// At the end of the period the steps under way are cancelled. They count neither as committed nor as aborted.
 ///
 /// # Errors
-/// The first worker's failure, if one panicked or ended with an abort that no retry cures; the others are stopped.
+/// The first failure, if a worker panicked or ended with an abort that no retry cures. The other workers are stopped.
 pub fn drive<T, C>(config: &RunConfig, make: impl Fn(WorkerId, &Waiter) -> (T, C) + Sync) -> Result<RunReport, RunError>
 where
     T: Transaction,
@@ -32,7 +33,7 @@ where
     run.into_report(timing)
 }
 
-/// A worker's thread, from its first step to its last.
+/// Runs a worker's thread, from its first step to its last.
 fn work<T, C>(run: &Run<'_>, worker: WorkerId, make: impl Fn(WorkerId, &Waiter) -> (T, C))
 where
     T: Transaction,
@@ -53,7 +54,7 @@ where
     }
 }
 
-/// Nobody else wants the thread.
+/// The pace of a worker that shares its thread with no other.
 struct Alone;
 
 impl Pace for Alone {

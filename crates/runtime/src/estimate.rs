@@ -1,43 +1,44 @@
-//! An access set that nobody knows beforehand: it is estimated by a reconnaissance, and corrected by the runs that it
-//! was wrong for.
+//! An access set that is not known beforehand: it is estimated by a reconnaissance, and corrected after runs for which
+//! it was wrong.
 //!
-//! **What is corrected.** A set that the caller knew is corrected by what its run missed. A set that a reconnaissance found is
-//! found anew by another reconnaissance, and what the run missed comes on top: either the data has moved, and much of
-//! the set with it, or the transaction depends on its own writes, which no reconnaissance sees.
+//! **What is corrected.** If the caller knew the set, the accesses that the set lacked are added to it. If a
+//! reconnaissance found the set, another reconnaissance replaces it, and the accesses that the set lacked are added. In
+//! that case either the data has moved, and much of the set with it, or the transaction depends on its own writes, which
+//! no reconnaissance sees.
 //!
-//! **Bounds.** A set that the caller knew is corrected [`CORRECTIONS`] times, and then looked for. After [`RECONNAISSANCES`] the last
-//! set is corrected as often; then there is no hope of one, and the transaction runs without, which keeps all others off
-//! the database: so every transaction ends.
+//! **Bounds.** A set that the caller knew is corrected up to [`CORRECTIONS`] times, and then replaced by reconnaissance.
+//! After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the transaction runs without a set,
+//! which keeps all other transactions off the database. So every transaction ends.
 
 use crate::reconnaissance::{Reconnaissance, Shapes};
 use hotrow_txn::{Abort, Accesses, Transaction};
 
-/// Corrections of one set.
+/// The number of corrections of one set.
 pub const CORRECTIONS: u32 = 4;
 
-/// Reconnaissances for one transaction before it runs without a set.
+/// The number of reconnaissances of one transaction before it runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
 /// The estimated access set of the transaction at hand, and how often it was wrong.
 #[derive(Debug, Default)]
 pub struct Estimate {
     accesses: Accesses,
-    /// What reconnaissances have missed of this transaction's accesses, as its runs found out.
+    /// The accesses that reconnaissances of this transaction have missed, as its runs found out.
     missing: Accesses,
     shapes: Shapes,
-    /// Corrections since the last reconnaissance.
+    /// The number of corrections since the last reconnaissance.
     corrections: u32,
-    /// Reconnaissances for this transaction.
+    /// The number of reconnaissances of this transaction.
     reconnaissances: u32,
     estimates: Estimates,
 }
 
-/// How often access sets were looked for, and how often they were wrong.
+/// Counts of reconnaissances, and of wrong estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimates {
-    /// Runs in reconnaissance.
+    /// The runs in reconnaissance.
     pub reconnaissances: u64,
-    /// Runs that touched something outside their access set.
+    /// The runs that accessed something outside their access set.
     pub wrong: u64,
 }
 
@@ -71,11 +72,6 @@ impl Estimate {
     #[inline]
     pub fn accesses_mut(&mut self) -> &mut Accesses {
         &mut self.accesses
-    }
-
-    /// Whether the present transaction was looked at by a reconnaissance.
-    pub fn is_found(&self) -> bool {
-        self.reconnaissances > 0
     }
 
     /// Runs something in reconnaissance on `txn`, on which no transaction runs, and adds to the set what it touches.
@@ -117,12 +113,12 @@ impl Estimate {
         }
     }
 
-    /// What was counted since the estimate was made or last [`reset`](Self::reset).
+    /// The counts since the estimate was made or last [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimates
     }
 
-    /// Counts from zero again.
+    /// Sets the counts to zero.
     pub fn reset(&mut self) {
         self.estimates = Estimates::default();
     }

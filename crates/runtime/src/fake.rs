@@ -1,26 +1,26 @@
-//! A transaction object for this crate's own tests: it has no data, and aborts when it is told to.
+//! A transaction object for this crate's own tests: it has no data, and aborts as the test says.
 
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Concurrency, Intent, Isolation, Procedure, Savepoint, Scan, Statistics, Transaction, Write,
+    Abort, Accesses, Begin, Capabilities, Concurrency, Diagnostics, Holding, Intent, Isolation, Planned, Procedure,
+    Savepoint, Scan, Statistics, Transaction, Write, Yielding, standard,
 };
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Commits fail with the next abort of the list, and succeed once it is empty.
+/// A transaction object without data. Commits fail with the next abort of the list, and succeed once it is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Fake {
     pub aborts: VecDeque<Abort>,
     /// Every call, in order.
     pub calls: Vec<&'static str>,
-    /// How many accesses each `begin` was told of.
+    /// For each `begin`, the number of accesses that it was given.
     pub told: Vec<usize>,
-    /// Whether each `begin` wants to be optimistic or pessimistic.
+    /// For each `begin`, whether it asks for optimistic or pessimistic.
     pub ways: Vec<Option<Concurrency>>,
-    /// The level of each `begin`.
+    /// For each `begin`, its isolation level.
     pub levels: Vec<Isolation>,
-    /// What it answers to [`Transaction::locks_accesses`].
-    pub locks_accesses: bool,
+    pub capabilities: Capabilities,
     statistics: Statistics,
 }
 
@@ -31,6 +31,8 @@ impl Fake {
 }
 
 impl Transaction for Fake {
+    standard!(takes_residual);
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.calls.push("begin");
         self.ways.push(begin.concurrency);
@@ -70,8 +72,6 @@ impl Transaction for Fake {
         Ok(())
     }
 
-    fn own_table(&mut self, _: TableId) {}
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(0)
     }
@@ -87,8 +87,8 @@ impl Transaction for Fake {
         self.calls.push("abort");
     }
 
-    fn locks_accesses(&self) -> bool {
-        self.locks_accesses
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
 
     fn statistics(&mut self) -> &mut Statistics {
@@ -96,7 +96,23 @@ impl Transaction for Fake {
     }
 }
 
-/// A procedure that needs a level.
+impl Holding for Fake {
+    standard!(hold_reads, hold_row, own_table, check_owned_table);
+}
+
+impl Yielding for Fake {
+    standard!(give_way, retire_writes, idle);
+}
+
+impl Planned for Fake {
+    standard!(schema_of, add_missing);
+}
+
+impl Diagnostics for Fake {
+    standard!(deadlock, exclusion, prospect);
+}
+
+/// A procedure that needs an isolation level.
 pub(crate) struct NeedsLevel(pub Isolation);
 
 impl Procedure for NeedsLevel {
@@ -113,7 +129,7 @@ impl Procedure for NeedsLevel {
     }
 }
 
-/// A procedure that will read so many rows, as it says.
+/// A procedure that announces that it will read this many rows.
 pub(crate) struct Tells(pub i64);
 
 impl Procedure for Tells {
@@ -128,7 +144,7 @@ impl Procedure for Tells {
     }
 }
 
-/// Reads one key, and returns what it is told to.
+/// A procedure that reads one key, and returns the given result.
 pub(crate) struct ReadOne(pub Result<i64, Abort>);
 
 impl Procedure for ReadOne {

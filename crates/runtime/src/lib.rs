@@ -1,4 +1,5 @@
-//! What runs transactions: workers for one-shot procedures, sessions for interactive ones, and a simulator for tests.
+//! The runtime of transactions: workers for one-shot procedures, sessions for interactive ones, and a simulator for
+//! tests.
 //!
 //! The shortest useful program over a transaction object `txn` that waits through `waiter`:
 //!
@@ -11,10 +12,10 @@
 //! | --- | --- |
 //! | [`OneShot`] | runs procedures on one transaction object, with retry and back-off |
 //! | [`drive`] | worker threads that run procedures for a measured time, one at a time on each |
-//! | [`drive_pool`] | the same with several on each, which goes on with another one when one waits |
-//! | [`RunReport`] | what they counted |
+//! | [`drive_pool`] | workers that each run several procedures at a time, and switch when one waits |
+//! | [`RunReport`] | the counts of a run |
 //! | [`Planner`] | the access sets of procedures, for engines that need them |
-//! | [`Estimate`], [`Reconnaissance`] | access sets that nobody knows beforehand |
+//! | [`Estimate`], [`Reconnaissance`] | access sets that are not known beforehand |
 //! | [`Session`] | interactive transactions on an engine chosen at run time |
 //! | [`simulation`] | many transactions on one thread, interleaved at every access by a seed |
 //!

@@ -1,60 +1,61 @@
-//! Access sets of procedures: told, or found out by a reconnaissance.
+//! The access sets of procedures: announced by the procedure, or estimated by a reconnaissance.
 //!
-//! **Paper.** ORTHRUS §3.2 calls it OLLP. An engine that needs the access set runs a procedure whose set is not known
-//! once without isolation and without effects, and takes what it touched for the set. If the run itself then touches
-//! something else, it aborts, the set is corrected, and it starts again.
+//! **Paper.** ORTHRUS §3.2 calls it OLLP. If an engine needs the access set and a procedure's set is not known, the
+//! procedure first runs once without isolation and without effects. The accesses that it makes are the estimate of the
+//! set. If the real run then makes other accesses, it aborts, the set is corrected, and the run starts again.
 //!
 //! | paper | code |
 //! | --- | --- |
 //! | reconnaissance mode | [`Reconnaissance`](crate::Reconnaissance) |
 //! | access estimate, annotation | [`Estimate`] |
-//! | update of the annotation, abort, restart | [`Estimate::correct`], [`Transaction::add_missing`] |
+//! | update of the annotation, abort, restart | [`Estimate::correct`], [`hotrow_txn::Planned::add_missing`] |
 
 use crate::estimate::{Corrected, Estimate, Estimates};
-use hotrow_txn::{Abort, Accesses, Procedure, Transaction};
+use hotrow_txn::{Abort, Accesses, Capabilities, Procedure, Transaction};
 
-/// The most rows of a hint to an engine that only looks them up together: what is fetched for the first ones must still be in a core's cache when the last ones are fetched.
+/// The most rows of a hint to an engine that only looks them up together. Rows that are fetched first must still be in
+/// a core's cache when the last ones are fetched.
 pub const HINT_ROWS_MAX: usize = 1024;
 
-/// The access set of the procedure at hand, and what has become of it: what a runner keeps.
+/// The access set of the present procedure, and its state, for a runner to keep.
 #[derive(Debug, Default)]
 pub struct Planner {
     estimate: Estimate,
     stage: Stage,
-    /// The most rows of this procedure's set of which the engine is told, if it does without.
+    /// The most rows of this procedure's set that are passed to an engine that does not need the set.
     rows_max: usize,
 }
 
-/// What is known of the present procedure's accesses.
+/// The state of knowledge about the present procedure's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// All that is needed, for engines that do without.
+    /// The engine does not need the set; what is known is a hint.
     #[default]
     Hint,
-    /// Not enough: a reconnaissance comes first.
+    /// The set is not known well enough: a reconnaissance comes first.
     Unknown,
-    /// As far as anybody knows, all.
+    /// The set is complete, as far as the planner knows.
     Known,
-    /// It cannot be known: the procedure runs alone.
+    /// The set cannot be found: the procedure runs alone.
     Hopeless,
 }
 
 impl Planner {
-    /// Asks the next procedure, which is to run on `txn`, for its accesses.
+    /// Asks the next procedure, which will run on a transaction with these capabilities, for its accesses.
     #[inline]
-    pub fn begin<T: Transaction + ?Sized>(&mut self, txn: &T, procedure: &impl Procedure) {
+    pub fn begin(&mut self, capabilities: Capabilities, procedure: &impl Procedure) {
         self.estimate.begin();
         let accesses = self.estimate.accesses_mut();
         procedure.accesses(accesses);
         self.stage = Stage::Hint;
-        self.rows_max = if txn.locks_accesses() { usize::MAX } else { HINT_ROWS_MAX };
-        if txn.needs_accesses() {
+        self.rows_max = if capabilities.locks_accesses { usize::MAX } else { HINT_ROWS_MAX };
+        if capabilities.needs_accesses {
             let is_unknown = accesses.is_partial() || accesses.is_empty();
             self.stage = if is_unknown { Stage::Unknown } else { Stage::Known };
         }
     }
 
-    /// The next procedure's accesses shall not be told to an engine that does without them.
+    /// Begins a procedure whose accesses are not passed to the engine. For engines that do not need them.
     #[inline]
     pub fn begin_without(&mut self) {
         self.estimate.begin();
@@ -67,10 +68,10 @@ impl Planner {
         self.stage == Stage::Unknown
     }
 
-    /// Runs the procedure in reconnaissance on `txn`, and keeps what it touched beside what is known.
+    /// Runs the procedure in reconnaissance on `txn`, and adds the accesses that it makes to those that are known.
     ///
     /// # Errors
-    /// What kept the engine from it. A procedure that gives up in reconnaissance has touched what it has touched.
+    /// If the engine aborts it. If the procedure itself gives up, the accesses until then are kept, without an error.
     pub fn reconnoitre<T: Transaction + ?Sized, P: Procedure>(
         &mut self,
         txn: &mut T,
@@ -85,7 +86,7 @@ impl Planner {
         }
     }
 
-    /// What to tell the engine of the next attempt.
+    /// The access set to pass to the engine for the next attempt.
     #[inline]
     pub fn accesses(&self) -> Option<&Accesses> {
         let accesses = self.estimate.accesses();
@@ -97,7 +98,7 @@ impl Planner {
         }
     }
 
-    /// An attempt on `txn` ended with [`Abort::OutsidePlan`] and is not yet undone: corrects the set.
+    /// Corrects the set, after an attempt on `txn` has ended with [`Abort::OutsidePlan`] and before it is undone.
     #[cold]
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, procedure: &impl Procedure) {
         self.stage = match self.estimate.correct(txn, |accesses| procedure.accesses(accesses)) {
@@ -107,12 +108,12 @@ impl Planner {
         };
     }
 
-    /// What was counted since the planner was made or last [`reset`](Self::reset).
+    /// The counts since the planner was made or last [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimate.estimates()
     }
 
-    /// Counts from zero again.
+    /// Sets the counts to zero.
     pub fn reset(&mut self) {
         self.estimate.reset();
     }

@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine and in every version of every crate.
+//! Random numbers that are the same on every machine and with every version of every crate.
 
 use hotrow_storage::mix;
 
@@ -10,7 +10,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of this seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self { state: mix(seed ^ 0x6A09_E667_F3BC_C909) }
     }
@@ -21,7 +21,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// A number below `bound`, nearly uniform; zero if `bound` is.
+    /// A number below `bound`, nearly uniform; zero if `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
@@ -31,12 +31,12 @@ impl Random {
         self.below(len as u64) as usize
     }
 
-    /// True in `percent` of 100 calls.
+    /// Returns true in `percent` of 100 calls, on average.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One element of a list that is not empty.
+    /// A random element of a list that is not empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.index(list.len())]
     }

@@ -5,20 +5,20 @@ use hotrow_storage::{
 };
 use hotrow_sync::Arc;
 use hotrow_txn::{
-    Abort, Accesses, Begin, Direction, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics,
-    Transaction, Write,
+    Abort, Accesses, Begin, Diagnostics, Direction, Holding, Intent, Isolation, LockFor, Planned, RangeAccess,
+    Savepoint, Scan, Transaction, Write, Yielding, forward, standard,
 };
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 
-/// How the keys of tables are made: of those that were asked about so far. A table's definition never changes, and its
-/// number is never used again.
+/// The rules that make the keys of tables, for the tables that were asked for so far. They stay valid: a table's
+/// definition never changes, and its number is never reused.
 #[derive(Debug, Default)]
 pub struct Shapes {
     tables: HashMap<TableId, Arc<Shape>>,
 }
 
-/// Definitions are forgotten when there are so many: tables come and go.
+/// All shapes are forgotten once there are this many, since tables are made and dropped.
 const SHAPES_MAX: usize = 1024;
 
 impl Shapes {
@@ -26,7 +26,7 @@ impl Shapes {
         if let Some(shape) = self.tables.get(&table) {
             return Ok(shape.clone());
         }
-        let shape = Arc::new(Shape::new(&*txn.schema(table).ok_or(Abort::User)?));
+        let shape = Arc::new(Shape::new(&*txn.schema_of(table).ok_or(Abort::User)?));
         if self.tables.len() == SHAPES_MAX {
             self.tables.clear();
         }
@@ -35,7 +35,7 @@ impl Shapes {
     }
 }
 
-/// How the keys of one table are made.
+/// The rules that make the keys of one table.
 #[derive(Debug)]
 struct Shape {
     layout: std::sync::Arc<RowLayout>,
@@ -62,7 +62,7 @@ impl Shape {
         key_of(&self.key, row)
     }
 
-    /// Whether the entries of an index have an order, so that a scan can break off within a range.
+    /// Whether the entries of an index have an order, so that a scan can stop within a range.
     fn is_ordered(&self, index: IndexRef) -> bool {
         match index {
             IndexRef::Primary => self.ordered,
@@ -96,11 +96,12 @@ fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
     spec.key(spec.parts().iter().map(|part| row.value(part.column)))
 }
 
-/// A transaction that finds out what a procedure will touch: it reads what is committed, changes nothing, and notes every
-/// access in an access set.
+/// A transaction that finds out what a procedure will access: it reads committed data, changes nothing, and adds every
+/// access to an access set.
 ///
-/// Writes seem to succeed, as far as the rows that are there allow it, but are not seen by later reads: the estimate of a
-/// procedure that depends on its own writes is wrong, and corrected by its run. Dropped, it is over.
+/// Writes seem to succeed, as far as the existing rows allow, but later reads do not see them. So the estimate for a
+/// procedure that depends on its own writes is wrong, and its run corrects it. Dropping the value ends the
+/// reconnaissance.
 #[derive(Debug)]
 pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
     txn: &'a mut T,
@@ -109,11 +110,11 @@ pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
 }
 
 impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
-    /// Begins a reconnaissance on `txn`, on which no transaction runs, of a procedure whose accesses are to be added to
+    /// Begins a reconnaissance on `txn`, on which no transaction runs. The accesses of the procedure are added to
     /// `accesses`.
     ///
     /// # Errors
-    /// The engine's, if it cannot begin.
+    /// If the engine cannot begin a transaction.
     pub fn begin(txn: &'a mut T, shapes: &'a mut Shapes, accesses: &'a mut Accesses) -> Result<Self, Abort> {
         let begin = Begin { reconnaissance: true, one_shot: true, ..Begin::at(Isolation::ReadCommitted) };
         if let Err(abort) = txn.begin(&begin) {
@@ -127,7 +128,7 @@ impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
         self.shapes.of(self.txn, table)
     }
 
-    /// Notes that the entries of a row come or go, in the primary index and all others.
+    /// Adds the entries of a row that is inserted or deleted, in the primary index and in all others.
     fn push_entries(&mut self, table: TableId, shape: &Shape, row: RowRef<'_>) {
         let key = shape.key_of(row);
         self.accesses.push_entry(table, IndexRef::Primary, key.clone(), key.clone());
@@ -138,7 +139,10 @@ impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
 }
 
 impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
-    /// It has begun already.
+    forward!(txn: capabilities, statistics);
+    standard!(takes_residual);
+
+    /// Fails, since the reconnaissance has begun already.
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<(), Abort> {
         Err(Abort::User)
     }
@@ -202,7 +206,7 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         Ok(Write::Done)
     }
 
-    /// Notes the range as far as the visit went. The rows in it are known by it.
+    /// Adds the range as far as the scan visited it. The range includes its rows.
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         let shape = self.shape(scan.table)?;
         let intent = match scan.lock {
@@ -224,14 +228,6 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         scanned
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.txn.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.txn.own_table(table);
-    }
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(0)
     }
@@ -243,26 +239,25 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
     }
 
     fn abort(&mut self) {}
+}
 
-    fn needs_accesses(&self) -> bool {
-        self.txn.needs_accesses()
-    }
+impl<T: Transaction + ?Sized> Holding for Reconnaissance<'_, T> {
+    forward!(txn: hold_reads, own_table);
+    standard!(hold_row, check_owned_table);
+}
 
-    fn locks_accesses(&self) -> bool {
-        self.txn.locks_accesses()
-    }
+/// A reconnaissance writes nothing that others could have, and is not undone to wait for them.
+impl<T: Transaction + ?Sized> Yielding for Reconnaissance<'_, T> {
+    forward!(txn: idle);
+    standard!(give_way, retire_writes);
+}
 
-    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
-        self.txn.schema(table)
-    }
+impl<T: Transaction + ?Sized> Planned for Reconnaissance<'_, T> {
+    forward!(txn: schema_of, add_missing);
+}
 
-    fn idle(&mut self) {
-        self.txn.idle();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.txn.statistics()
-    }
+impl<T: Transaction + ?Sized> Diagnostics for Reconnaissance<'_, T> {
+    forward!(txn: deadlock, exclusion, prospect);
 }
 
 impl<T: Transaction + ?Sized> Drop for Reconnaissance<'_, T> {

@@ -1,27 +1,27 @@
-//! What a run counted.
+//! The counts and times of a run.
 
 use crate::Estimates;
 use hdrhistogram::Histogram;
 use hotrow_txn::{Abort, Statistics};
 use std::time::Duration;
 
-/// How often each kind of abort happened.
+/// The number of aborts of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aborts([u64; Abort::ALL.len()]);
 
 impl Aborts {
-    /// Counts one.
+    /// Counts an abort.
     #[inline]
     pub fn count(&mut self, abort: Abort) {
         self.0[abort as usize] += 1;
     }
 
-    /// How often `abort` happened.
+    /// The number of aborts of the kind `abort`.
     pub fn of(&self, abort: Abort) -> u64 {
         self.0[abort as usize]
     }
 
-    /// All kinds together.
+    /// The number of aborts of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -38,16 +38,16 @@ impl Aborts {
     }
 }
 
-/// What clients noted of their committed procedures, kind by kind: see [`Runner::note`](hotrow_txn::Runner::note).
+/// The counts of committed procedures, by kind, as clients [noted](hotrow_txn::Runner::note) them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds([KindCount; Kinds::MAX]);
 
-/// The procedures of one kind.
+/// The counts of one kind of procedures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCount {
-    /// How many committed.
+    /// The procedures that committed.
     pub committed: u64,
-    /// How many of those found what they were looking for.
+    /// The committed procedures that found what they were looking for.
     pub succeeded: u64,
 }
 
@@ -55,7 +55,7 @@ impl Kinds {
     /// The most kinds that a workload may have.
     pub const MAX: usize = 8;
 
-    /// Counts one.
+    /// Counts a procedure.
     ///
     /// # Panics
     /// If `kind` is not below [`MAX`](Self::MAX).
@@ -81,29 +81,30 @@ impl Kinds {
     }
 }
 
-/// Where the time of the transactions went that were sampled for it, in nanoseconds.
+/// The parts of the time of sampled transactions, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// How many transactions that was.
+    /// The number of sampled transactions.
     pub samples: u64,
-    /// In the transaction's own work: index, records, the procedure.
+    /// The time for the transaction's own work: index, records, the procedure.
     pub work_ns: u64,
-    /// In the lock manager, waits excluded.
+    /// The time in the lock manager, without waits.
     pub lock_manager_ns: u64,
-    /// Waiting for locks.
+    /// The time of waits for locks.
     pub wait_ns: u64,
-    /// Writing the log.
+    /// The time for writing the log.
     pub log_ns: u64,
-    /// In attempts that aborted, and in back-off after them.
+    /// The time of attempts that aborted, and of the back-off after them.
     pub other_ns: u64,
 }
 
 impl Breakdown {
-    /// The times of one transaction: from its first begin to its commit, and to its last begin, and what the engine
-    /// counted meanwhile. Reading the clock takes `clock_ns`.
+    /// The parts of one transaction's time. `latency_ns` lasts from its first begin to its commit, `retries_ns` from
+    /// its first to its last begin; `counted` is what the engine counted meanwhile. Reading the clock takes `clock_ns`.
     ///
-    /// Between two readings one of them takes place: half of the first, and half of the second. So each timed call of the
-    /// lock manager has one too many in its time, and so has all that is around the calls; both are taken off.
+    /// The time between two readings of the clock includes one reading: half of the first, and half of the second. So
+    /// the time of each timed call of the lock manager includes one reading, and so does the time around the calls.
+    /// Both are subtracted.
     pub(crate) fn of_one(latency_ns: u64, retries_ns: u64, counted: &Statistics, clock_ns: f64) -> Self {
         let wait_ns = counted.wait_ns.min(latency_ns);
         let lock_manager_ns = counted.lock_manager_ns.min(latency_ns - wait_ns);
@@ -125,12 +126,12 @@ impl Breakdown {
         self.work_ns + self.lock_manager_ns + self.wait_ns + self.log_ns + self.other_ns
     }
 
-    /// Each part with its name in reports, as a share of the total; zeros when nothing was sampled.
+    /// Each part with its name in reports, as a share of the total; all zero if nothing was sampled.
     pub fn shares(&self) -> [(&'static str, f64); 5] {
         self.parts(self.total_ns().max(1) as f64)
     }
 
-    /// Each part with its name in reports, in microseconds of one transaction; zeros when nothing was sampled.
+    /// Each part with its name in reports, in microseconds for each transaction; all zero if nothing was sampled.
     pub fn microseconds(&self) -> [(&'static str, f64); 5] {
         self.parts(self.samples.max(1) as f64 * 1e3)
     }
@@ -155,24 +156,24 @@ impl Breakdown {
     }
 }
 
-/// What one runner counted, or several together.
+/// The counts of one runner, or of several together.
 #[derive(Clone, Debug)]
 pub struct Counts {
     /// Procedures that committed.
     pub committed: u64,
     /// Attempts that aborted, by kind.
     pub aborted: Aborts,
-    /// Attempts after a procedure's first.
+    /// The attempts after a procedure's first.
     pub retries: u64,
-    /// Access sets that were looked for, and that were wrong.
+    /// The reconnaissances, and the estimates that were wrong.
     pub estimates: Estimates,
-    /// What clients noted of the committed ones.
+    /// The committed procedures by kind, as clients noted them.
     pub kinds: Kinds,
-    /// Nanoseconds from the first begin to the commit, of the sampled procedures that committed.
+    /// The nanoseconds from the first begin to the commit, of sampled procedures that committed.
     pub latency_ns: Histogram<u32>,
-    /// Where the time of the sampled procedures went.
+    /// The parts of the time of sampled procedures.
     pub breakdown: Breakdown,
-    /// Locks and waits of all procedures; times of the sampled ones.
+    /// The locks and waits of all procedures; the times are those of sampled ones.
     pub statistics: Statistics,
 }
 
@@ -193,13 +194,13 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Longer latencies are counted as this one: ten minutes.
+    /// Longer latencies count as this one: ten minutes.
     const LONGEST_NS: u64 = 600_000_000_000;
-    /// Quantiles are exact to one per cent. A third digit makes the histogram ten times as large, which is most of an
-    /// L2 cache that the workload wants for itself.
+    /// Quantiles are exact to one per cent. With a third digit the histogram would be ten times as large, and take most
+    /// of an L2 cache that the workload needs.
     const DIGITS: u8 = 2;
 
-    /// Adds what another runner counted.
+    /// Adds the counts of another runner.
     pub fn add(&mut self, other: &Self) {
         self.committed += other.committed;
         self.aborted.add(&other.aborted);
@@ -216,15 +217,15 @@ impl Counts {
 /// The outcome of [`drive`](crate::drive): all workers together, in the measured period.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// How many workers there were.
+    /// The number of workers.
     pub threads: usize,
-    /// How long the measured period was.
+    /// The length of the measured period.
     pub elapsed: Duration,
-    /// Whether an outsider raised the stop flag before the period's end.
+    /// Whether the stop flag was raised from outside before the period's end.
     pub stopped_early: bool,
-    /// What the workers counted.
+    /// The counts of the workers.
     pub counts: Counts,
-    /// CPU time, user and system, of the workers.
+    /// The CPU time of the workers, user and system.
     pub cpu: Duration,
 }
 
@@ -234,7 +235,7 @@ impl RunReport {
         self.counts.committed as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Microseconds of the workers' CPU time per committed transaction; zero if none committed.
+    /// The CPU time of the workers in microseconds per committed transaction; zero if none committed.
     pub fn cpu_us_per_transaction(&self) -> f64 {
         match self.counts.committed {
             0 => 0.0,
@@ -242,7 +243,8 @@ impl RunReport {
         }
     }
 
-    /// The latency in microseconds that the share `quantile` of the committed transactions stayed below, 0.0 to 1.0.
+    /// The latency in microseconds that the share `quantile` (0.0 to 1.0) of the committed transactions does not
+    /// exceed.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.counts.latency_ns.value_at_quantile(quantile) as f64 / 1e3
     }
@@ -264,7 +266,8 @@ mod tests {
 
     #[test]
     fn the_times_of_a_transaction_add_up_and_leave_reading_the_clock_out() {
-        // Latency, until the last begin, waits, lock manager, its calls, reading the clock; work, lock manager, other.
+        // The columns are: latency, time until the last begin, waits, lock manager, its calls, reading the clock; and
+        // the expected work, lock manager, other.
         for (latency, retries, wait, locks, calls, clock, expected) in [
             (1000, 0, 0, 300, 3, 0.0, (700, 300, 0)),
             (1000, 0, 0, 300, 3, 50.0, (500, 150, 0)),

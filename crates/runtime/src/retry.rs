@@ -1,4 +1,4 @@
-//! How long a transaction stays away after an abort that a retry can cure.
+//! The back-off of a transaction after an abort that a retry can cure.
 
 use crate::Random;
 use hotrow_sync::{Waiter, Wake};
@@ -7,18 +7,18 @@ use std::time::Duration;
 /// The knobs of [`Retry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryConfig {
-    /// The longest pause after the first abort. It doubles with each further one.
+    /// The longest pause after the first abort. It doubles with each further abort.
     pub first: Duration,
-    /// The longest pause of all.
+    /// The longest pause after any abort.
     pub longest: Duration,
-    /// How often a procedure is run again before its abort is handed to the caller.
+    /// The number of times that a procedure is run again before its abort is returned to the caller.
     pub attempts: u32,
 }
 
 impl Default for RetryConfig {
-    /// A first pause about as long as the short transaction that stands in the way, so that most retries cost a spin
-    /// and no system call; a longest pause of a time slice's order, because a holder that lost its core comes back
-    /// after one; and no bound on attempts that anybody would meet.
+    /// The first pause is about as long as a short transaction that blocks this one, so that most retries cost a spin
+    /// and no system call. The longest pause is of the order of a time slice, because a lock holder that lost its core
+    /// comes back after one. The bound on attempts is never reached in practice.
     fn default() -> Self {
         Self { first: Duration::from_micros(2), longest: Duration::from_millis(1), attempts: u32::MAX }
     }
@@ -26,8 +26,8 @@ impl Default for RetryConfig {
 
 /// Randomised, bounded, exponential back-off.
 ///
-/// Pauses go through the transaction's [`Waiter`]: a thread spins through the short ones and blocks in the long ones, a
-/// coroutine lets another transaction run, the simulator moves its clock.
+/// Pauses go through the transaction's [`Waiter`]: a thread spins through short ones and blocks in long ones, a
+/// coroutine lets another transaction run, and the simulator moves its clock.
 #[derive(Clone, Debug)]
 pub struct Retry {
     config: RetryConfig,
@@ -36,23 +36,23 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// A back-off that has seen no abort yet. Workers take different seeds, so that they do not meet again in step.
+    /// A back-off that has seen no abort yet. Workers take different seeds, so that their retries do not coincide.
     pub fn new(config: RetryConfig, seed: u64) -> Self {
         Self { config, random: Random::new(seed), attempt: 0 }
     }
 
-    /// Forgets the aborts of the transaction before.
+    /// Forgets the aborts of the previous transaction.
     pub fn reset(&mut self) {
         self.attempt = 0;
     }
 
-    /// Counts an abort: whether there is an attempt left.
+    /// Counts an abort. Returns whether another attempt is left.
     pub fn again(&mut self) -> bool {
         self.attempt = self.attempt.saturating_add(1);
         self.attempt <= self.config.attempts
     }
 
-    /// Pauses for the present attempt; [`Wake::Cancelled`] if the waiter was cancelled meanwhile.
+    /// Pauses before the next attempt. Returns [`Wake::Cancelled`] if the waiter was cancelled meanwhile.
     pub fn pause(&mut self, waiter: &Waiter) -> Wake {
         let pause = self.next_pause();
         waiter.pause(pause)

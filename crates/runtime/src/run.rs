@@ -1,4 +1,5 @@
-//! What all workers of a run share, however they put transactions onto their threads: its phases, its end, its sums.
+//! The state that all workers of a run share, however they assign transactions to threads: its phases, its end, its
+//! sums.
 
 use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop};
 use hotrow_sync::atomic::{AtomicU8, Ordering};
@@ -11,22 +12,22 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// How [`drive`](crate::drive) is to run.
+/// The configuration of [`drive`](crate::drive).
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// How many workers, each a thread.
+    /// The number of workers, each of which is a thread.
     pub threads: usize,
-    /// How long they run before anything is counted.
+    /// The time that they run before anything is counted.
     pub warmup: Duration,
-    /// How long they run after that.
+    /// The time that they run after that.
     pub measured: Duration,
-    /// Ends the measured period once every worker made so many steps in it; a bound for tests.
+    /// Ends the measured period once every worker has made this many steps in it; a bound for tests.
     pub steps_per_worker: Option<u64>,
-    /// How long a waiting thread spins at the most before it blocks.
+    /// The longest time that a waiting thread spins before it blocks.
     pub spin: Duration,
-    /// How each worker runs its procedures. Clients get seeds of their own.
+    /// The configuration of each worker's procedures. Each client gets its own seed.
     pub one_shot: OneShotConfig,
-    /// Ends the run early when raised. The run raises it itself at its end.
+    /// Ends the run early if it is raised. The run itself raises it at its end.
     pub stop: Stop,
 }
 
@@ -44,24 +45,24 @@ impl Default for RunConfig {
     }
 }
 
-/// Why a run failed as a whole.
+/// The reason why a run failed as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// A worker's code panicked with this message.
     Panicked {
-        /// Which worker.
+        /// The worker.
         worker: WorkerId,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
-    /// A procedure ended in a way that a workload cannot go on from.
+    /// A procedure ended in a way after which the workload cannot continue.
     Failed {
-        /// Which worker.
+        /// The worker.
         worker: WorkerId,
-        /// How it ended.
+        /// The abort with which the procedure ended.
         abort: Abort,
     },
-    /// The system has no memory for the stacks of a worker's slots; says why.
+    /// The system has no memory for the stacks of a worker's slots; the text says why.
     NoStack(String),
 }
 
@@ -80,7 +81,7 @@ impl std::error::Error for RunError {}
 const WARMUP: u8 = 0;
 const MEASURED: u8 = 1;
 
-/// What the workers of one run share.
+/// The state that the workers of one run share.
 pub(crate) struct Run<'a> {
     pub config: &'a RunConfig,
     phase: AtomicU8,
@@ -91,12 +92,12 @@ pub(crate) struct Run<'a> {
 struct Total {
     counts: Counts,
     cpu: Duration,
-    /// Workers that made all their steps.
+    /// The number of workers that made all their steps.
     finished: usize,
     error: Option<RunError>,
-    /// How the transactions under way wait.
+    /// The waiters of the transactions under way.
     waiters: Vec<Waiter>,
-    /// Whether they were cancelled.
+    /// Whether the waiters were cancelled.
     over: bool,
 }
 
@@ -106,7 +107,8 @@ impl<'a> Run<'a> {
         Self { config, phase, total: Mutex::new(Total::default()) }
     }
 
-    /// The timing thread: the length of the measured period, and whether somebody else ended it.
+    /// Times the run's phases, on a thread of its own. Returns the length of the measured period, and whether the run
+    /// was stopped from outside.
     pub fn time(&self) -> (Duration, bool) {
         let stop = &self.config.stop;
         // The workers may have made all their steps by now.
@@ -124,7 +126,7 @@ impl<'a> Run<'a> {
         (elapsed, stopped_early)
     }
 
-    /// Enters a transaction's waiter, to be cancelled at the end.
+    /// Adds a transaction's waiter, which is cancelled at the end.
     pub fn enter(&self, waiter: &Waiter) {
         let mut total = self.total();
         total.waiters.push(waiter.clone());
@@ -133,7 +135,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A runner for client number `client` of the run.
+    /// Makes a runner for client number `client` of the run.
     pub fn runner<T: Transaction>(&self, txn: T, waiter: &Waiter, client: usize) -> OneShot<T> {
         let seed = self.config.one_shot.seed.wrapping_add(client as u64);
         OneShot::new(txn, waiter.clone(), OneShotConfig { seed, ..self.config.one_shot }).until(&self.config.stop)
@@ -186,7 +188,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Adds what a worker counted that has ended, and the CPU time that it took; whether it made all its steps, or was stopped.
+    /// Adds the counts of a worker that has ended, and its CPU time. `made_all` says whether it made all its steps,
+    /// rather than being stopped.
     pub fn finish(&self, counts: &Counts, cpu: Duration, made_all: bool) {
         let mut total = self.total();
         total.counts.add(counts);
@@ -198,13 +201,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A worker failed: ends the run.
+    /// Ends the run, because a worker failed.
     pub fn fail(&self, error: RunError) {
         self.total().error.get_or_insert(error);
         self.config.stop.raise();
     }
 
-    /// What the workers counted, once all have ended.
+    /// The report of the run, once all workers have ended.
     pub fn into_report(self, (elapsed, stopped_early): (Duration, bool)) -> Result<RunReport, RunError> {
         let total = self.total.into_inner().unwrap_or_else(|poison| poison.into_inner());
         match total.error {
@@ -225,33 +228,33 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What happens on a worker between the steps of its clients.
+/// The actions of a worker between the steps of its clients.
 pub(crate) trait Pace {
-    /// Before each step: whether others have to have the thread first.
+    /// Before each step: whether other clients must get the thread first.
     fn has_to_yield(&self) -> bool;
 
-    /// Lets them have it.
+    /// Lets other clients have the thread.
     fn yield_now(&self);
 
-    /// After each step.
+    /// Called after each step.
     fn has_stepped(&self, stepped: Stepped);
 
-    /// Before the first step of the measured period.
+    /// Called before the first step of the measured period.
     fn begin_measured(&self);
 }
 
-/// What others did to a step.
+/// The effects of other transactions on a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stepped {
-    /// So many of its attempts failed.
+    /// The number of attempts that failed.
     pub failed: u64,
-    /// Why an attempt failed last, in this step or before.
+    /// The reason of the last failed attempt, in this step or before.
     pub last_failure: Abort,
-    /// It waited for a lock.
+    /// Whether the step has waited for a lock.
     pub has_waited: bool,
 }
 
-/// The steps of one worker in the measured period, whichever of its clients makes them.
+/// The steps of one worker in the measured period, made by any of its clients.
 pub(crate) struct Steps {
     left: Cell<Option<u64>>,
     cpu_before: Cell<Option<Duration>>,
@@ -262,7 +265,7 @@ impl Steps {
         Self { left: Cell::new(config.steps_per_worker), cpu_before: Cell::new(None) }
     }
 
-    /// Whether nobody has begun before.
+    /// Begins the measured period for this worker. Returns whether this is the first call.
     fn begin_measured(&self) -> bool {
         let first = self.cpu_before.get().is_none();
         if first {
@@ -271,7 +274,7 @@ impl Steps {
         first
     }
 
-    /// Takes a step, if one is left.
+    /// Takes a step, if one is left. Returns whether it did.
     #[inline]
     fn take(&self) -> bool {
         match self.left.get() {
@@ -283,30 +286,30 @@ impl Steps {
         }
     }
 
-    /// Whether there is a step to be taken.
+    /// Whether a step is left.
     pub fn are_left(&self) -> bool {
         self.left.get() != Some(0)
     }
 
-    /// CPU time of the calling thread, the worker's, since the first step.
+    /// The CPU time of the calling thread, which is the worker's, since the first step.
     pub fn cpu(&self) -> Duration {
         self.cpu_before.get().map_or(Duration::ZERO, |before| thread_cpu_time().saturating_sub(before))
     }
 }
 
-/// User and system time of the calling thread.
+/// The user and system time of the calling thread.
 fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// What a panic said, as far as it said anything.
+/// The message of a panic, if it has one.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// How a worker's part ended, as what a run reports of it.
+/// Converts the outcome of a worker's thread to what the run reports.
 pub(crate) fn outcome_of<R>(
     worker: WorkerId,
     outcome: Result<Result<R, Abort>, Box<dyn Any + Send>>,

@@ -8,19 +8,18 @@ use hotrow_txn::{Abort, Begin, Concurrency, Isolation, Procedure, Runner, Statis
 /// The knobs of [`OneShot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneShotConfig {
-    /// The level at which procedures run that do not need another one.
+    /// The isolation level of procedures that do not need another one.
     pub isolation: Isolation,
-    /// How procedures keep what they have read as it was, under an engine that has the choice.
+    /// Whether procedures run optimistically or pessimistically, under an engine that offers both.
     pub concurrency: ConcurrencyMix,
-    /// Whether engines are told beforehand which keys a procedure will touch; if not, they look the keys up one by one, and lock
-    /// them one by one.
-    /// Engines that need the access set are told all the same.
+    /// Whether engines are told beforehand which keys a procedure will access. If not, they look the keys up, and lock
+    /// them, one by one. Engines that need the access set get it in any case.
     pub batch: bool,
-    /// One procedure of so many is sampled, the first one included; zero samples none. Most samples enter the latency;
-    /// one in [`BREAKDOWN_EVERY`] enters the breakdown instead, because a clock that is read at every access makes the
-    /// transaction slower than the others.
+    /// The sampling interval: one procedure in this many is sampled, beginning with the first; zero samples none. Most
+    /// samples count toward the latency. One in [`BREAKDOWN_EVERY`] counts toward the breakdown instead, because
+    /// reading the clock at every access makes the transaction slower than others.
     pub sample_every: u32,
-    /// Back-off after an abort that a retry can cure.
+    /// The back-off after an abort that a retry can cure.
     pub retry: RetryConfig,
     /// The seed of the back-off's random numbers.
     pub seed: u64,
@@ -34,20 +33,20 @@ impl Default for OneShotConfig {
     }
 }
 
-/// Which procedures are optimistic, and which pessimistic.
+/// Which procedures are optimistic, and which are pessimistic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConcurrencyMix {
-    /// As the engine has it.
+    /// The engine decides.
     #[default]
     Default,
-    /// All alike.
+    /// All procedures are the same.
     All(Concurrency),
-    /// In turn.
+    /// Procedures alternate.
     Alternating,
 }
 
 impl ConcurrencyMix {
-    /// How procedure number `number` of a runner is run.
+    /// The way in which procedure number `number` of a runner runs.
     fn of(self, number: usize) -> Option<Concurrency> {
         match self {
             ConcurrencyMix::Default => None,
@@ -57,10 +56,10 @@ impl ConcurrencyMix {
     }
 }
 
-/// One sample in so many is of the breakdown.
+/// The interval of breakdowns: one sample in this many counts toward the breakdown.
 pub const BREAKDOWN_EVERY: u32 = 8;
 
-/// What is sampled of one procedure.
+/// The figure that is sampled of one procedure.
 #[derive(Clone, Copy)]
 enum Sample {
     Nothing,
@@ -70,7 +69,7 @@ enum Sample {
 
 /// Runs procedures, one after the other, on a transaction object: the [`Runner`] that workloads see.
 ///
-/// For one thread. Nothing is allocated per procedure.
+/// One thread at a time may use it. It allocates nothing for a procedure.
 #[derive(Debug)]
 pub struct OneShot<T> {
     txn: T,
@@ -79,14 +78,14 @@ pub struct OneShot<T> {
     stop: Option<Stop>,
     planner: Planner,
     retry: Retry,
-    /// Procedures so far, whatever became of them.
+    /// The number of procedures so far, however they ended.
     procedures: usize,
     until_sample: u32,
     samples: u32,
     last_failure: Abort,
     counts: Counts,
     counted: Statistics,
-    /// What reading the clock takes, once it was measured.
+    /// The time that it takes to read the clock, once it was measured.
     clock_ns: Option<f64>,
 }
 
@@ -110,38 +109,38 @@ impl<T: Transaction> OneShot<T> {
         }
     }
 
-    /// Gives a procedure up with [`Abort::Cancelled`], rather than run it again, once `stop` is raised.
+    /// Makes the runner give a procedure up with [`Abort::Cancelled`], rather than run it again, once `stop` is raised.
     pub fn until(mut self, stop: &Stop) -> Self {
         self.stop = Some(stop.clone());
         self
     }
 
-    /// What was counted since the runner was made or [`reset`](Self::reset).
+    /// The counts since the runner was made or [`reset`](Self::reset).
     pub fn counts(&mut self) -> &Counts {
         self.counts.statistics = self.txn.statistics().since(&self.counted);
         self.counts.estimates = self.planner.estimates();
         &self.counts
     }
 
-    /// Attempts that failed and were tried again, in the same time.
+    /// The attempts that failed and were retried, in the same time.
     #[inline]
     pub(crate) fn retries(&self) -> u64 {
         self.counts.retries
     }
 
-    /// Requests for locks that had to wait, since the transaction was made.
+    /// The requests for locks that had to wait, since the transaction object was made.
     #[inline]
     pub(crate) fn waits(&mut self) -> u64 {
         self.txn.statistics().waits
     }
 
-    /// Why an attempt failed last that was tried again.
+    /// The reason of the last failed attempt that was retried.
     #[inline]
     pub(crate) fn last_failure(&self) -> Abort {
         self.last_failure
     }
 
-    /// Counts from zero again.
+    /// Sets the counts to zero.
     pub fn reset(&mut self) {
         self.counted = *self.txn.statistics();
         self.planner.reset();
@@ -168,7 +167,7 @@ impl<T: Transaction> OneShot<T> {
         Ok(output)
     }
 
-    /// Undoes an attempt and pauses; an error if there is to be no other attempt.
+    /// Undoes an attempt and pauses. Returns an error if there will be no other attempt.
     #[cold]
     fn prepare_retry<P: Procedure>(&mut self, procedure: &P, abort: Abort) -> Result<(), Abort> {
         if abort == Abort::OutsidePlan {
@@ -188,7 +187,7 @@ impl<T: Transaction> OneShot<T> {
         let waited = self.txn.give_way(None)?;
         let is_cancelled = !waited && self.retry.pause(&self.waiter) == Wake::Cancelled;
         if is_cancelled || self.is_stopped() {
-            // It does not come back to where it has its turn.
+            // The transaction does not return to the place where it has its turn.
             self.txn.idle();
             return Err(Abort::Cancelled);
         }
@@ -199,7 +198,7 @@ impl<T: Transaction> OneShot<T> {
         self.stop.as_ref().is_some_and(Stop::is_raised)
     }
 
-    /// What is sampled of this procedure.
+    /// Chooses the figure that is sampled of this procedure.
     #[inline]
     fn sample(&mut self) -> Sample {
         if self.until_sample > 0 {
@@ -224,7 +223,7 @@ impl<T: Transaction> OneShot<T> {
         }
     }
 
-    /// The same as [`run_until_done`](Self::run_until_done), with the clock read before and after.
+    /// Runs a procedure as [`run_until_done`](Self::run_until_done) does, and reads the clock before and after.
     #[cold]
     fn run_for_latency<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         let first_begin = self.waiter.now();
@@ -235,8 +234,8 @@ impl<T: Transaction> OneShot<T> {
         outcome
     }
 
-    /// The same as [`run_until_done`](Self::run_until_done), with the clock read around every attempt, and by the engine
-    /// around every call of its lock manager.
+    /// Runs a procedure as [`run_until_done`](Self::run_until_done) does. The clock is read around every attempt, and
+    /// by the engine around every call of its lock manager.
     #[cold]
     fn run_for_breakdown<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         self.txn.statistics().timed = true;
@@ -261,8 +260,8 @@ impl<T: Transaction> OneShot<T> {
         outcome
     }
 
-    /// Enters a committed procedure's times. What its failed attempts spent outside of waits and the lock manager is
-    /// not its work, and neither is reading the clock.
+    /// Records a committed procedure's times. The time that its failed attempts spent outside waits and the lock
+    /// manager does not count as its work, and neither does the time of reading the clock.
     fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
         let latency_ns = nanoseconds(self.waiter.now(), first_begin);
         let retries_ns = nanoseconds(last_begin, first_begin);
@@ -272,8 +271,8 @@ impl<T: Transaction> OneShot<T> {
     }
 }
 
-/// What it takes to read the waiter's clock, in nanoseconds: the least of a few measurements, so that too little is
-/// taken for it rather than too much.
+/// The time that it takes to read the waiter's clock, in nanoseconds. It is the least of a few measurements, so that it
+/// is rather too small than too large.
 #[cold]
 fn clock_ns(waiter: &Waiter) -> f64 {
     const MEASUREMENTS: usize = 16;
@@ -289,8 +288,9 @@ fn clock_ns(waiter: &Waiter) -> f64 {
 impl<T: Transaction> Runner for OneShot<T> {
     #[inline]
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        if self.config.batch || self.txn.needs_accesses() {
-            self.planner.begin(&self.txn, procedure);
+        let capabilities = self.txn.capabilities();
+        if self.config.batch || capabilities.needs_accesses {
+            self.planner.begin(capabilities, procedure);
         } else {
             self.planner.begin_without();
         }
@@ -405,10 +405,10 @@ mod tests {
 
     #[test]
     fn a_hint_is_no_longer_than_it_is_of_use() {
-        // A set whose rows are locked is told whole.
+        // A set whose rows are locked is passed in full.
         for (locks_accesses, told) in [(false, [HINT_ROWS_MAX, 0]), (true, [HINT_ROWS_MAX, HINT_ROWS_MAX + 1])] {
             let mut runner = runner(&[], |_| ());
-            runner.transaction().locks_accesses = locks_accesses;
+            runner.transaction().capabilities.locks_accesses = locks_accesses;
             let longest = HINT_ROWS_MAX as i64;
             for rows in [longest, longest + 1] {
                 assert_eq!(runner.run(&Tells(rows)), Ok(()));
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn one_procedure_of_so_many_is_timed() {
-        // Every eighth sample is of the breakdown.
+        // Every eighth sample counts toward the breakdown.
         for (sample_every, samples) in [(0, 0), (1, 11), (4, 3), (100, 1)] {
             let mut runner = runner(&[], |config| config.sample_every = sample_every);
             for _ in 0..12 {

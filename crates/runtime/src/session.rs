@@ -6,7 +6,7 @@ use hotrow_sync::{Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Runner, Transaction};
 use std::ops::{Deref, DerefMut};
 
-/// A sequence of transactions, one at a time: what an embedder holds per thread or per client.
+/// A sequence of transactions, one at a time, for one thread or one client of an embedding program.
 ///
 /// One thread uses it at a time; it may move between threads. [`waiter`](Self::waiter) may be cloned and given to
 /// another thread, which can then cancel a wait.
@@ -49,12 +49,13 @@ impl Session {
         Ok(Txn { session: self })
     }
 
-    /// Sets the level at which [`run`](Runner::run) runs procedures that do not need another one; serializable at first.
+    /// Sets the isolation level at which [`run`](Runner::run) runs procedures that do not need another one. Initially
+    /// it is serializable.
     pub fn set_isolation(&mut self, isolation: Isolation) {
         self.isolation = isolation;
     }
 
-    /// How the session waits; to cancel it from another thread.
+    /// The session's waiter, with which another thread can cancel a wait.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
@@ -63,7 +64,7 @@ impl Session {
 impl Runner for Session {
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         let mut planner = std::mem::take(&mut self.planner);
-        planner.begin(&*self.txn, procedure);
+        planner.begin(self.txn.capabilities(), procedure);
         self.retry.reset();
         let outcome = loop {
             let abort = match self.attempt(procedure, &mut planner) {
@@ -73,7 +74,7 @@ impl Runner for Session {
             if !abort.is_retryable() || !self.retry.again() {
                 break Err(abort);
             }
-            // The transaction has ended, but the engine knows which one stood in its way.
+            // The transaction has ended, but the engine knows which transaction blocked it.
             match self.txn.give_way(None) {
                 Err(abort) => break Err(abort),
                 Ok(true) => {}
@@ -105,23 +106,23 @@ impl Session {
     }
 }
 
-/// A transaction that runs. Dropped without [`commit`](Self::commit), it aborts.
+/// A running transaction. If it is dropped without [`commit`](Self::commit), it aborts.
 pub struct Txn<'a> {
     session: &'a mut Session,
 }
 
 impl Txn<'_> {
-    /// Commits. After an error nothing of the transaction is left.
+    /// Commits the transaction. After an error nothing of it is left.
     pub fn commit(self) -> Result<(), Abort> {
         self.session.txn.commit()
     }
 
-    /// Undoes everything.
+    /// Undoes everything and ends the transaction.
     pub fn rollback(self) {}
 }
 
 impl Drop for Txn<'_> {
-    /// After a commit there is no transaction, and `abort` does nothing.
+    /// Aborts the transaction. After a commit there is none, and `abort` does nothing.
     fn drop(&mut self) {
         self.session.txn.abort();
         let_others_finish();

@@ -4,8 +4,8 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// Ends a run early: by Ctrl-C, by a failure, or by whoever started it. All clones are the same flag; any thread may
-/// raise it, and it stays raised.
+/// A flag that ends a run early: after Ctrl-C, after a failure, or at the request of the code that started the run. All
+/// clones are the same flag. Any thread may raise it, and it stays raised.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -24,21 +24,21 @@ impl Stop {
         Self::default()
     }
 
-    /// Raises the flag and wakes whoever waits for it.
+    /// Raises the flag and wakes the threads that wait for it.
     pub fn raise(&self) {
         self.shared.raised.store(true, Ordering::Release);
-        // Taken after the flag is set, so that a waiter either saw the flag or is in `wait` by now.
+        // The latch is taken after the flag is set, so that a waiter has either seen the flag or is in `wait` by now.
         drop(self.shared.latch.lock().unwrap_or_else(|poison| poison.into_inner()));
         self.shared.wakeup.notify_all();
     }
 
-    /// Whether it was raised.
+    /// Whether the flag was raised.
     #[inline]
     pub fn is_raised(&self) -> bool {
         self.shared.raised.load(Ordering::Acquire)
     }
 
-    /// Blocks the calling thread until the flag is raised or `duration` has passed: whether it is raised.
+    /// Blocks the calling thread until the flag is raised or `duration` has passed. Returns whether it is raised.
     pub fn wait(&self, duration: Duration) -> bool {
         let deadline = Instant::now() + duration;
         let mut guard = self.shared.latch.lock().unwrap_or_else(|poison| poison.into_inner());

@@ -34,12 +34,12 @@ const WHOLE_PARTITIONS: [&str; 1] = ["hstore"];
 
 /// Does `check` with every engine that needs accesses, and ten customers of two names.
 fn for_each_planned(check: impl Fn(&Arc<dyn Engine>, TableId)) {
-    for_each(|info| info.needs_accesses, check);
+    for_each(|info| info.capabilities.needs_accesses, check);
 }
 
 /// The same with those whose plans are rows.
 fn for_each_that_plans_rows(check: impl Fn(&Arc<dyn Engine>, TableId)) {
-    for_each(|info| info.needs_accesses && !WHOLE_PARTITIONS.contains(&info.name), check);
+    for_each(|info| info.capabilities.needs_accesses && !WHOLE_PARTITIONS.contains(&info.name), check);
 }
 
 fn for_each(is_meant: fn(&EngineInfo) -> bool, check: impl Fn(&Arc<dyn Engine>, TableId)) {
@@ -126,7 +126,7 @@ impl Call<'_> {
 fn run(engine: &Arc<dyn Engine>, procedure: &impl Procedure<Output = i64>) -> (Result<i64, Abort>, Estimates) {
     let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
     let mut planner = Planner::default();
-    planner.begin(&*txn, procedure);
+    planner.begin(txn.capabilities(), procedure);
     let outcome = loop {
         if planner.is_unknown() {
             planner.reconnoitre(&mut *txn, procedure).expect("nobody else is there");

@@ -1,4 +1,4 @@
-//! What a server is told before it starts.
+//! The configuration of a server.
 
 use crate::Passwords;
 use hotrow_sql::RESERVED_STACK_BYTES;
@@ -6,99 +6,108 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where and how a server listens, whom it lets in, and its limits.
+/// Where and how a server listens, which clients it serves, and its limits.
+// It has more than fifteen fields, all with one owner: the program writes them once, from its options, and the server
+// never changes them. They are flat so that each can be set over the defaults, by its option's name.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Addresses to listen on. Others than loopback need [`passwords`](Self::passwords). Port 0 takes any free port.
+    /// The addresses to listen on. Addresses beyond loopback need [`passwords`](Self::passwords). Port 0 takes any free
+    /// port.
     pub listen: Vec<SocketAddr>,
-    /// A directory for a socket of the machine's own, beside the addresses; `.s.PGSQL.` and the first address's port name it.
+    /// The directory for a Unix socket, which the server offers beside the addresses. Its file is named by `.s.PGSQL.`
+    /// and the first address's port.
     pub socket_dir: Option<PathBuf>,
-    /// An address at which Prometheus is told what the server does. Whoever reaches it is answered.
+    /// The address at which Prometheus reads the server's figures. Every client that reaches it is answered.
     pub metrics: Option<SocketAddr>,
-    /// Most sessions at a time; one more is told 53300.
+    /// The most sessions at a time. A further client is refused with 53300.
     pub max_connections: usize,
-    /// Of these, those that only [`administrator`](Self::administrator) may have; others are told 53300. `None` is three, as in PostgreSQL,
-    /// but no more than a tenth.
+    /// How many of the sessions only [`administrator`](Self::administrator) may have. If only these are left, other
+    /// users are refused with 53300. `None` means three, as in PostgreSQL, but no more than a tenth.
     pub reserved_connections: Option<usize>,
     /// The user for whom connections are reserved.
     pub administrator: String,
-    /// Most connections at a time without a session, beside those that have one. If one more comes, the oldest one that has said nothing
-    /// is cut off; if all have, the newest one is told 53300.
+    /// The most connections without a session at a time, beside the sessions. If one more comes, the oldest one that
+    /// has sent nothing is cut off; if all have sent something, the newest one is refused with 53300.
     pub starting_connections: usize,
-    /// Longest message that a client may send, in bytes.
+    /// The longest message that a client may send, in bytes.
     pub max_message_bytes: usize,
-    /// How long a client may take from connecting to its session's start.
+    /// How long a client may take from connecting to the start of its session.
     pub startup_timeout: Duration,
-    /// How long a client may take from connecting to its first word.
+    /// How long a client may take from connecting to its first byte.
     pub silence_timeout: Duration,
-    /// How long a client may leave what it is sent untaken before it counts as gone. A statement that is sending rows holds
+    /// How long a client may leave answers untaken before it counts as gone. A statement that is sending rows holds
     /// locks, and keeps memory from being freed.
     pub write_timeout: Duration,
-    /// How long a shutdown waits for clients to take what was sent to them before their connections are cut.
+    /// How long a shutdown waits for clients to take their last messages before it cuts their connections.
     pub shutdown_grace: Duration,
-    /// How long a session that waits for a lock looks for it before its thread is blocked, if it is.
+    /// How long a session that waits for a lock spins before its thread blocks, under the models that block threads.
     pub wait_spin: Duration,
-    /// How often a session that waits for a lock looks whether its client is still there, if its thread is blocked; else it is
-    /// told at once. A client that has closed its connection, or its sending side, is not; its statement is cancelled.
+    /// How often a session that waits for a lock checks that its client is still connected, under the models that block
+    /// threads. Under coroutines the system reports it at once. A client that has closed its connection, or its sending
+    /// side, counts as gone, and its statement is cancelled.
     pub presence_interval: Duration,
-    /// What runs the clients' messages.
+    /// The execution model, which runs the clients' messages.
     pub execution: Execution,
-    /// Who reads and writes, under [`Execution::Coroutine`].
+    /// Which threads read and write, under [`Execution::Coroutine`].
     pub io: Io,
-    /// How many workers there are, one at the least. Under [`Execution::Thread`] there are none.
+    /// The number of workers, one at the least. [`Execution::Thread`] has no workers.
     pub threads: usize,
-    /// Bytes of a coroutine's stack, at least [`MIN_STACK_BYTES`](Self::MIN_STACK_BYTES). Memory is taken as it is used.
+    /// The size of a coroutine's stack, in bytes; at least [`MIN_STACK_BYTES`](Self::MIN_STACK_BYTES). Only the used
+    /// part takes memory.
     pub stack_bytes: usize,
-    /// Certificate and key, to offer TLS.
+    /// Certificate and key, if the server offers TLS.
     pub tls: Option<TlsFiles>,
-    /// Who may come in, by SCRAM-SHA-256. Without, everybody may, under any name.
+    /// The users that may connect, with their passwords, by SCRAM-SHA-256. Without it every client may connect as any
+    /// user.
     pub passwords: Option<Passwords>,
 }
 
-/// What runs the clients' messages: the execution models of *Interactive Transaction Processing for In-Memory Database System*, §3.
+/// An execution model, which runs the clients' messages: see *Interactive Transaction Processing for In-Memory Database
+/// System*, §3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Execution {
     /// Each connection has a thread.
     Thread,
-    /// The messages that have come on a connection are run by a thread of a pool, which blocks if they have to wait.
+    /// A thread of a pool runs the messages that have come on a connection, and blocks if they have to wait.
     Request,
-    /// A worker per core has many connections. The messages that have come on one of them are run in a coroutine, which is suspended
-    /// if it has to wait.
+    /// A worker per core has many connections. It runs the messages that have come on one of them in a coroutine, and
+    /// suspends the coroutine if it has to wait.
     #[default]
     Coroutine,
 }
 
-/// Who reads what clients send, and writes the answers, if coroutines run the messages.
+/// The threads that read from clients and write to them, if coroutines run the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// The worker that runs them.
+    /// Each worker reads and writes for itself.
     #[default]
     Worker,
-    /// Threads of their own, which hand messages over to the workers and take the answers back, as in the paper. What does not fit into
-    /// one answer of 64 KiB, and what belongs to logging in or to COPY, a worker reads and writes itself.
+    /// I/O threads hand messages over to the workers and send the answers, as in the paper. A worker reads and writes
+    /// by itself what does not fit into one answer of 64 KiB, and what belongs to logging in or to COPY.
     Handoff,
 }
 
 impl ServerConfig {
-    /// Whether others read and write than those who run the messages, and know nothing of sockets.
+    /// Whether I/O threads read and write, and the workers that run messages have no sockets.
     pub fn hands_over(&self) -> bool {
         self.execution == Execution::Coroutine && self.io == Io::Handoff
     }
 
-    /// The number of reserved connections.
+    /// Returns the number of reserved connections.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved_connections.unwrap_or((self.max_connections / 10).min(3))
     }
 
-    /// The smallest stack on which each statement ends with an answer, and be it that it is too complex.
+    /// The size of the smallest stack on which each statement ends with an answer, even if that says that the statement
+    /// is too complex.
     pub const MIN_STACK_BYTES: usize = 2 * RESERVED_STACK_BYTES;
 
-    /// A stack on which no statement is too complex that is not so on any.
+    /// The size of a stack that is enough for every statement that any stack is enough for.
     pub const DEFAULT_STACK_BYTES: usize = 512 << 10;
 }
 
 impl Default for ServerConfig {
-    /// 127.0.0.1:5442, without TLS and passwords.
+    /// The server listens on 127.0.0.1:5442, without TLS and passwords.
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 5442))],
@@ -125,11 +134,11 @@ impl Default for ServerConfig {
     }
 }
 
-/// Files in PEM format.
+/// The files of a server's certificate and key, in PEM format.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate, and the chain behind it.
+    /// The certificate with the chain behind it.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The certificate's private key.
     pub key: PathBuf,
 }

@@ -1,19 +1,21 @@
-//! How many files, sockets among them, the process may have open.
+//! The limit on the files, sockets among them, that the process may have open.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What a server needs beside its clients' sockets: listeners, standard streams, and what it has open for a moment.
+/// The descriptors that a server needs beside its clients' sockets: listeners, standard streams, and files that are
+/// open for a moment.
 const BESIDE: u64 = 64;
 
-/// What a worker needs: what it waits through and what wakes it; half as many workers again may only read.
+/// The descriptors that a worker needs: one to wait through and one that wakes it, and half as many again for I/O
+/// threads.
 const OF_WORKER: u64 = 3;
 
-/// Raises what the process may have open to what the system lets it, and says how many clients a server with so many workers can then
-/// have at a time, if their number is limited.
+/// Raises the process's limit on open files as far as the system allows. Returns how many clients a server with so many
+/// workers can have at a time, or `None` if there is no limit.
 pub fn raise_descriptor_limit(workers: usize) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        // If it is refused, what there is has to do.
+        // If the system refuses, the present limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
     getrlimit(Resource::Nofile).current.map(|files| files.saturating_sub(BESIDE + OF_WORKER * workers as u64))

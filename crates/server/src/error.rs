@@ -1,22 +1,23 @@
-//! Why a server does not start.
+//! The errors that keep a server from starting or from running on.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a server does not start.
+/// The error that keeps a server from starting or from running on.
 #[derive(Debug)]
 pub enum ServerError {
     /// The configuration names no address.
     NoAddress,
-    /// The address cannot be listened on: taken, not ours, or not allowed.
+    /// The server cannot listen at the address: it is taken, belongs to another machine, or is not allowed.
     Listen(SocketAddr, io::Error),
-    /// The socket's file cannot be made: its directory is missing or not ours, its path is too long, or another server has it.
+    /// The Unix socket's file cannot be made: its directory is missing or forbidden, its path is too long, or another
+    /// server listens at it.
     ListenFile(PathBuf, io::Error),
-    /// The address can be reached from other hosts, and no passwords are configured.
+    /// Other machines can reach the address, and no passwords are configured.
     Unprotected(SocketAddr),
-    /// Certificate and key are of no use; the text says why.
+    /// Certificate and key cannot be used; the text says why.
     Tls(String),
     /// The password file cannot be read.
     PasswordFile(PathBuf, io::Error),
@@ -26,10 +27,10 @@ pub enum ServerError {
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         reason: &'static str,
     },
-    /// A thread could not be started, or the system gave no random numbers.
+    /// The system has refused a thread, memory for a stack, or random numbers.
     System(io::Error),
 }
 

@@ -1,56 +1,47 @@
-//! A server for the PostgreSQL protocol, version 3.0, over TCP and Unix sockets: a [`hotrow_sql::Session`] per connection, whose messages are run in
-//! coroutines on a few threads, or on a thread of its own.
+//! A server for the PostgreSQL protocol, version 3.0, over TCP and Unix sockets.
+//!
+//! Each connection has a [`hotrow_sql::Session`]. An [`Execution`] model decides which thread runs the messages of a
+//! connection, and what happens when they wait.
 //!
 //! ```text
-//! Server ── accepts ──> Executor: a worker, or a thread ──> Conversation: messages in, calls of the session, messages out
-//!    └── Sessions: who is connected, for cancel requests and shutdown
+//! Server ── accepts ──> execution model ──> Conversation: messages in, calls of the session, messages out
+//!    └── Clients: every connection, for limits, cancel requests and shutdown
 //! ```
 //!
-//! | file | what |
+//! The modules stand in layers. A module uses modules of its own row and of the rows above it, and no others:
+//!
+//! | modules | what they hold |
 //! | --- | --- |
-//! | `config`, `error`, `server` | the public part: [`ServerConfig`], [`ServerError`], [`Server`], [`ServerHandle`], [`Waiters`] |
-//! | `execution` | what runs the clients' messages: [`Execution`] |
-//! | `conversation` | a client's visit, step by step |
-//! | `startup`, `scram`, `passwords`, `tls` | from the first byte to a session |
-//! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
-//! | `ahead` | what a pipeline will execute, before it does |
-//! | `descriptors` | how many files may be open |
-//! | `metrics` | what the server does, in numbers |
-//! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
-//! | `listener`, `sessions`, `presence`, `stream` | where clients come; who is connected; whether it still is; a socket with or without TLS |
+//! | `error`, `auth`, `config`, `descriptors` | [`ServerError`], [`Passwords`], [`ServerConfig`]; the limit on open files |
+//! | `socket`, `message` | listeners, and a client's socket with or without TLS; the protocol's messages as bytes |
+//! | `clients`, `shared` | every connected client, and how others reach it; what all connections share |
+//! | `conversation` | one client's visit, from its first byte to its last |
+//! | `execution` | the execution models: which thread runs a conversation, and how it waits |
+//! | `metrics`, `server` | the server's figures for Prometheus; [`Server`] and [`ServerHandle`], which accept and end |
 //!
-//! A conversation reads and writes as if that blocked. What it means to wait for a client, or for a lock, is the execution model's
-//! affair, so all of them run the same code.
+//! A conversation is plain synchronous code. It reads, writes and waits for locks as if each of these calls blocked its
+//! thread; the execution model decides what really happens. So all models run the same code.
 //!
-//! What clients say is decoded by this crate, borrowed from the input buffer and checked at every step; what they are told
-//! is encoded by crate `pgwire`, but for the few messages of every statement, which are written straight into the output
-//! buffer.
+//! This crate decodes what clients send. The decoder borrows from the input buffer and checks every step. Crate
+//! `pgwire` encodes the answers, except for the few messages that every statement needs: the server writes these
+//! straight into the output buffer.
 
-mod ahead;
-mod backend;
+mod auth;
+mod clients;
 mod config;
-mod connection;
 mod conversation;
 mod descriptors;
 mod error;
 mod execution;
-mod extended;
-mod frontend;
-mod input;
-mod link;
-mod listener;
+mod message;
 mod metrics;
-mod passwords;
-mod presence;
-mod scram;
 mod server;
-mod sessions;
-mod startup;
-mod stream;
-mod tls;
+mod shared;
+mod socket;
 
+pub use auth::Passwords;
 pub use config::{Execution, Io, ServerConfig, TlsFiles};
 pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
-pub use passwords::Passwords;
-pub use server::{Server, ServerHandle, Waiters};
+pub use server::{Server, ServerHandle};
+pub use shared::Waiters;

@@ -1,10 +1,10 @@
-//! What the server does, in numbers for Prometheus: `GET /metrics`, in the OpenMetrics text format.
+//! The server's figures for Prometheus: `GET /metrics`, in the OpenMetrics text format.
 //!
-//! One thread answers one who asks after the other. All numbers are counted anyway, or read when somebody asks; none is found by walking
-//! along rows or locks.
+//! One thread answers the requests, one after the other. A figure is a counter that the server keeps anyway, or is read
+//! when a request comes. No figure is computed by visiting rows or locks.
 
-use crate::listener::{Bell, Listener};
-use crate::server::{ACCEPT_AGAIN, Shared};
+use crate::shared::Shared;
+use crate::socket::{ACCEPT_RETRY, Listener, ListenerStopper};
 use crate::{Execution, ServerError};
 use hotrow_sql::SERVER_VERSION;
 use hotrow_sync::{Arc, meter, thread};
@@ -20,52 +20,54 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Who asks has so long to do so and to take the answer, however it is spread: others wait meanwhile, and so does a shutdown.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a client may take to send its request and to take the answer, together. Other clients wait meanwhile, and
+/// so does a shutdown.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A longer head of a request is refused.
+/// The longest head of a request, in bytes. A longer one is refused.
 const LONGEST_HEAD: usize = 8 << 10;
 
+/// The most headers of a request.
 const HEADERS: usize = 64;
 
-/// The address at which numbers are given.
+/// Listens for requests for the figures, and answers them.
 pub struct Metrics {
     listener: Listener,
 }
 
 impl Metrics {
-    /// Listens; who asks waits until [`answer`](Self::answer).
+    /// Listens at an address. Requests wait until [`answer`](Self::answer).
     pub fn bind(address: SocketAddr) -> Result<Self, ServerError> {
         Ok(Self { listener: Listener::at_address(address)? })
     }
 
-    /// The address listened on.
+    /// Returns the address listened on.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.listener.at().address()
+        self.listener.address()
     }
 
-    /// What ends [`answer`](Self::answer) once the server is closing.
-    pub fn bell(&self) -> Bell {
-        self.listener.bell()
+    /// Returns a handle that ends [`answer`](Self::answer) once the server is closing.
+    pub fn stopper(&self) -> ListenerStopper {
+        self.listener.stopper()
     }
 
-    /// Answers until the server is closing.
+    /// Answers requests until the server is closing.
     pub fn answer(&self, shared: &Arc<Shared>) {
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Numbers(shared.clone())));
-        while !shared.sessions.is_closing() {
+        registry.register_collector(Box::new(Figures(shared.clone())));
+        while !shared.clients.is_closing() {
             match self.listener.accept() {
-                // Who left, or was too slow, asks again.
+                // A client that has left, or was too slow, asks again.
                 Ok(socket) => drop(converse(socket, &registry)),
-                // Out of descriptors: those who leave give some back.
-                Err(_) => thread::sleep(ACCEPT_AGAIN),
+                // The process is out of descriptors. Clients that leave give some back.
+                Err(_) => thread::sleep(ACCEPT_RETRY),
             }
         }
     }
 }
 
 fn converse(socket: Socket, registry: &Registry) -> io::Result<()> {
-    let mut client = Client { socket, deadline: Instant::now() + PATIENCE };
+    let mut client = Client { socket, deadline: Instant::now() + REQUEST_TIMEOUT };
     let (status, kind, body) = match read_head(&mut client)? {
         Head::Get(path) if path == "/metrics" => {
             let mut numbers = String::new();
@@ -73,8 +75,10 @@ fn converse(socket: Socket, registry: &Registry) -> io::Result<()> {
             ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", numbers)
         }
         Head::Get(_) => ("404 Not Found", "text/plain", "There is /metrics, and nothing else.\n".to_owned()),
-        Head::Other => ("405 Method Not Allowed\r\nAllow: GET", "text/plain", "Expected GET /metrics.\n".to_owned()),
-        Head::Nonsense => ("400 Bad Request", "text/plain", "Expected an HTTP request: GET /metrics.\n".to_owned()),
+        Head::OtherMethod => {
+            ("405 Method Not Allowed\r\nAllow: GET", "text/plain", "Expected GET /metrics.\n".to_owned())
+        }
+        Head::Malformed => ("400 Bad Request", "text/plain", "Expected an HTTP request: GET /metrics.\n".to_owned()),
     };
     let length = body.len();
     let head =
@@ -83,14 +87,14 @@ fn converse(socket: Socket, registry: &Registry) -> io::Result<()> {
     client.socket.shutdown(std::net::Shutdown::Write)
 }
 
-/// Who asks, until it has had its time.
+/// The connection of one request. Reads and writes fail after the deadline.
 struct Client {
     socket: Socket,
     deadline: Instant,
 }
 
 impl Client {
-    /// The time that is left; an error if there is none.
+    /// Returns the time until the deadline; an error if it has passed.
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
@@ -115,15 +119,15 @@ impl Write for Client {
     }
 }
 
-/// What somebody asks for.
+/// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Head {
-    /// This path, without what follows a question mark.
+    /// A GET of this path, without a query after a question mark.
     Get(String),
-    /// Something else than GET.
-    Other,
-    /// No HTTP, or too much of it.
-    Nonsense,
+    /// Another method than GET.
+    OtherMethod,
+    /// The bytes are not HTTP, or the head is too long.
+    Malformed,
 }
 
 fn read_head(from: &mut impl Read) -> io::Result<Head> {
@@ -139,23 +143,23 @@ fn read_head(from: &mut impl Read) -> io::Result<Head> {
                 let path = request.path.unwrap_or_default();
                 return Ok(Head::Get(path.split('?').next().unwrap_or_default().to_owned()));
             }
-            Ok(httparse::Status::Complete(_)) => return Ok(Head::Other),
+            Ok(httparse::Status::Complete(_)) => return Ok(Head::OtherMethod),
             Ok(httparse::Status::Partial) if read > 0 && bytes.len() < LONGEST_HEAD => {}
-            _ => return Ok(Head::Nonsense),
+            _ => return Ok(Head::Malformed),
         }
     }
 }
 
-/// Reads the numbers when somebody asks.
-struct Numbers(Arc<Shared>);
+/// Reads the figures for each request.
+struct Figures(Arc<Shared>);
 
-impl fmt::Debug for Numbers {
+impl fmt::Debug for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Numbers")
+        f.write_str("Figures")
     }
 }
 
-impl Collector for Numbers {
+impl Collector for Figures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut to = Writer(&mut encoder);
         let (database, config) = (&self.0.database, &self.0.config);
@@ -169,10 +173,10 @@ impl Collector for Numbers {
         let one = ConstGauge::new(1u64);
         let mut into = to.0.encode_descriptor("hotrow_server", "The server that says this", None, one.metric_type())?;
         one.encode(into.encode_family(&about)?)?;
-        to.gauge("hotrow_sessions", "Sessions that there are", None, self.0.sessions.count() as u64)?;
+        to.gauge("hotrow_sessions", "Sessions that there are", None, self.0.clients.session_count() as u64)?;
         to.gauge("hotrow_sessions_limit", "Sessions that there may be", None, config.max_connections as u64)?;
         let help = "Connections that went to another worker because of a long statement, or back after it";
-        to.counter("hotrow_connection_moves", help, self.0.sessions.moves())?;
+        to.counter("hotrow_connection_moves", help, self.0.moves())?;
         to.counter("hotrow_statements", "Statements run, whatever came of them", totals.statements)?;
         let outcomes = [("committed", totals.committed), ("rolled_back", totals.rolled_back)];
         to.counters("hotrow_transactions", "Transactions ended", "outcome", outcomes)?;
@@ -228,7 +232,7 @@ impl Collector for Numbers {
     }
 }
 
-/// Writes families of numbers, each with its name and what it is.
+/// Writes families of figures, each with its name and its description.
 struct Writer<'a, 'e>(&'a mut DescriptorEncoder<'e>);
 
 impl Writer<'_, '_> {
@@ -262,7 +266,7 @@ impl Writer<'_, '_> {
         self.family((name, help, label), values.into_iter().map(|(of, value)| (of, ConstGauge::new(value))))
     }
 
-    /// Numbers of one name, told apart by the value of a label.
+    /// Writes figures of one name, which differ in the value of a label.
     fn family<'l, M: EncodeMetric + TypedMetric>(
         &mut self,
         (name, help, label): (&str, &str, &str),
@@ -285,14 +289,14 @@ mod tests {
         let check = |bytes: &[u8], expected: Head| assert_eq!(read_head(&mut { bytes }).expect("bytes"), expected);
         check(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", Head::Get("/metrics".to_owned()));
         check(b"GET /metrics?name=x HTTP/1.0\r\n\r\n", Head::Get("/metrics".to_owned()));
-        check(b"POST /metrics HTTP/1.1\r\n\r\n", Head::Other);
-        check(b"GET /metrics HTTP/1.1\r\n", Head::Nonsense);
-        check(b"", Head::Nonsense);
-        check(&[0, 0, 0, 8, 4, 210, 22, 47], Head::Nonsense);
+        check(b"POST /metrics HTTP/1.1\r\n\r\n", Head::OtherMethod);
+        check(b"GET /metrics HTTP/1.1\r\n", Head::Malformed);
+        check(b"", Head::Malformed);
+        check(&[0, 0, 0, 8, 4, 210, 22, 47], Head::Malformed);
         let long = [b"GET / HTTP/1.1\r\n".to_vec(), b"x: y\r\n".repeat(HEADERS + 1), b"\r\n".to_vec()].concat();
-        check(&long, Head::Nonsense);
+        check(&long, Head::Malformed);
         let longer = [b"GET / HTTP/1.1\r\nx: ".to_vec(), vec![b'y'; LONGEST_HEAD]].concat();
-        check(&longer, Head::Nonsense);
+        check(&longer, Head::Malformed);
     }
 
     #[test]
@@ -304,7 +308,7 @@ mod tests {
         let timed_out = |result: io::Result<()>| result.map_err(|error| error.kind()) == Err(io::ErrorKind::TimedOut);
         assert!(timed_out(read_head(&mut client).map(drop)));
         assert!(timed_out(client.write_all(b"x")));
-        client.deadline += PATIENCE;
+        client.deadline += REQUEST_TIMEOUT;
         assert_eq!(read_head(&mut client).expect("it was sent before"), Head::Get("/metrics".to_owned()));
     }
 }

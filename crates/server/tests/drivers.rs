@@ -1,7 +1,8 @@
-//! Drivers that know nothing of Hotrow: psycopg 3, SQLAlchemy 2 and Django over it, node-postgres, pgx and PostgreSQL's JDBC driver.
+//! PostgreSQL's drivers against the server: psycopg 3, SQLAlchemy 2 and Django over it, node-postgres, pgx and the JDBC
+//! driver.
 //!
-//! `tests/drivers/prepare` puts all but the first into `target/drivers`. One that is not there is passed over with a line on standard error;
-//! where the environment variable `CI` is set it is a failure.
+//! `tests/drivers/prepare` puts all but the first into `target/drivers`. A driver that is not there is skipped with a
+//! line on standard error; if the environment variable `CI` is set it is a failure.
 
 mod common;
 

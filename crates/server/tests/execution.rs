@@ -1,4 +1,4 @@
-//! Execution models: what each of them has to do beyond what clients see.
+//! The execution models: their duties beyond the answers that clients see.
 
 mod common;
 
@@ -189,8 +189,8 @@ fn a_long_statement_does_not_stall_its_neighbours() {
     }
 }
 
-/// Sessions idle in a block, sessions between blocks and one that waits for a lock, all of whose workers get a long statement in turn: wherever
-/// their connections are served, none loses its block, its lock, its place in a queue, or an answer.
+/// Sessions are idle in a block, between blocks, or wait for a lock, and all their workers get a long statement in
+/// turn. Wherever their connections are served, none loses its block, its lock, its place in a queue, or an answer.
 #[test]
 fn sessions_go_on_beside_long_statements_and_after_them() {
     const ROUNDS: usize = 6;
@@ -263,8 +263,9 @@ fn a_client_that_takes_nothing_is_sent_away_and_keeps_no_lock() {
     }
 }
 
-/// One client in a transaction and many without one send a statement each while their worker is busy, the one in a transaction last.
-/// The numbers that they draw say in which order they were served: a few may have been looked at with the statement that keeps the worker busy.
+/// One client in a transaction and many without one send a statement each while their worker is busy, the one in a
+/// transaction last. The numbers that they draw say in which order they were served. A few connections may have been
+/// looked at together with the statement that keeps the worker busy.
 #[test]
 fn who_is_in_a_transaction_is_served_before_most_that_have_sent_before() {
     const OTHERS: usize = 40;
@@ -278,7 +279,8 @@ fn who_is_in_a_transaction_is_served_before_most_that_have_sent_before() {
     holder.run("begin; insert into t values (1)");
     let turn =
         |client: &mut Client| client.answer().rows[0][0].clone().expect("a number").parse::<usize>().expect("one");
-    // The statement may be over before all have sent theirs: then they are served as they come, and the last one is the last.
+    // The statement may be over before all clients have sent theirs. Then they are served as they come, the last one
+    // last.
     let is_early = || {
         busy.send_query(BUSY);
         others.iter_mut().for_each(|other| other.send_query(NEXT));

@@ -1,4 +1,4 @@
-//! How sessions end that say nothing, or that others end.
+//! Sessions that end because they are idle for too long, or because another session ends them.
 
 mod common;
 

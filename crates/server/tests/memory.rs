@@ -1,4 +1,4 @@
-//! Memory that ends: what would need more is refused, and everything else goes on.
+//! The memory limit: a statement that would need more is refused, and everything else goes on.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn insert(table: &str, from: usize) -> String {
     format!("INSERT INTO {table} VALUES {}", rows.join(", "))
 }
 
-/// Inserts rows from a number on until it is refused; from which number on.
+/// Inserts rows from a number on until one is refused, and returns the number of that one.
 fn fill(client: &mut Client, table: &str, from: usize) -> usize {
     let mut rows = from;
     loop {
@@ -62,7 +62,7 @@ fn count(client: &mut Client) -> usize {
     client.column("SELECT count(*) FROM t")[0].parse().expect("a number")
 }
 
-/// Garbage is collected by and by, by those who are there.
+/// Running transactions collect garbage bit by bit.
 fn until_accepted(client: &mut Client, sql: &str) {
     while let Some(failure) = client.query(sql).failure {
         assert_eq!(failure.code, "53200", "{sql}");
@@ -156,7 +156,7 @@ fn check_that_one_client_is_bounded(of: Model) {
 
     let mut greedy = server.client();
     greedy.send(&parse("", "SELECT $1::text"));
-    // It is told so before it has sent everything, and then the connection is closed.
+    // The error comes before the client has sent everything, and then the connection is closed.
     let pieces = limit / MEBIBYTE + 100;
     let mut header = vec![b'B'];
     header.extend(((pieces * MEBIBYTE) as u32).to_be_bytes());
@@ -227,7 +227,7 @@ fn check_that_what_was_read_is_bounded() {
     assert_eq!(client.column("SELECT name FROM t WHERE id = 1"), ["z"]);
 }
 
-/// What a client costs who has said something, and has nothing to say now.
+/// The memory of a client that has sent something and is idle now.
 fn check_that_idle_clients_are_cheap(of: Model) {
     const CLIENTS: usize = 1000;
     let config = ServerConfig { threads: 2, max_connections: CLIENTS, ..model(of) };
@@ -242,7 +242,7 @@ fn check_that_idle_clients_are_cheap(of: Model) {
     assert!(each < 12 << 10, "{of:?}: {each} bytes for each client");
 }
 
-/// All that is in use counts, whoever uses it: one after the other.
+/// All memory in use counts, whatever uses it: the tests run one after the other.
 #[test]
 fn memory_ends_and_the_server_goes_on() {
     for of in models().filter(|(execution, _)| *execution != Execution::Thread) {

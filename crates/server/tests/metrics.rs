@@ -1,4 +1,4 @@
-//! What Prometheus is told, beside what clients did.
+//! The figures for Prometheus, compared with what clients have done.
 
 mod common;
 
@@ -54,7 +54,7 @@ fn what_clients_did_is_counted() {
         check("hotrow_statements_total", 7.0);
         check("hotrow_sessions_limit", 1000.0);
         drop(client);
-        // Who is gone has been there.
+        // The statements of a client that has left still count.
         while number(&server, "hotrow_sessions") != Some(0.0) {}
         check("hotrow_statements_total", 7.0);
         let about = format!("hotrow_server{{version=\"{}\",", hotrow_sql::SERVER_VERSION);

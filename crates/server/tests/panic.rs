@@ -4,69 +4,50 @@ mod common;
 
 use common::Running;
 use hotrow_server::ServerConfig;
-use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowRef, TableId, TableMemory, TableSchema};
+use hotrow_storage::{Key, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Engine, EngineInfo, Transaction, Wrapper, Write};
+use hotrow_txn::{Abort, Diagnostics, Engine, Holding, Inspection, Planned, Transaction, Write, Yielding, forward};
 
 /// The engine `2pl-timeout`, but for a defect in deleting.
 struct Defective(Arc<dyn Engine>);
 
 impl Engine for Defective {
-    fn info(&self) -> &'static EngineInfo {
-        self.0.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.0.set_redo(sink);
-    }
-
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.0.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.0.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.0.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.0.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.0.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.0.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.0.load(table, row)
-    }
+    forward!(0: info, admits, set_redo, create_table, drop_table, schema, layout, load);
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
         Box::new(DefectiveTransaction(self.0.transaction(waiter)))
     }
 }
 
+impl Inspection for Defective {
+    forward!(0: row_count, memory, spare_bytes, versions, locks, admission, early_release, lock_waits, audit);
+}
+
 struct DefectiveTransaction(Box<dyn Transaction>);
 
-impl Wrapper for DefectiveTransaction {
-    fn inner(&self) -> &dyn Transaction {
-        &*self.0
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Transaction {
-        &mut *self.0
-    }
+impl Transaction for DefectiveTransaction {
+    forward!(0: begin, read, read_for_update, update, insert, scan, savepoint, rollback_to);
+    forward!(0: commit, abort, takes_residual, capabilities, statistics);
 
     fn delete(&mut self, _: TableId, _: &Key) -> Result<Write, Abort> {
         panic!("a defect, on purpose")
     }
+}
+
+impl Holding for DefectiveTransaction {
+    forward!(0: hold_reads, hold_row, own_table, check_owned_table);
+}
+
+impl Yielding for DefectiveTransaction {
+    forward!(0: give_way, retire_writes, idle);
+}
+
+impl Planned for DefectiveTransaction {
+    forward!(0: schema_of, add_missing);
+}
+
+impl Diagnostics for DefectiveTransaction {
+    forward!(0: deadlock, exclusion, prospect);
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Transactions that are planned before they begin, over the wire: in each form of the protocol they exclude only those who
-//! touch the same; and who leaves the queue before his turn leaves nothing behind.
+//! Transactions that are planned before they begin, over the wire. In each form of the protocol they exclude only
+//! transactions that touch the same rows, and a transaction that leaves the queue before its turn leaves nothing
+//! behind.
 
 mod common;
 
@@ -25,7 +26,7 @@ const TABLES: &str = "
 
 /// The engines that need access sets.
 fn planned() -> impl Iterator<Item = &'static EngineInfo> {
-    hotrow_protocols::ENGINES.iter().filter(|info| info.needs_accesses && info.isolates)
+    hotrow_protocols::ENGINES.iter().filter(|info| info.capabilities.needs_accesses && info.isolates)
 }
 
 /// Those of them under which two transactions that touch different rows run side by side, wherever the rows are.
@@ -96,12 +97,12 @@ fn one_shot_transactions_in_every_form_of_the_protocol_exclude_only_those_who_to
             (extended("call add($1, $2, null)", &["1", "1"]), "5 CALL"),
             (prepared("update", &["1", "1"]), "UPDATE 1"),
             (prepared("call", &["1", "1"]), "7 CALL"),
-            // Those who touch what is being read wait for it.
+            // Transactions that touch the rows being read wait for the reader.
             (query("update long set n = 1 where id = 7"), "55P03"),
             (extended("update long set n = $1 where id = $2", &["1", "7"]), "55P03"),
             (pipeline.clone(), "UPDATE 1 UPDATE 1"),
             (prepared_here, "15 15 UPDATE 1 SELECT 1 CALL"),
-            // Of these nobody knows what they will touch.
+            // It is not known beforehand which rows these touch.
             (with_a_mistake, "55P03"),
             (parts, "55P03"),
             (block, "55P03"),

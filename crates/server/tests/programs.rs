@@ -1,6 +1,6 @@
-//! Programs that know nothing of Hotrow: psql and pgbench.
+//! PostgreSQL's programs against the server: psql and pgbench.
 //!
-//! One that is not installed is passed over with a line on standard error; where the environment variable `CI` is set it
+//! A program that is not installed is skipped with a line on standard error; if the environment variable `CI` is set it
 //! is a failure.
 
 mod common;

@@ -223,7 +223,7 @@ fn wrong_beginnings_are_told_what_is_wrong() {
         let failure = client.last_words().unwrap_or_else(|| panic!("{bytes:?}: no error"));
         assert_eq!((failure.severity.as_str(), failure.code.as_str()), ("FATAL", *code), "{bytes:?}");
     }
-    // Whoever leaves in the middle is not missed.
+    // A client may leave in the middle.
     for count in [1, 4, 7, 20] {
         let mut client = Client::open(server.address);
         client.send(&startup("postgres")[..count]);
@@ -276,7 +276,7 @@ fn silent_connections_make_way_for_the_next_ones() {
         for session in &mut sessions {
             assert_eq!(session.column("SELECT 1"), ["1"]);
         }
-        // Those that came first have been cut off. A new one has a place though nobody has left.
+        // The first connections have been cut off, so there is room for a new one though no client has left.
         let mut end = [0];
         assert_eq!(silent[0].stream.read(&mut end).unwrap_or(0), 0);
         assert_eq!(server.client().column("SELECT 2"), ["2"]);

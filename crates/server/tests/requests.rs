@@ -1,11 +1,13 @@
-//! What drivers send: types declared or left open, binary and text side by side, statements that are used again, everything in the extended protocol.
+//! Requests as drivers send them, in the extended protocol: types declared or left open, binary and text side by side,
+//! statements that are used again.
 
 mod common;
 
 use common::client::{Answer, execute, extended, message, parse};
 use common::{Client, on_each_engine};
 
-/// A parameter: the type's number that is declared for it (0 leaves it open), whether it is binary, and its bytes; none for NULL.
+/// A parameter: the number of its declared type (0 leaves it open), whether it is binary, and its bytes; `None` for
+/// NULL.
 type Parameter<'a> = (u32, bool, Option<&'a [u8]>);
 
 /// Parse, Bind, Describe, Execute and Sync with these parameters, and results in these formats.

@@ -1,6 +1,6 @@
 //! How many transaction blocks run at once in sessions whose blocks have failed because of each other.
 //!
-//! Under an engine that has no [admission](hotrow_txn::Engine::admission) of its own, sessions that meet on hot rows abort each other: the more
+//! Under an engine that has no [admission](hotrow_txn::Inspection::admission) of its own, sessions that meet on hot rows abort each other: the more
 //! of them run, the fewer get through. So a session whose block was given up because of others needs a [ticket](Tickets) for
 //! each of its next few blocks. If none is free its BEGIN waits until one is. A session that holds an advisory lock, or anything else, does not wait. So
 //! nobody waits for a session that is held back.

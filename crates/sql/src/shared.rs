@@ -41,7 +41,7 @@ pub struct Config {
     pub max_retries: u32,
     /// The longest pause before such a retry; the first ones are shorter.
     pub max_retry_pause: Duration,
-    /// Whether blocks of sessions that abort each other are held back, under engines that have no [admission](Engine::admission) of their own.
+    /// Whether blocks of sessions that abort each other are held back, under engines that have no [admission](hotrow_txn::Inspection::admission) of their own.
     pub holds_back: bool,
     /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
     /// for; with another allocator it is only what tables map by themselves.

@@ -5,7 +5,9 @@
 
 use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, Savepoint, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{
+    Abort, Begin, Diagnostics, Engine, Holding, Planned, Savepoint, Scan, Transaction, Write, Yielding, forward,
+};
 use std::ops::{Bound, ControlFlow};
 
 /// What somebody waited for, or met a conflict at.
@@ -110,14 +112,8 @@ fn range(scan: &Scan) -> Spot {
     Spot::Range(scan.table, scan.index, first)
 }
 
-impl Wrapper for Watched {
-    fn inner(&self) -> &dyn Transaction {
-        &*self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Transaction {
-        &mut *self.inner
-    }
+impl Transaction for Watched {
+    forward!(inner: savepoint, rollback_to, abort, takes_residual, capabilities, statistics);
 
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         let before = self.waiter.waited_ns();
@@ -185,6 +181,10 @@ impl Wrapper for Watched {
         note(&mut self.troubles, &self.waiter, before, &result, || Spot::Commit);
         result
     }
+}
+
+impl Holding for Watched {
+    forward!(inner: hold_reads, own_table, check_owned_table);
 
     fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
         let before = self.waiter.waited_ns();
@@ -192,6 +192,10 @@ impl Wrapper for Watched {
         note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
         result
     }
+}
+
+impl Yielding for Watched {
+    forward!(inner: retire_writes, idle);
 
     fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
         // The call that failed has been noted, as a conflict: the wait is for the same row.
@@ -202,4 +206,12 @@ impl Wrapper for Watched {
         }
         result
     }
+}
+
+impl Planned for Watched {
+    forward!(inner: schema_of, add_missing);
+}
+
+impl Diagnostics for Watched {
+    forward!(inner: deadlock, exclusion, prospect);
 }

@@ -29,7 +29,7 @@ fn impatient(database: &Arc<Database>) -> Session {
 fn concurrent() -> impl Iterator<Item = &'static str> {
     let is_concurrent = |engine: &&str| {
         let engine = hotrow_protocols::open(engine).expect("an engine of this name");
-        !engine.info().needs_accesses && engine.info().isolation.len() > 1
+        !engine.info().capabilities.needs_accesses && engine.info().isolation.len() > 1
     };
     ENGINES.into_iter().filter(is_concurrent)
 }

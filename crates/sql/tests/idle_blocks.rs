@@ -32,7 +32,7 @@ fn hasty(database: &Arc<Database>) -> (Session, Arc<Clock>) {
 }
 
 fn planned() -> impl Iterator<Item = &'static str> {
-    ENGINES.iter().filter(|info| info.needs_accesses && info.isolates).map(|info| info.name)
+    ENGINES.iter().filter(|info| info.capabilities.needs_accesses && info.isolates).map(|info| info.name)
 }
 
 const TABLE: &str =

@@ -177,7 +177,7 @@ fn a_limit_that_is_set_in_the_middle_of_a_transaction_holds_for_its_next_wait() 
         let late = match info.name {
             "serial" | "2pl-ordered" | "2pl-ordered-split" => &alone,
             _ if info.concurrency.is_some() => &versions,
-            _ if info.needs_accesses => &planned,
+            _ if info.capabilities.needs_accesses => &planned,
             _ => &locking,
         };
         for (setting, ends) in [("set lock_timeout", "rollback"), ("set local lock_timeout", "rollback")] {

@@ -4,58 +4,28 @@ mod common;
 
 use common::{error, outcome, query, run, session};
 use hotrow_sql::{Config, Database};
-use hotrow_storage::{Duplicate, RedoSink, RowLayout, RowRef, TableId, TableMemory, TableSchema};
-use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Engine, EngineInfo, Transaction};
+use hotrow_storage::{TableId, TableSchema};
+use hotrow_sync::Arc;
+use hotrow_txn::{Engine, Inspection, forward};
 
 /// An engine that has tables with a partition key only.
 struct Partitioned(Arc<dyn Engine>);
 
 impl Engine for Partitioned {
-    fn info(&self) -> &'static EngineInfo {
-        self.0.info()
-    }
+    forward!(0: info, set_redo, drop_table, schema, layout, load, transaction);
 
     fn admits(&self, schema: &TableSchema) -> Result<(), String> {
         if schema.partitioned { Ok(()) } else { Err("It has no partition key.".to_owned()) }
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.0.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {
         assert!(schema.partitioned, "asked before");
         self.0.create_table(schema)
     }
+}
 
-    fn drop_table(&self, table: TableId) {
-        self.0.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.0.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.0.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.0.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.0.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.0.load(table, row)
-    }
-
-    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
-        self.0.transaction(waiter)
-    }
+impl Inspection for Partitioned {
+    forward!(0: row_count, memory, spare_bytes, versions, locks, admission, early_release, lock_waits, audit);
 }
 
 fn database() -> (Arc<dyn Engine>, Arc<Database>) {

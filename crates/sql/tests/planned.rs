@@ -27,7 +27,7 @@ const TABLES: &str = "
 
 /// The engines that need access sets.
 fn engines() -> impl Iterator<Item = &'static str> {
-    let engines = hotrow_protocols::ENGINES.iter().filter(|info| info.needs_accesses && info.isolates);
+    let engines = hotrow_protocols::ENGINES.iter().filter(|info| info.capabilities.needs_accesses && info.isolates);
     engines.map(|info| info.name)
 }
 

@@ -1,12 +1,13 @@
-//! The indexes beside public ones: `cargo bench -p hotrow-storage --bench indexes`.
+//! Compares our indexes with public ones: `cargo bench -p hotrow-storage --bench indexes`.
 //!
-//! Keys are random 64-bit integers, one record of a cache line each. Every look-up and every step of a scan ends by reading
-//! the record, as a transaction would. `HOTROW_BENCH_KEYS=1000000,10000000` (the default) sets the numbers of keys.
+//! Keys are random 64-bit integers, one record of a cache line each. Every look-up and every step of a scan ends by
+//! reading the record, as a transaction would. `HOTROW_BENCH_KEYS=1000000,10000000` (the default) sets the numbers of
+//! keys.
 //!
 //! Read the figures as time per operation: a `get` iteration makes one million look-ups, so its milliseconds are
-//! nanoseconds per look-up; a `scan_100` iteration makes ten thousand scans. The time of an `insert` iteration is to be
-//! divided by the number of keys. `Versions` and `OrderedVersions` are tables of versions with one index: their records are the
-//! versions, which an insert has to make too.
+//! nanoseconds per look-up; a `scan_100` iteration makes ten thousand scans. Divide the time of an `insert` iteration
+//! by the number of keys. `Versions` and `OrderedVersions` are tables of versions with one index: their records are the
+//! versions, which an insert must make, too.
 
 use crossbeam_skiplist::SkipMap;
 use divan::counter::ItemsCount;
@@ -23,12 +24,12 @@ use std::ops::Bound;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Operations of one iteration that looks up, and of one that scans.
+/// The operations of one iteration that looks up, and of one that scans.
 const LOOK_UPS: usize = 1_000_000;
 const SCANS: usize = 10_000;
 const SCAN_LENGTH: usize = 100;
 
-/// Operations of one transaction: the epoch is entered once for so many, and a batch has so many.
+/// The operations of one transaction: the epoch is entered once for them, and they form one batch.
 const BATCH: usize = 16;
 
 fn main() {
@@ -45,7 +46,7 @@ struct Record {
     key: u64,
 }
 
-/// The records of the largest size; smaller ones use the first of them.
+/// The records of the largest size; smaller sizes use the first of them.
 fn records() -> &'static [Record] {
     static RECORDS: OnceLock<Vec<Record>> = OnceLock::new();
     let most = || sizes().into_iter().max().unwrap_or_default();
@@ -64,7 +65,7 @@ fn random_keys(keys: usize, count: usize) -> Vec<u64> {
     (0..count).map(|turn| mix(mix(turn as u64 + 77) % keys as u64 + 1)).collect()
 }
 
-/// An index under test: from a record's key to its address.
+/// An index under test, from a record's key to its address.
 trait Index: Default {
     fn insert(&mut self, record: &'static Record);
 
@@ -85,7 +86,7 @@ fn key_at(address: usize) -> u64 {
     record_at(address).key
 }
 
-/// One that has an order.
+/// An index under test with an order.
 trait Ordered: Index {
     /// Reads the records of up to [`SCAN_LENGTH`] keys from `key` on.
     fn scan(&mut self, key: u64) -> u64;
@@ -125,7 +126,7 @@ impl Index for OwnHash {
     }
 }
 
-/// The same with the look-ups of a transaction done together.
+/// The hash index, with all look-ups of a transaction in one batch.
 #[derive(Default)]
 struct OwnHashBatched(OwnHash);
 
@@ -190,7 +191,7 @@ impl Ordered for OwnTree {
     }
 }
 
-/// Words of a protocol.
+/// The words of a protocol.
 struct Words([u64; 2]);
 
 impl VersionHeader for Words {
@@ -201,7 +202,7 @@ impl VersionHeader for Words {
     }
 }
 
-/// A version of three columns and two words is a cache line with one index, and with two.
+/// A version of three columns and two words fills a cache line, with one index and with two.
 struct VersionsOf<const ORDERED: bool> {
     table: VersionTable<Words>,
     memory: VersionMemory,
@@ -258,7 +259,7 @@ impl Ordered for OrderedVersions {
     }
 }
 
-/// The same with the look-ups of a transaction done together.
+/// The index over versions, with all look-ups of a transaction in one batch.
 #[derive(Default)]
 struct VersionsBatched(Versions);
 
@@ -282,7 +283,7 @@ impl Index for VersionsBatched {
     }
 }
 
-/// Hashes an integer as our own index does, so that hashing makes no difference.
+/// Hashes an integer as our own index does, so that hashing makes no difference between indexes.
 #[derive(Default)]
 struct Mix(u64);
 

@@ -1,13 +1,13 @@
-//! Arrays: values of one type, one after the other, in bytes as a row holds them.
+//! Arrays: sequences of values of one type, as bytes in the form that a row holds.
 //!
-//! The bytes are a tag of the elements' type, the number of elements (four bytes, little-endian), and the elements: a zero byte for
-//! NULL, otherwise a one and the value, strings with their length before them (four bytes).
+//! The bytes are a tag of the elements' type, the number of elements (four bytes, little-endian), and the elements: a
+//! zero byte for NULL, otherwise a one and the value; a string has its length before it (four bytes).
 
 use crate::{Interval, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 
-/// The type of an array's elements: any type that is no array.
+/// The type of an array's elements: any type that is not an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// `boolean`
@@ -48,14 +48,15 @@ pub enum Element {
     Interval,
     /// `uuid`
     Uuid,
-    /// `smallint`, in an `int2vector`: an array whose elements are counted from zero, and that no column of a table can have
+    /// `smallint`, in an `int2vector`: an array whose elements are counted from zero, and which no table column can
+    /// have
     Int2Vector,
-    /// `oid`, in an `oidvector`: the same of objects' numbers
+    /// `oid`, in an `oidvector`: like `int2vector`, but of object numbers
     OidVector,
 }
 
 impl Element {
-    /// The type as that of elements; none if it is an array itself.
+    /// The element type for `ty`; `None` if `ty` is an array itself.
     pub fn of(ty: Type) -> Option<Self> {
         Some(match ty {
             Type::Bool => Element::Bool,
@@ -81,7 +82,7 @@ impl Element {
         })
     }
 
-    /// The type of an element.
+    /// The SQL type of an element.
     pub fn ty(self) -> Type {
         match self {
             Element::Bool => Type::Bool,
@@ -108,7 +109,7 @@ impl Element {
         }
     }
 
-    /// The number of an array's first element.
+    /// The number of an array's first element: one, or zero for a vector.
     pub fn first_index(self) -> i32 {
         i32::from(!self.is_vector())
     }
@@ -167,7 +168,8 @@ impl Element {
     }
 }
 
-/// A one-dimensional array, borrowed from a row or owned. Its elements are counted from one, those of a vector from zero.
+/// A one-dimensional array, borrowed from a row or owned. Its elements are counted from one; those of a vector, from
+/// zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<'a>(Cow<'a, [u8]>);
 
@@ -175,19 +177,19 @@ pub struct Array<'a>(Cow<'a, [u8]>);
 const HEAD: usize = 5;
 
 impl<'a> Array<'a> {
-    /// The array whose bytes these are. No bytes are an empty one.
+    /// The array with these bytes. An empty byte string is an empty array.
     pub fn from_bytes(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         Self(bytes.into())
     }
 
-    /// An array of these elements, which are values of the type or NULL.
+    /// An array of `values`, each of the element type or NULL.
     pub fn new<'v>(element: Element, values: impl IntoIterator<Item = Value<'v>>) -> Array<'static> {
         let mut builder = ArrayBuilder::new(element);
         values.into_iter().for_each(|value| builder.push(&value));
         builder.finish()
     }
 
-    /// As a row holds it.
+    /// The bytes, as a row holds them.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -202,17 +204,17 @@ impl<'a> Array<'a> {
         self.element().first_index()
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.0.get(1..HEAD).map_or(0, |bytes| read_u32(bytes) as usize)
     }
 
-    /// Whether there are none.
+    /// Whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements, strings borrowed.
+    /// The elements; strings are borrowed.
     pub fn iter(&self) -> Elements<'_> {
         let rest = self.0.get(HEAD..).unwrap_or_default();
         Elements { element: self.element(), left: self.len(), rest }
@@ -293,12 +295,12 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
-        // An engine without isolation may show bytes that were never an array: it ends where they do.
+        // An engine without isolation may show bytes that were never an array: the elements end where the bytes do.
         self.value()
     }
 }
 
-/// Makes an array, element by element.
+/// Builds an array, element by element.
 #[derive(Clone, Debug)]
 pub struct ArrayBuilder {
     bytes: Vec<u8>,
@@ -306,12 +308,12 @@ pub struct ArrayBuilder {
 }
 
 impl ArrayBuilder {
-    /// Of an array of this type.
+    /// A builder of an array with this element type.
     pub fn new(element: Element) -> Self {
         Self { bytes: vec![element.tag(), 0, 0, 0, 0], count: 0 }
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }

@@ -1,4 +1,4 @@
-//! A database: its tables, by number, of whatever kind its protocol wants.
+//! A database: its tables, by number, of the kind that its protocol uses.
 
 use crate::epoch::{Collector, Garbage, Participant};
 use crate::redo::{Position, RedoSink};
@@ -12,28 +12,31 @@ const CHUNKS: usize = 1024;
 
 /// A kind of table: how rows lie in memory, and how they are found.
 pub trait StoredTable: Sized + Send + Sync + 'static {
-    /// An empty table. If it is [partitioned](TableSchema::partitioned), what it keeps apart by partition has `parts` parts.
+    /// An empty table. If it is [partitioned](TableSchema::partitioned), everything in it that is separate for each
+    /// partition has `parts` parts.
     fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self;
 
-    /// The definition.
+    /// The table's definition.
     fn schema(&self) -> &Arc<TableSchema>;
 
     /// The rows' layout.
     fn layout(&self) -> &Arc<RowLayout>;
 
-    /// How many rows there are; approximate while transactions run.
+    /// The number of rows; approximate while transactions run.
     fn row_count(&self) -> u64;
 
-    /// What the table's memory goes to. It walks along all that hangs on the heap, so it takes a while.
+    /// The table's memory, by purpose. The call visits all memory of the heap that belongs to the table, so it takes a
+    /// while.
     fn memory(&self, guard: Guard<'_>) -> TableMemory;
 
-    /// Bytes that the table has for new records or versions, and that nothing else can be put into.
+    /// The bytes that the table has for new records or versions, and that nothing else can use.
     fn spare_bytes(&self) -> usize;
 
-    /// Inserts a row with nobody looking, committed at once. Many threads may load at once.
+    /// Inserts a row into a table that no transaction uses yet; the row is committed at once. Many threads may load at
+    /// once.
     ///
     /// # Errors
-    /// A row with this key exists; nothing was changed.
+    /// If a row with this key exists; nothing was changed then.
     fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate>;
 }
 
@@ -44,12 +47,12 @@ type Chunk<T> = Box<[AtomicPtr<T>]>;
 
 /// The tables of one database. Shared by all threads.
 ///
-/// Finding a table by its number takes two loads and no latch. Numbers are never used again: DDL makes new tables.
+/// Finding a table by its number takes two loads and no latch. Numbers are never reused: DDL makes new tables.
 pub struct Tables<T: StoredTable> {
     collector: Arc<Collector>,
     chunks: Box<[OnceLock<Chunk<T>>]>,
     next: Mutex<u32>,
-    /// Parts of the primary indexes of partitioned tables.
+    /// The number of parts of the primary index of a partitioned table.
     parts: usize,
     redo: OnceLock<Arc<dyn RedoSink>>,
 }
@@ -60,29 +63,29 @@ impl<T: StoredTable> Tables<T> {
         Self::with_parts(1)
     }
 
-    /// A database without tables, in which the primary index of a [partitioned](TableSchema::partitioned) table has `parts`
-    /// parts.
+    /// A database without tables, in which the primary index of a [partitioned](TableSchema::partitioned) table has
+    /// `parts` parts.
     pub fn with_parts(parts: usize) -> Arc<Self> {
         let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
         let (collector, next, redo) = (Collector::new(), Mutex::new(0), OnceLock::new());
         Arc::new(Self { collector, chunks, next, parts, redo })
     }
 
-    /// Hands everything that happens from now on to `sink`, which knows of no table that is there already.
+    /// Hands everything that happens from now on to `sink`. The sink is not told of tables that exist already.
     ///
     /// # Panics
-    /// If there is a sink.
+    /// If there is a sink already.
     pub fn set_redo(&self, sink: Arc<dyn RedoSink>) {
         assert!(self.redo.set(sink).is_ok(), "a database has one redo sink");
     }
 
-    /// Who takes the records of this database's transactions, if anybody does.
+    /// The sink for the records of this database's transactions, if there is one.
     #[inline]
     pub fn redo(&self) -> Option<&dyn RedoSink> {
         self.redo.get().map(|sink| &**sink)
     }
 
-    /// Waits until a commit that was handed over is durable; at once if there was nobody to hand it to.
+    /// Waits until a commit is durable that was handed to the sink at `handed`. Returns at once if there was no sink.
     #[inline]
     pub fn wait_durable(&self, handed: Option<Position>, waiter: &Waiter) {
         if let Some((position, sink)) = handed.zip(self.redo()) {
@@ -90,12 +93,12 @@ impl<T: StoredTable> Tables<T> {
         }
     }
 
-    /// What the database's participants share.
+    /// The state that the database's participants in reclamation share.
     pub fn collector(&self) -> &Arc<Collector> {
         &self.collector
     }
 
-    /// A new participant in reclamation.
+    /// Makes a new participant in reclamation.
     pub fn participant(&self) -> Participant {
         self.collector.participant()
     }
@@ -117,7 +120,7 @@ impl<T: StoredTable> Tables<T> {
         id
     }
 
-    /// Drops a table that nobody uses any more. One that does not exist is ignored.
+    /// Drops a table that no transaction uses any more. An unknown table is ignored.
     pub fn drop_table(&self, table: TableId) {
         let Some(slot) = self.slot(table) else { return };
         let old = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
@@ -135,7 +138,8 @@ impl<T: StoredTable> Tables<T> {
     #[inline]
     pub fn table<'g>(&'g self, _guard: Guard<'g>, table: TableId) -> Option<&'g T> {
         let table = self.slot(table)?.load(Ordering::Acquire);
-        // SAFETY: null, or a table that is retired through the epochs once it is taken out of its slot.
+        // SAFETY: the pointer is null, or leads to a table that is retired through the epochs once it is taken out of
+        // its slot.
         unsafe { table.as_ref() }
     }
 
@@ -145,7 +149,7 @@ impl<T: StoredTable> Tables<T> {
         (0..made).filter_map(move |number| self.table(guard, TableId(number)))
     }
 
-    /// Inserts a row into a table that nobody uses yet, present and committed at once.
+    /// Inserts a row into a table that no transaction uses yet; the row is present and committed at once.
     ///
     /// # Panics
     /// If there is no such table.
@@ -177,7 +181,7 @@ impl<T: StoredTable> Drop for Tables<T> {
             for slot in chunk {
                 let table = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
                 if !table.is_null() {
-                    // SAFETY: as in `drop_table`; and the database is being dropped, so nobody looks at its tables.
+                    // SAFETY: as in `drop_table`; and the database is being dropped, so no thread looks at its tables.
                     drop(unsafe { Box::from_raw(table) });
                 }
             }

@@ -1,28 +1,29 @@
-//! Reclamation by epochs, one participant per transaction in flight.
+//! Reclamation by epochs, with one participant for each transaction in flight.
 //!
-//! Readers follow pointers into records and index nodes without latches, so memory that was unlinked may still be looked
-//! at. It is freed only when every transaction that might is over.
+//! Readers follow pointers into records and index nodes without latches, so a reader may still look at memory that was
+//! unlinked. Such memory is freed only when every transaction that might look at it has ended.
 //!
-//! **Definitions.** The *global epoch* is a counter that anybody may advance at any time. A *participant* in an epoch
-//! shows in its slot the global epoch it saw when it entered. Garbage carries as its *stamp* the global epoch read after
-//! it was unlinked.
+//! **Definitions.** The *global epoch* is a counter that any thread may advance at any time. A *participant* in an
+//! epoch shows in its slot the global epoch that it saw when it entered. Garbage carries as its *stamp* the global
+//! epoch that was read after the garbage was unlinked.
 //!
 //! **Invariant.** Garbage with stamp r is freed only after a scan found every slot empty or above r.
 //!
 //! **Why that is enough.** Suppose a participant P still sees a pointer that retirer R unlinked. P stores its slot,
-//! fences (`enter`), then loads the pointer; R unlinks, fences (`retire`), then reads the stamp, and the scan comes after
-//! a fence too (`least_active`). P's load missed the unlink, so P's fence precedes R's, and the scan's, in the single
-//! order of sequentially consistent fences. Therefore (1) the scan sees P's slot, unless P has left since; and (2) P's
-//! earlier read of the global epoch cannot be newer than R's later one: the slot is at most r. The scan finds it and
-//! keeps the garbage. A slot that shows an epoch older than the present one only delays.
+//! fences (`enter`), then loads the pointer; R unlinks, fences (`retire`), then reads the stamp, and the scan comes
+//! after a fence too (`least_active`). P's load missed the unlink, so P's fence precedes R's, and the scan's, in the
+//! single order of sequentially consistent fences. Therefore (1) the scan sees P's slot, unless P has left since; and
+//! (2) P's earlier read of the global epoch cannot be newer than R's later one: the slot is at most r. The scan finds
+//! it and keeps the garbage. A slot that shows an epoch older than the present one only delays the freeing.
 //!
-//! **Whose garbage it is.** A participant keeps its garbage in its slot, under a latch, and frees what it can as more gathers. One that is
-//! idle does neither, so each looks now and then at another's slot, one after the other, and frees what it finds there; and who drops a
-//! table looks at all. So what is garbage is freed while anybody is awake, and a dropped table's memory waits for running
+//! **Which participant frees garbage.** A participant keeps its garbage in its slot, under a latch, and frees what it
+//! can as more accumulates. A participant that is idle frees nothing. So every participant checks another one's slot
+//! from time to time, one after the other, and frees what it finds there; and a thread that drops a table checks all
+//! slots. So garbage is freed as long as any participant is active, and the memory of a dropped table waits for running
 //! transactions only.
 //!
-//! **Thread safety.** A [`Collector`] is shared by all; a [`Participant`] belongs to one transaction in flight and may
-//! move between threads; a [`Guard`] proves that its participant is in an epoch and cannot outlive that.
+//! **Thread safety.** All threads share a [`Collector`]. A [`Participant`] belongs to one transaction in flight and may
+//! move between threads. A [`Guard`] proves that its participant is in an epoch, and cannot outlive that epoch.
 
 use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use hotrow_sync::{Arc, CachePadded, Latch, Mutex};
@@ -30,26 +31,26 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// How much garbage a participant lets gather before it tries to free some.
+/// The pieces of garbage that a participant accumulates before it tries to free some.
 const COLLECT_EVERY: usize = 64;
 
-/// After so many transactions a participant looks for garbage that nobody owns, or that is another's.
+/// After this many transactions a participant looks for garbage of others, or without an owner.
 const OTHERS_EVERY: u32 = 256;
 
 /// An empty slot.
 const NOT_ACTIVE: u64 = 0;
 
-/// What one database's participants share.
+/// The state that all participants of one database share.
 pub struct Collector {
     epoch: CachePadded<AtomicU64>,
     slots: Mutex<Vec<Arc<Slot>>>,
-    /// Garbage of participants that are gone, and of index growth.
+    /// The garbage of participants that are gone, of dropped tables and of unlinked index memory.
     orphans: Mutex<VecDeque<Stamped>>,
-    /// How much of that there is.
+    /// The number of pieces of such garbage.
     orphaned: AtomicUsize,
 }
 
-/// What all know of a participant.
+/// The part of a participant that all others see.
 struct Slot {
     epoch: CachePadded<AtomicU64>,
     garbage: Latch<VecDeque<Stamped>>,
@@ -60,7 +61,8 @@ impl Slot {
         Some(self.epoch.load(Ordering::Acquire)).filter(|&epoch| epoch != NOT_ACTIVE)
     }
 
-    /// Frees what has a stamp below `least`. How much is left, unless somebody else is at it.
+    /// Frees the garbage with a stamp below `least`. Returns how many pieces are left, or `None` if another thread is
+    /// freeing.
     fn free_below(&self, least: u64) -> Option<usize> {
         let mut garbage = self.garbage.try_lock()?;
         let free = take_free(&mut garbage, least);
@@ -87,7 +89,7 @@ impl Collector {
         })
     }
 
-    /// A new participant, in no epoch yet.
+    /// Makes a new participant, which is in no epoch yet.
     pub fn participant(self: &Arc<Self>) -> Participant {
         let epoch = CachePadded(AtomicU64::new(NOT_ACTIVE));
         let slot = Arc::new(Slot { epoch, garbage: Latch::new(VecDeque::new()) });
@@ -96,8 +98,8 @@ impl Collector {
         Participant { collector: self.clone(), slot, entered: false, garbage, collect_at, left: 0, visited: 0 }
     }
 
-    /// Frees `garbage`, already unlinked, some time after everybody who may see it has left. For rare retirements by
-    /// those who have no participant of their own at hand.
+    /// Frees `garbage`, which is unlinked already, some time after every participant that may see it has left its
+    /// epoch. For rare retirements by callers without a participant at hand.
     pub fn defer(&self, garbage: Garbage) {
         let stamp = self.stamp();
         let mut orphans = self.orphans.lock().expect("no panic under the latch");
@@ -110,7 +112,7 @@ impl Collector {
         }
     }
 
-    /// Frees what can be freed of all garbage.
+    /// Frees all garbage that can be freed.
     pub fn collect(&self) {
         let least = self.least_active();
         let slots = self.slots.lock().expect("no panic under the latch").clone();
@@ -120,7 +122,7 @@ impl Collector {
         self.collect_orphans(least);
     }
 
-    /// Frees what can be freed of the garbage that nobody owns.
+    /// Frees the orphaned garbage that can be freed.
     fn collect_orphans(&self, least: u64) {
         let Ok(mut orphans) = self.orphans.try_lock() else { return };
         let free = take_free(&mut orphans, least);
@@ -129,7 +131,7 @@ impl Collector {
         drop(free);
     }
 
-    /// Participants in an epoch now, and the age in epochs of the oldest.
+    /// The number of participants in an epoch now, and the age of the oldest in epochs.
     pub fn active(&self) -> (usize, u64) {
         // Relaxed: a figure for people.
         let now = self.epoch.load(Ordering::Relaxed);
@@ -145,9 +147,9 @@ impl Collector {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// The least epoch in any slot, and at most the present one: what is unlinked after the scan by a retirer that the
-    /// caller meets later has a stamp that is not below it. Advances the global epoch first, so that those who enter
-    /// from now on do not hold back what is garbage already.
+    /// Returns the least epoch in any slot, and at most the present one: garbage that a retirer unlinks after the scan,
+    /// and that the caller meets later, has a stamp that is not below the result. Advances the global epoch first, so
+    /// that participants that enter from now on do not hold back what is garbage already.
     fn least_active(&self) -> u64 {
         // Relaxed: the value orders nothing; the fence below does.
         let present = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
@@ -158,7 +160,7 @@ impl Collector {
         least.map_or(present, |least| least.min(present))
     }
 
-    /// The slot of the participant at a place in a circle of all.
+    /// The slot of the participant at `place`, counted in a circle through all participants.
     fn slot_at(&self, place: usize) -> Option<Arc<Slot>> {
         let slots = self.slots.lock().expect("no panic under the latch");
         slots.get(place % slots.len().max(1)).cloned()
@@ -176,29 +178,30 @@ fn take_free(garbage: &mut VecDeque<Stamped>, least: u64) -> Vec<Garbage> {
     garbage.drain(..free).map(|stamped| stamped.garbage).collect()
 }
 
-/// The part of one transaction in flight in reclamation.
+/// The participation of one transaction in flight in reclamation.
 pub struct Participant {
     collector: Arc<Collector>,
     slot: Arc<Slot>,
     entered: bool,
-    /// How much garbage is in the slot, or more.
+    /// The number of pieces of garbage in the slot, or more.
     garbage: usize,
-    /// How much garbage makes the next attempt to free some worth its while.
+    /// The number of pieces of garbage at which the next attempt to free some is worth its cost.
     collect_at: usize,
-    /// Epochs left; every so often others' garbage is looked after.
+    /// The number of epochs left so far; every so often others' garbage is checked.
     left: u32,
-    /// The place of the participant that was visited last.
+    /// The place of the participant that was checked last.
     visited: usize,
 }
 
 impl Participant {
-    /// Enters the present epoch; nothing that can be reached from now on is freed until [`leave`](Self::leave).
+    /// Enters the present epoch; memory that can be reached from now on is not freed until [`leave`](Self::leave).
     #[inline]
     pub fn enter(&mut self) {
         debug_assert!(!self.entered, "entered twice");
         // Relaxed: a stale epoch only delays reclamation, and the store is ordered by the fence.
         let epoch = self.collector.epoch.load(Ordering::Relaxed);
-        // Release: a scan that sees this epoch instead of the one left before it is ordered after what was read in that one.
+        // Release: a scan that sees this epoch instead of the one left before it is ordered after what was read in that
+        // one.
         self.slot.epoch.store(epoch, Ordering::Release);
         // SeqCst: P's fence of the module's argument, between the slot's store and every load of shared memory.
         fence(Ordering::SeqCst);
@@ -216,7 +219,7 @@ impl Participant {
         }
     }
 
-    /// Goes on to the next participant; whether there is garbage of its, or of nobody's.
+    /// Moves on to the next participant. Returns whether that participant has garbage, or there is orphaned garbage.
     #[cold]
     fn finds_garbage(&mut self) -> bool {
         self.visited = self.visited.wrapping_add(1);
@@ -235,22 +238,22 @@ impl Participant {
         self.entered
     }
 
-    /// The proof of being in an epoch.
+    /// Returns the proof of being in an epoch.
     ///
     /// # Panics
-    /// If the participant is in none.
+    /// If the participant is in no epoch.
     #[inline]
     pub fn guard(&self) -> Guard<'_> {
         assert!(self.entered, "a guard needs an epoch");
         Guard(PhantomData)
     }
 
-    /// Frees `garbage`, already unlinked, after everybody who may see it has left.
+    /// Frees `garbage`, which is unlinked already, after every participant that may see it has left its epoch.
     pub fn retire(&mut self, garbage: Garbage) {
         self.retire_all(std::iter::once(garbage));
     }
 
-    /// The same for many pieces of garbage, all of them unlinked: for the price of one.
+    /// Retires many pieces of garbage, all of them unlinked, at the cost of one.
     pub fn retire_all(&mut self, garbage: impl IntoIterator<Item = Garbage>) {
         let mut garbage = garbage.into_iter().peekable();
         if garbage.peek().is_some() {
@@ -261,12 +264,13 @@ impl Participant {
         }
     }
 
-    /// Goes over to the present epoch, if that is another: as if the participant had left and entered, without the chance to free
-    /// something. For one that stays in an epoch over many calls and keeps no borrow from one to the next.
+    /// Moves to the present epoch, if that is another one: as if the participant had left and entered, but without
+    /// freeing anything. For a participant that stays in an epoch over many calls and keeps no borrow from one call to
+    /// the next.
     #[inline]
     pub fn refresh(&mut self) {
         debug_assert!(self.entered, "only who is in an epoch can go over to another");
-        // Relaxed: as in `enter`; nobody else writes the slot.
+        // Relaxed: as in `enter`; no other thread writes the slot.
         let (present, own) = (self.collector.epoch.load(Ordering::Relaxed), self.slot.epoch.load(Ordering::Relaxed));
         if present != own {
             // Release, and the fence: as in `enter`.
@@ -276,7 +280,8 @@ impl Participant {
         }
     }
 
-    /// Frees what can be freed now.
+    /// Frees garbage of this participant, of the one that was checked last, and orphaned garbage, as far as that is
+    /// possible now.
     #[cold]
     pub fn collect(&mut self) {
         let least = self.collector.least_active();
@@ -310,11 +315,11 @@ impl fmt::Debug for Participant {
     }
 }
 
-/// The proof that a participant is in an epoch: what was reachable after it entered stays allocated for `'p`.
+/// The proof that a participant is in an epoch: memory that was reachable after it entered stays allocated for `'p`.
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'p>(PhantomData<&'p Participant>);
 
-/// Something to free later.
+/// Memory to be freed later.
 pub struct Garbage {
     address: *mut u8,
     context: *const (),
@@ -325,7 +330,7 @@ pub struct Garbage {
 unsafe impl Send for Garbage {}
 
 impl Garbage {
-    /// A box to drop.
+    /// Garbage that drops a box.
     pub fn boxed<T: Send + 'static>(value: Box<T>) -> Self {
         unsafe fn free<T>(address: *mut u8, _: *const ()) {
             // SAFETY: the address came from `Box::into_raw` below and this is called once.
@@ -334,7 +339,7 @@ impl Garbage {
         Self { address: Box::into_raw(value).cast(), context: std::ptr::null(), free: free::<T> }
     }
 
-    /// Memory that `free(address, context)` frees.
+    /// Garbage that is freed by `free(address, context)`.
     ///
     /// # Safety
     /// `free(address, context)` may be called once, from any thread, at any later time.

@@ -1,40 +1,40 @@
 //! The hash index: an open-addressing table of tagged addresses.
 //!
-//! A slot is one word: 16 bits of the key's hash, the *tag*, and the 48-bit address of a record. A look-up compares tags
-//! before it follows an address, so that it touches a wrong record once in 65,536 candidates; that halves the time of a
-//! look-up in a table larger than the caches. The index knows neither keys nor records: callers bring hashes, and
+//! A slot is one word: 16 bits of the key's hash, the *tag*, and the 48-bit address of a record. A look-up compares
+//! tags before it follows an address, so that only one in 65,536 wrong candidates is visited. That halves the time of a
+//! look-up in a table larger than the caches. The index knows neither keys nor records: callers pass hashes, and
 //! closures that look into the records.
 //!
 //! The table is cut into shards by the high bits of the hash. A shard is an array of *lines* of eight slots, one cache
 //! line each. An entry stands in the line that the low bits of its hash choose, its *home*, or, if that is full, in the
-//! next line with a free slot. When three quarters of a shard's slots are used it grows into a new array.
+//! next line with a free slot. When three quarters of a shard's slots are used, it grows into a new array.
 //!
-//! **Thread safety.** All threads may call everything at any time. Look-ups take no latch and write nothing. Insert and
-//! remove take their shard's latch, for a cache miss or two as a rule, for the copying of the shard (at most 1/64 of the
-//! table) when it grows. The closures `matches` and `hash_of` run under that latch: they may look at the record, and must
-//! not call the index.
+//! **Thread safety.** All threads may call all methods at any time. Look-ups take no latch and write nothing. Insert
+//! and remove take their shard's latch: usually for one or two cache misses, and for the copying of the shard (at most
+//! 1/64 of the table) when it grows. The closures `matches` and `hash_of` run under that latch: they may look at the
+//! record, and must not call the index.
 //!
 //! **Invariants**
 //!
-//! 1. Slots are written under the latch of their shard only, and only in its present array. An array that was replaced
+//! 1. Slots are written only under the latch of their shard, and only in its present array. An array that was replaced
 //!    never changes again.
 //! 2. An entry never moves within an array.
-//! 3. A line that had no [empty](lines::EMPTY) slot once has none until its array is replaced: removing from a line with
+//! 3. Once a line has no [empty](lines::EMPTY) slot, it has none until its array is replaced: removing from a line with
 //!    an empty slot makes another empty slot, removing from one without leaves a [tombstone](lines::TOMBSTONE).
 //! 4. If an entry is not in its home, then no line from its home up to its own has an empty slot.
 //! 5. A quarter of every array's slots is empty.
 //!
 //! **Why a look-up needs no latch.** It reads line after line from the home on, and stops after the first line in which
-//! it saw an empty slot; by 5 there is one. Say an entry E is in the index from before the look-up begins until it ends,
-//! and the shard does not grow meanwhile. By 4 the lines before E's were full when E was put in, by 3 they have had no
-//! empty slot since; E's insertion happened before the look-up, so coherence keeps it from reading older words there. It
-//! comes to E's line, and reads every slot of it: by 2 it sees E. If the shard grows, the look-up goes on in the array
-//! that it found first. By 1 that holds what the shard held when it was replaced, E included, and the collector keeps it
-//! while the look-up's guard lives. What the look-up misses was inserted after it began, and what it returns was in the
-//! index after it began; each look-up of one entry can therefore be put at one moment in time. The same does not hold of a
-//! key that goes from one address to another while it is looked up: whoever removes the old entry after inserting the new one
-//! may hide both from a look-up that already passed the new one's slot. Protocols exclude that by their locks, or keep
-//! a key's record in place.
+//! it saw an empty slot; by 5 there is one. Suppose that an entry E is in the index from before the look-up begins
+//! until it ends, and that the shard does not grow meanwhile. By 4 the lines before E's were full when E was put in, by
+//! 3 they have had no empty slot since; E's insertion happened before the look-up, so coherence keeps it from reading
+//! older words there. It reaches E's line, and reads every slot of it: by 2 it sees E. If the shard grows, the look-up
+//! continues in the array that it found first. By 1 that array holds what the shard held when it was replaced, E
+//! included, and the collector keeps it while the look-up's guard lives. An entry that the look-up misses was inserted
+//! after it began, and an entry that it returns was in the index after it began. So each look-up of one entry takes
+//! effect at one moment. That does not hold for a key that moves from one address to another during the look-up: if a
+//! thread inserts the new entry and then removes the old one, a look-up that has already passed the new entry's slot
+//! may find neither. Protocols exclude that by their locks, or keep a key's record in place.
 
 mod lines;
 #[cfg(test)]
@@ -48,34 +48,35 @@ use lines::{ADDRESS, Array, EMPTY, Lines, Published, SLOTS, TOMBSTONE, occupied,
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// The number of shards. With 64 the words that look-ups find shards by fill eight cache lines, and a shard of a table
-/// that misses the translation cache is large enough for huge pages. A model has one, to have something to contend for.
+/// The number of shards. With 64, the words by which look-ups find shards fill eight cache lines, and a shard is large
+/// enough for huge pages if its table is large enough to miss the translation cache. A model has one shard, so that its
+/// threads contend.
 const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// A hash table from hashes to addresses that does not mind duplicates.
+/// A hash table from hashes to addresses, in which duplicates are allowed.
 ///
-/// Entries of equal hash stand in one row of lines, which every look-up, insertion and removal of that hash walks along:
-/// tens of duplicates cost nothing to speak of, thousands belong in an ordered index.
+/// Entries of equal hash stand in one sequence of lines, which every look-up, insertion and removal of that hash walks
+/// along. Tens of duplicates cost little; thousands belong in an ordered index.
 ///
 /// Addresses are multiples of eight, not zero, and below 2^48. An address that was removed must be retired through the
-/// same collector before it is freed: look-ups may still hand it out to guards that were there before.
+/// same collector before it is freed: look-ups may still return it under guards that existed before.
 pub struct HashIndex {
     published: [Published; SHARDS],
     writers: Box<[CachePadded<Writer>]>,
     collector: Arc<Collector>,
 }
 
-/// What inserting into and removing from one shard needs.
+/// The state for insertions into one shard and removals from it.
 struct Writer {
     present: Latch<Present>,
-    /// Entries. Written under the latch.
+    /// The number of entries. Written under the latch.
     live: AtomicUsize,
 }
 
-/// The shard's array and how full it is.
+/// A shard's array, and how full it is.
 struct Present {
     array: Array,
-    /// Slots that are not empty.
+    /// The number of slots that are not empty.
     used: usize,
 }
 
@@ -93,14 +94,15 @@ impl HashIndex {
         Self { published, writers: arrays.into_iter().map(writer).collect(), collector: collector.clone() }
     }
 
-    /// The first entry with this hash's tag for whose address `matches` says yes. At most a few others are asked about.
+    /// Returns the first entry with this hash's tag for whose address `matches` returns true. A few entries of other
+    /// hashes may be passed to `matches`, too.
     #[inline]
     pub fn get(&self, guard: Guard<'_>, hash: u64, mut matches: impl FnMut(usize) -> bool) -> Option<usize> {
         find(self.lines(guard, shard(hash)), hash, &mut matches)
     }
 
-    /// Visits all entries with this hash's tag: at least those of equal hash. An entry that is removed and inserted again
-    /// meanwhile may be visited twice.
+    /// Visits all entries with this hash's tag, among them all of equal hash. An entry that is removed and inserted
+    /// again meanwhile may be visited twice.
     pub fn for_each(&self, guard: Guard<'_>, hash: u64, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
         let tag = tag(hash);
         self.lines(guard, shard(hash)).probe(hash, |_, word| match tagged(word, tag) {
@@ -109,7 +111,7 @@ impl HashIndex {
         });
     }
 
-    /// Adds an entry, whether or not there is one like it. `hash_of` gives the hash of any entry's address.
+    /// Adds an entry, whether or not an equal one exists. `hash_of` gives the hash of any entry's address.
     pub fn insert(&self, guard: Guard<'_>, hash: u64, address: usize, hash_of: impl Fn(usize) -> u64) {
         self.prefetch_slot(guard, hash);
         let mut present = self.writers[shard(hash)].present.lock();
@@ -118,11 +120,11 @@ impl HashIndex {
         self.defer(replaced);
     }
 
-    /// Adds an entry unless there is one with this hash's tag for whose address `matches` says yes.
+    /// Adds an entry unless there is one with this hash's tag for whose address `matches` returns true.
     ///
     /// # Errors
     ///
-    /// That entry's address.
+    /// The address of the entry that exists.
     pub fn insert_unique(
         &self,
         guard: Guard<'_>,
@@ -142,7 +144,7 @@ impl HashIndex {
         Ok(())
     }
 
-    /// Takes out one entry with this hash and address; whether there was one.
+    /// Removes one entry with this hash and address. Returns whether there was one.
     pub fn remove(&self, guard: Guard<'_>, hash: u64, address: usize) -> bool {
         self.prefetch_slot(guard, hash);
         let writer = &self.writers[shard(hash)];
@@ -154,8 +156,8 @@ impl HashIndex {
             false => ControlFlow::Continue(()),
         });
         let Some(slot) = found else { return false };
-        // Release is not needed for what readers may do with an empty slot, which is nothing; it keeps the order of an
-        // insertion elsewhere and this removal for those who see the removal.
+        // Release is not needed for readers of an empty slot, which follow no address. It keeps the order of an
+        // insertion elsewhere and this removal for threads that see the removal.
         if array.lines().line_of(slot).has_room() {
             slot.store(EMPTY, Ordering::Release);
             *used -= 1;
@@ -167,14 +169,14 @@ impl HashIndex {
         true
     }
 
-    /// Asks for the line where the search for `hash` begins. The first of two passes over a batch of look-ups.
+    /// Prefetches the line where the search for `hash` begins. The first of two passes over a batch of look-ups.
     #[inline]
     pub fn prefetch_slot(&self, guard: Guard<'_>, hash: u64) {
         prefetch(std::ptr::from_ref(self.lines(guard, shard(hash)).home(hash)).cast());
     }
 
-    /// Asks for the first two cache lines of the record that [`get`](Self::get) would look at first, and returns its
-    /// address: the one that is looked for, as a rule. The second pass.
+    /// Prefetches the first two cache lines of the record that [`get`](Self::get) would visit first, and returns its
+    /// address: usually that of the wanted record. The second pass.
     #[inline]
     pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
         let address = find(self.lines(guard, shard(hash)), hash, &mut |_| true)?;
@@ -184,7 +186,7 @@ impl HashIndex {
         Some(address)
     }
 
-    /// Visits all entries in no order: those that are there from begin to end at least once.
+    /// Visits all entries, in no order. Entries that are in the index during the whole call are visited at least once.
     pub fn entries(&self, guard: Guard<'_>, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
         for shard in 0..SHARDS {
             for address in self.lines(guard, shard).all().iter().flat_map(lines::Line::words).filter_map(occupied) {
@@ -195,7 +197,7 @@ impl HashIndex {
         }
     }
 
-    /// How many entries there are, or were a moment ago.
+    /// The number of entries, now or a moment ago.
     pub fn len(&self) -> usize {
         // Relaxed: a sum over shards is out of date anyway.
         self.writers.iter().map(|writer| writer.live.load(Ordering::Relaxed)).sum()
@@ -206,7 +208,7 @@ impl HashIndex {
         self.len() == 0
     }
 
-    /// The memory of the slots in bytes.
+    /// The memory of the slots, in bytes.
     pub fn bytes(&self) -> usize {
         let capacity = |writer: &CachePadded<Writer>| writer.present.lock().array.lines().capacity();
         self.writers.iter().map(capacity).sum::<usize>() * size_of::<AtomicU64>()
@@ -214,19 +216,21 @@ impl HashIndex {
 
     #[inline]
     fn lines<'g>(&'g self, _guard: Guard<'g>, shard: usize) -> Lines<'g> {
-        // SAFETY: an array is deferred to the collector after it was replaced, so whoever finds it while in an epoch, as
-        // the guard proves for 'g, keeps it; and the last one lives as long as self, which is borrowed for 'g.
+        // SAFETY: an array is deferred to the collector after it was replaced, so it stays for a caller that finds it
+        // while in an epoch, as the guard proves for 'g. The last array lives as long as self, which is borrowed for
+        // 'g.
         unsafe { self.published[shard].lines() }
     }
 
-    /// Frees the array that growth has replaced, later. Without the latch, because the collector may free more than that.
+    /// Frees later the array that growth has replaced. The caller does not hold the latch, because the collector may
+    /// free more than the array.
     fn defer(&self, replaced: Option<Array>) {
         if let Some(array) = replaced {
             self.collector.defer(Garbage::boxed(Box::new(array)));
         }
     }
 
-    /// Puts an entry into the shard whose latch the caller holds. Returns the array that it had to replace.
+    /// Puts an entry into the shard whose latch the caller holds. Returns the old array if the shard had to grow.
     fn place(
         &self,
         present: &mut Present,
@@ -247,7 +251,8 @@ impl HashIndex {
         replaced
     }
 
-    /// Copies a shard into an array twice as large as its entries, which drops the tombstones too. Returns the old array.
+    /// Copies a shard into an array twice as large as its entries, which drops the tombstones too. Returns the old
+    /// array.
     #[cold]
     fn grow(&self, present: &mut Present, shard: usize, hash_of: &impl Fn(usize) -> u64) -> Array {
         // Relaxed: written under the latch that the caller holds.
@@ -255,7 +260,7 @@ impl HashIndex {
         let array = Array::new((live + 1) * 2);
         let (from, to) = (present.array.lines(), array.lines());
         for (position, line) in from.all().iter().enumerate() {
-            // The hashes come from the records, every one a cache miss unless asked for a while before.
+            // The hashes come from the records. Each is a cache miss unless it was prefetched a while before.
             for address in from.line(position + PREFETCH_LINES).words().filter_map(occupied) {
                 prefetch(std::ptr::without_provenance(address));
             }
@@ -263,7 +268,7 @@ impl HashIndex {
                 let Some(address) = occupied(word) else { continue };
                 let hash = hash_of(address);
                 debug_assert_eq!(tag(hash), word & !ADDRESS, "the hash of an entry changed");
-                // Relaxed: nobody sees the array before it is published, with release.
+                // Relaxed: no other thread sees the array before it is published, with release.
                 to.free(hash).0.store(word, Ordering::Relaxed);
             }
         }
@@ -273,7 +278,7 @@ impl HashIndex {
     }
 }
 
-/// How many lines ahead growth asks for records: some twenty misses in flight.
+/// The number of lines ahead for which growth prefetches records: some twenty misses in flight.
 const PREFETCH_LINES: usize = 4;
 
 #[inline]
@@ -281,7 +286,7 @@ fn shard(hash: u64) -> usize {
     (hash >> 58) as usize % SHARDS
 }
 
-/// How many of an array's slots may be used.
+/// The number of an array's slots that may be used.
 fn limit(capacity: usize) -> usize {
     capacity - capacity.div_ceil(4)
 }

@@ -1,7 +1,8 @@
 //! Large zeroed blocks of memory, on huge pages where the system has them.
 //!
 //! A random access to a table of ten million records misses the translation cache as often as the data caches. Pages of
-//! 2 MiB take the first kind of miss away, so blocks of at least that size are aligned to it and advised.
+//! 2 MiB avoid the misses of the first kind. So blocks of at least that size are aligned to it, and the system is
+//! advised to use huge pages.
 
 use hotrow_sync::meter;
 use std::alloc::{self, Layout};
@@ -16,7 +17,8 @@ const LINE_BYTES: usize = 64;
 
 /// A block of zeroed memory that is freed when dropped.
 ///
-/// It owns raw memory and nothing in it: whoever puts values there drops them, and keeps threads from racing on them.
+/// It owns raw memory and nothing in it: the code that puts values there must drop them, and must keep threads from
+/// racing on them.
 pub struct HugeBlock {
     start: NonNull<u8>,
     layout: Layout,
@@ -24,11 +26,12 @@ pub struct HugeBlock {
 
 // SAFETY: the block only owns memory; it gives out no reference to it, so moving it to another thread shares nothing.
 unsafe impl Send for HugeBlock {}
-// SAFETY: `&HugeBlock` gives the address only; what is done with it is the caller's `unsafe`.
+// SAFETY: `&HugeBlock` gives only the address; what the caller does with it needs `unsafe` of its own.
 unsafe impl Sync for HugeBlock {}
 
 impl HugeBlock {
-    /// A zeroed block of `bytes` bytes, aligned to a cache line, or to [`HUGE_PAGE_BYTES`] if it is at least that large.
+    /// A zeroed block of `bytes` bytes, aligned to a cache line, or to [`HUGE_PAGE_BYTES`] if it is at least that
+    /// large.
     ///
     /// Ends the process, as `Vec` does, when the system has no memory left.
     ///
@@ -43,8 +46,8 @@ impl HugeBlock {
         Self { start, layout }
     }
 
-    /// A zeroed block of `bytes` bytes, aligned to [`HUGE_PAGE_BYTES`], of small pages: those that are never touched take no
-    /// memory.
+    /// A zeroed block of `bytes` bytes, aligned to [`HUGE_PAGE_BYTES`], of small pages: pages that are never touched
+    /// take no memory.
     ///
     /// Ends the process when the system has no memory left.
     ///
@@ -75,8 +78,9 @@ impl HugeBlock {
         NonNull::new(start).unwrap_or_else(|| alloc::handle_alloc_error(layout))
     }
 
-    /// Maps fresh pages, which the system zeroes when they are first touched. An allocator asked for this alignment
-    /// would zero them by hand, before the advice could make them huge. `is_advised` says whether they should be huge.
+    /// Maps fresh pages, which the system zeroes when they are first touched. An allocator would zero a block of this
+    /// alignment by itself, before the advice could make its pages huge. `is_advised` says whether the pages should be
+    /// huge.
     #[cfg(unix)]
     fn huge(layout: Layout, is_advised: bool) -> NonNull<u8> {
         let size = Self::mapped_bytes(layout);
@@ -92,7 +96,8 @@ impl HugeBlock {
         let head = mapped.align_offset(HUGE_PAGE_BYTES);
         let start = mapped.wrapping_byte_add(head);
         if head > 0 {
-            // SAFETY: the bytes before `start` belong to the mapping just made, and nobody has seen them.
+            // SAFETY: the bytes before `start` belong to the mapping that was just made, and no other code has seen
+            // them.
             unsafe { libc::munmap(mapped, head) };
         }
         let tail = spare - head - size;
@@ -101,7 +106,8 @@ impl HugeBlock {
             unsafe { libc::munmap(start.wrapping_byte_add(size), tail) };
         }
         #[cfg(target_os = "linux")]
-        // SAFETY: the range is the block's own mapping. It is advice: without huge pages the memory works all the same.
+        // SAFETY: the range is the block's own mapping. The call is advice: without huge pages the memory works all the
+        // same.
         unsafe {
             libc::madvise(start, size, if is_advised { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })
         };
@@ -129,12 +135,12 @@ impl Drop for HugeBlock {
     fn drop(&mut self) {
         #[cfg(unix)]
         if self.layout.align() == HUGE_PAGE_BYTES {
-            // SAFETY: `huge` mapped this range, all of which is the block's, and nobody uses it after this.
+            // SAFETY: `huge` mapped this range, all of which belongs to the block, and nothing uses it after this.
             unsafe { libc::munmap(self.start.as_ptr().cast(), Self::mapped_bytes(self.layout)) };
             meter::shrink(Self::mapped_bytes(self.layout));
             return;
         }
-        // SAFETY: allocated by `small` with this layout.
+        // SAFETY: the block was allocated by `small` with this layout.
         unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
     }
 }

@@ -1,9 +1,11 @@
-//! Spans of time as SQL has them: months, days and microseconds, none of which is so many of another one on the calendar.
+//! Spans of time as SQL has them: months, days and microseconds. On the calendar, none of these units is a fixed number
+//! of another.
 
 /// A value of type `interval`, 16 bytes.
 ///
-/// Two that are equal as values of this type (`==`) look the same. SQL compares their [length](Self::length), in which a month has 30 days and a
-/// day 24 hours, so that others are equal to SQL, too.
+/// Two intervals that are equal as Rust values (`==`) have the same three fields. SQL compares the
+/// [length](Self::length), in which a month has 30 days and a day 24 hours. So intervals with different fields can be
+/// equal to SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Months, twelve of which are a year.
@@ -14,27 +16,27 @@ pub struct Interval {
     pub micros: i64,
 }
 
-/// Microseconds of a day.
+/// The microseconds of a day.
 const DAY: i128 = 86_400_000_000;
 
-/// What makes lengths positive, so that their bytes are in order. No length is as long.
+/// The offset that makes every length positive, so that its bytes are in order. It exceeds every length.
 const SHIFT: i128 = 1 << 95;
 
 impl Interval {
-    /// Bytes of one in a key.
+    /// The bytes of an interval in a key.
     pub(crate) const KEY_BYTES: usize = 12;
 
-    /// So many microseconds.
+    /// An interval of `micros` microseconds.
     pub const fn of_micros(micros: i64) -> Self {
         Self { months: 0, days: 0, micros }
     }
 
-    /// Microseconds, where a month has 30 days and a day 24 hours: what SQL compares.
+    /// The length in microseconds, where a month has 30 days and a day 24 hours. SQL compares intervals by it.
     pub fn length(&self) -> i128 {
         (i128::from(self.months) * 30 + i128::from(self.days)) * DAY + i128::from(self.micros)
     }
 
-    /// The bytes of a row: three little-endian numbers.
+    /// The bytes for a row: three little-endian numbers.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.micros.to_le_bytes());
@@ -43,7 +45,7 @@ impl Interval {
         bytes
     }
 
-    /// The interval of [these bytes](Self::to_bytes).
+    /// The interval with [these bytes](Self::to_bytes).
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let [micros @ .., d0, d1, d2, d3, m0, m1, m2, m3] = bytes;
         Self {
@@ -53,13 +55,14 @@ impl Interval {
         }
     }
 
-    /// Its length as twelve bytes whose order is that of lengths.
+    /// The length as twelve bytes whose order is the order of lengths.
     pub(crate) fn ordered(&self) -> [u8; Self::KEY_BYTES] {
         let [_, _, _, _, ordered @ ..] = (self.length() + SHIFT).to_be_bytes();
         ordered
     }
 
-    /// The interval of [these bytes](Self::ordered), as days and microseconds; `None` if no interval is as long.
+    /// An interval with the length of [these bytes](Self::ordered), as days and microseconds; `None` if no interval is
+    /// that long.
     pub(crate) fn from_ordered(ordered: [u8; Self::KEY_BYTES]) -> Option<Self> {
         let mut bytes = [0; 16];
         bytes[4..].copy_from_slice(&ordered);

@@ -1,7 +1,8 @@
 //! Order-preserving keys.
 //!
-//! A key made of one integer NOT NULL column is that integer ([`Key::Int`]): the fast path. Every other key is a byte string whose
-//! byte order is the order of the columns' values ([`Key::Bytes`] up to 24 bytes, [`Key::Long`] beyond):
+//! A key made of one integer NOT NULL column is that integer ([`Key::Int`]), which is the fast path. Every other key is
+//! a byte string whose byte order is the order of the columns' values ([`Key::Bytes`] up to 24 bytes, [`Key::Long`]
+//! beyond):
 //!
 //! | column | bytes |
 //! | --- | --- |
@@ -10,9 +11,10 @@
 //! | boolean, integers, date, timestamp | big-endian, sign bit flipped |
 //! | float | big-endian; all bits flipped if negative, the sign bit otherwise; −0 as 0, NaN greatest |
 //! | numeric | sign, decimal exponent, digits (see [`KeyBuilder::push`]) |
-//! | text, json, jsonb, bytea, uuid | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without its trailing blanks; uuid as it is |
+//! | text, json, jsonb, bytea | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without end blanks |
+//! | uuid | its 16 bytes |
 //!
-//! Keys of one index are all of one shape, so that [`Key`]'s order is the index's order.
+//! All keys of one index have one shape, so that [`Key`]'s order is the index's order.
 
 mod values;
 
@@ -21,7 +23,7 @@ use rust_decimal::Decimal;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-/// The key of a record or of an index entry. 32 bytes; no allocation up to 24 key bytes.
+/// The key of a record or of an index entry. It takes 32 bytes, and no allocation up to 24 key bytes.
 #[derive(Clone, Debug)]
 pub enum Key {
     /// The value of a single integer NOT NULL column.
@@ -53,7 +55,7 @@ impl Key {
     /// The longest key that needs no allocation, in bytes.
     pub const INLINE: usize = 24;
 
-    /// Bytes of the key on the heap.
+    /// The bytes of the key on the heap.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Key::Long(bytes) => bytes.len(),
@@ -71,7 +73,7 @@ impl Key {
         Key::Bytes(inline)
     }
 
-    /// The byte-string key of two to six `integer` NOT NULL columns, or of so many leading ones.
+    /// The byte-string key of two to six `integer` NOT NULL columns, or of that many leading columns of a longer key.
     #[inline]
     pub fn int4s<const N: usize>(columns: [i32; N]) -> Self {
         const { assert!(N * 4 <= Self::INLINE) };
@@ -92,7 +94,7 @@ impl Key {
         }
     }
 
-    /// A 64-bit hash, the same for equal keys, good in all its bits.
+    /// A 64-bit hash, the same for equal keys, of good quality in all its bits.
     #[inline]
     pub fn hash64(&self) -> u64 {
         match self {
@@ -103,7 +105,7 @@ impl Key {
     }
 
     /// The least byte-string key that is greater than every key that begins with `self`: the exclusive upper bound of a
-    /// partial-key scan. `None` if there is none (all bytes FF) or the key is an integer.
+    /// prefix scan. `None` if there is no such key (all bytes FF), or if the key is an integer.
     pub fn prefix_end(&self) -> Option<Key> {
         let bytes = self.bytes()?;
         let last = bytes.iter().rposition(|&byte| byte != 0xFF)?;
@@ -121,7 +123,7 @@ impl Key {
     }
 }
 
-/// A bijective finaliser: every input bit moves every output bit (the 64-bit variant of MurmurHash3's).
+/// A bijective finaliser, in which every input bit affects every output bit (the 64-bit variant of MurmurHash3's).
 #[inline]
 pub fn mix(mut word: u64) -> u64 {
     word ^= word >> 33;
@@ -131,7 +133,7 @@ pub fn mix(mut word: u64) -> u64 {
     word ^ (word >> 33)
 }
 
-/// An `integer` as bytes in its order.
+/// An `integer` as bytes whose order is the order of the values.
 #[inline]
 fn ordered_int4(value: i32) -> [u8; 4] {
     ((value as u32) ^ 1 << 31).to_be_bytes()
@@ -174,7 +176,7 @@ impl PartialOrd for Key {
 }
 
 impl Ord for Key {
-    /// Integers by value, byte strings by their bytes, integers before byte strings.
+    /// Compares integers by value and byte strings by their bytes; integers come before byte strings.
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Key::Int(a), Key::Int(b)) => a.cmp(b),
@@ -195,28 +197,28 @@ impl From<i64> for Key {
     }
 }
 
-/// How an index's key is made from a row: which columns, and in which shape.
+/// The rule by which an index's key is made from a row: which columns, and in which shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     parts: Vec<KeyPart>,
     int: bool,
-    /// Every column is an `integer` NOT NULL, and all of them fit in a key without an allocation.
+    /// Whether every column is an `integer` NOT NULL, and all of them fit into a key without an allocation.
     int4s: bool,
 }
 
-/// One column of a [`KeySpec`].
+/// A column of a [`KeySpec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPart {
     /// The column's position in its table.
     pub column: usize,
-    /// Its type.
+    /// The column's type.
     pub ty: Type,
-    /// Whether NULLs must be told apart from values.
+    /// Whether the key must tell NULL from values.
     pub nullable: bool,
 }
 
 impl KeySpec {
-    /// The key made of the columns at `positions`.
+    /// The rule for keys made of the columns at `positions`.
     pub fn new(columns: &[Column], positions: &[usize]) -> Self {
         let part = |&column: &usize| KeyPart { column, ty: columns[column].ty, nullable: columns[column].nullable };
         let parts: Vec<_> = positions.iter().map(part).collect();
@@ -226,12 +228,12 @@ impl KeySpec {
         Self { parts, int, int4s }
     }
 
-    /// A spec that always makes byte strings, even of one integer: for index keys that get a suffix.
+    /// A rule that always makes byte strings, even of one integer: for index keys that get a suffix.
     pub fn bytes(columns: &[Column], positions: &[usize]) -> Self {
         Self { int: false, ..Self::new(columns, positions) }
     }
 
-    /// The columns in key order.
+    /// The columns, in key order.
     pub fn parts(&self) -> &[KeyPart] {
         &self.parts
     }
@@ -241,8 +243,8 @@ impl KeySpec {
         self.int
     }
 
-    /// Whether the columns of `other` are all among these. Where they are those of the primary key, this key alone tells rows
-    /// apart.
+    /// Whether the columns of `other` are all among these. If those are the columns of the primary key, this key alone
+    /// identifies a row.
     pub fn includes(&self, other: &KeySpec) -> bool {
         other.parts.iter().all(|part| self.parts.iter().any(|own| own.column == part.column))
     }
@@ -285,7 +287,7 @@ impl KeySpec {
 
     /// The key whose leading columns have these values, in key order; fewer values than columns make a prefix.
     ///
-    /// Values must be of their column's type (any integer type for an integer column).
+    /// Each value must be of its column's type (any integer type for an integer column).
     pub fn key<'v>(&self, values: impl IntoIterator<Item = Value<'v>>) -> Key {
         let mut values = values.into_iter();
         if self.int {
@@ -316,9 +318,10 @@ impl Default for KeyBuilder {
 impl KeyBuilder {
     /// Appends a value of a column of type `ty`.
     ///
-    /// A number is its sign (00 negative, 01 zero, 02 positive), then for non-zero ones the decimal exponent plus 128
-    /// and the significant digits, each plus one, closed by 00; all bytes after the sign are inverted for negative
-    /// numbers. So 1.50 and 1.5 make the same key, and so do intervals of the same length. An array is its elements, each after a 01, or 02 for NULL, and a 00.
+    /// A number is its sign (00 negative, 01 zero, 02 positive). If it is not zero, the decimal exponent plus 128 and
+    /// the significant digits follow, each plus one, closed by 00; for a negative number all bytes after the sign are
+    /// inverted. So 1.50 and 1.5 make the same key, and so do intervals of the same length. An array is its elements,
+    /// each after a 01, or 02 for NULL, and a final 00.
     pub fn push(&mut self, ty: Type, nullable: bool, value: &Value<'_>) {
         if nullable {
             self.extend(&[u8::from(value.is_null())]);
@@ -350,7 +353,7 @@ impl KeyBuilder {
         }
     }
 
-    /// Appends the bytes of a finished key, as a suffix that tells apart entries with equal columns.
+    /// Appends the bytes of a finished key, as a suffix that distinguishes entries with equal columns.
     pub fn push_key(&mut self, key: &Key) {
         match key {
             Key::Int(int) => self.push_i64(*int),
@@ -364,7 +367,7 @@ impl KeyBuilder {
         if self.long.is_empty() { Key::Bytes(self.inline) } else { Key::Long(self.long.into_boxed_slice()) }
     }
 
-    /// An integer takes its column's width, whatever its own.
+    /// Appends an integer with its column's width, whatever its own.
     fn push_int(&mut self, ty: Type, value: i64) {
         match ty {
             Type::Int2 => self.extend(&((value as u16) ^ 1 << 15).to_be_bytes()),

@@ -1,7 +1,7 @@
 //! Values, rows, records, tables, indexes and reclamation: everything below transactions.
 //!
-//! Storage names no protocol. A protocol keeps its words in each record's header ([`RecordHeader`]) and decides who may
-//! touch a record when; storage finds records and keeps their memory alive.
+//! Storage names no protocol. A protocol keeps its words in each record's header ([`RecordHeader`]), and decides which
+//! transaction may access a record and when. Storage finds records and keeps their memory alive.
 
 mod array;
 mod database;

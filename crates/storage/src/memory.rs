@@ -1,17 +1,17 @@
-//! What the memory of a table goes to.
+//! The memory of a table, by purpose.
 
-/// Bytes of one table, by what they are for. Figures, out of date while transactions run.
+/// The bytes of one table, by purpose. The figures are approximate while transactions run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableMemory {
-    /// Rows: a number, not bytes.
+    /// The number of rows (not bytes).
     pub rows: u64,
-    /// The columns of these rows, as they lie in memory, and nothing else. A part of `records`.
+    /// The bytes of the columns of these rows, as they lie in memory, and nothing else. A part of `records`.
     pub payload: u64,
-    /// Records or versions, with everything that they carry: headers, keys, links, and slots that are free.
+    /// The bytes of records or versions, with all that belongs to them: headers, keys, links, and free slots.
     pub records: u64,
-    /// Indexes, as far as they are not inside of records.
+    /// The bytes of indexes, except for parts that lie in the records.
     pub indexes: u64,
-    /// What the protocol keeps inside the indexes: its locks.
+    /// The bytes of the protocol's data in the indexes: its locks.
     pub locks: u64,
 }
 
@@ -21,15 +21,15 @@ impl TableMemory {
         self.records + self.indexes + self.locks
     }
 
-    /// Bytes of each row beyond its columns.
+    /// The bytes of each row beyond its columns.
     pub fn overhead_of_row(&self) -> f64 {
         self.bytes().saturating_sub(self.payload) as f64 / self.rows.max(1) as f64
     }
 }
 
-/// What a protocol keeps inside of each index of a table.
+/// The data that a protocol keeps in each index of a table.
 pub trait IndexData: Default + Send + Sync + 'static {
-    /// Bytes that it takes.
+    /// The bytes that the data takes.
     fn bytes(&self) -> usize;
 }
 
@@ -47,7 +47,7 @@ mod tests {
         Type, Value, VersionHeader, VersionTable,
     };
 
-    /// Two words before each version, and locks of seven bytes.
+    /// Stands for a protocol with two words before each version.
     struct Words(#[expect(dead_code, reason = "only its size counts")] [u64; 2]);
 
     #[derive(Default)]
@@ -69,7 +69,7 @@ mod tests {
 
     const ROWS: u64 = 5_000;
 
-    /// What is said of a table when empty, and after rows with `text` bytes in their third column were loaded.
+    /// The memory of a table when it is empty, and after rows with `text` bytes in their third column were loaded.
     fn memory<T: StoredTable>(text: Option<usize>) -> (TableMemory, TableMemory) {
         let columns = match text {
             None => vec![Column::new("id", Type::Int8), Column::new("number", Type::Int8)],

@@ -1,39 +1,40 @@
 //! The ordered index: a B+-tree with optimistic lock coupling (Leis, Scheibner, Kemper, Neumann: "The ART of Practical
 //! Synchronization", DaMoN 2016; the locks of the title are latches in our words).
 //!
-//! Every node has a version. Readers take no latch and write nothing: they note a node's version, read what they need, and
-//! believe it if the version is still the same. Going down, they check the parent again after noting the child's version.
-//! Whoever changes a node latches it by a bit in the version, and counts the version up when done; whoever finds a
-//! version changed begins again at the root.
+//! Every node has a version. Readers take no latch and write nothing: they note a node's version, read what they need,
+//! and trust it if the version is still the same. On the way down, they check the parent again after noting the child's
+//! version. A writer latches a node by a bit in the version, and increments the version when it is done. A reader or
+//! writer that finds a version changed restarts at the root.
 //!
-//! **Thread safety.** All threads may call everything at any time.
+//! **Thread safety.** All threads may call all methods at any time.
 //!
-//! **Definitions.** A node's *range* is the keys that a search for them leads to it. The root's is everything; the
-//! separators in an inner node divide its range among its children.
+//! **Definitions.** A node's *range* is the set of keys whose search leads to the node. The root's range is all keys;
+//! the separators in an inner node divide its range among its children.
 //!
 //! **Invariants**
 //!
-//! 1. A node is changed by the thread that has latched it only, and has another version afterwards.
+//! 1. A node is changed only by the thread that has latched it, and has another version afterwards.
 //! 2. A leaf holds the entries of the keys in its range and no others.
-//! 3. The range of a node in the tree shrinks only by the node's own split, which changes its version. It grows when an empty
-//!    neighbour is unlinked, without a change of its version.
-//! 4. An unlinked node is marked before its latch is freed, and freed by the collector when nobody can look at it.
-//! 5. Addresses read from a node (children, long keys) are followed only after the version was found unchanged; they were
-//!    reachable at that moment, and the caller's epoch keeps them.
-//! 6. Latches are taken from the root towards the leaves; who waits for one holds none below it.
+//! 3. The range of a node in the tree shrinks only by the node's own split, which changes its version. It grows when an
+//!    empty neighbour is unlinked, without a change of its version.
+//! 4. An unlinked node is marked before its latch is freed. The collector frees the node when no thread can look at it.
+//! 5. Addresses read from a node (children, long keys) are followed only after the version was found unchanged; they
+//!    were reachable at that moment, and the caller's epoch keeps them.
+//! 6. Latches are taken from the root towards the leaves; a thread that waits for a latch holds none below it.
 //!
-//! **Why a search ends in the right leaf.** By induction from the root: say the parent's range held the key when its
-//! version was noted. Then it held the key at every later moment at which the version was the same (3). The search
-//! chose the child, noted the child's version, and found the parent's version unchanged: at that moment the child was in the
-//! tree, its range held the key, and it had the version noted. What is read of the leaf is true at the moment its version
-//! is checked (1), and by 3 its range then still holds the key, so by 2 an entry that is not there does not exist.
+//! **Why a search ends in the right leaf.** By induction from the root: suppose that the parent's range held the key
+//! when its version was noted. Then it held the key at every later moment at which the version was the same (3). The
+//! search chose the child, noted the child's version, and found the parent's version unchanged: at that moment the
+//! child was in the tree, its range held the key, and it had the version noted. What is read of the leaf is true at the
+//! moment its version is checked (1), and by 3 its range then still holds the key. So by 2, an entry that is not in the
+//! leaf does not exist.
 //!
-//! **Scans** copy one leaf at a time and find the next by the bound of the range just read, so that every leaf is an atomic
-//! snapshot of its range and the ranges follow each other without a gap.
+//! **Scans** copy one leaf at a time and find the next leaf by the bound of the range just read. So every leaf is an
+//! atomic snapshot of its range, and the ranges follow each other without a gap.
 //!
-//! **Removal** unlinks a leaf when it becomes empty, and the inner nodes above that led to nothing else. Leaves that are
-//! merely half empty are not merged, and the tree never loses height: a table that shrank for good is made small by
-//! building its index anew.
+//! **Removal** unlinks a leaf when it becomes empty, and the inner nodes above that led to nothing else. Leaves that
+//! are merely half empty are not merged, and the tree never loses height. If a table has shrunk for good, its index
+//! must be rebuilt to become small.
 
 mod node;
 #[cfg(test)]
@@ -49,14 +50,14 @@ use std::ops::Bound;
 use tree::{Seek, Tree};
 use words::Words;
 
-/// Entries to a node: nodes of 1 KiB for integers and 2 KiB for byte strings. A model splits early.
+/// The entries of a node: nodes take 1 KiB for integers and 2 KiB for byte strings. A model splits early.
 const INT_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 62 };
 const BYTES_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 50 };
 
-/// A map in key order from keys to addresses, in which a key occurs once.
+/// A map in key order from keys to addresses, in which each key occurs once.
 ///
 /// All keys of one index are integers, or all are byte strings. An address that was removed must be retired through the
-/// same collector before it is freed: scans may still hand it out to guards that were there before.
+/// same collector before it is freed: scans may still return it under guards that existed before.
 pub struct OrderedIndex {
     tree: Shape,
 }
@@ -77,7 +78,7 @@ impl OrderedIndex {
     ///
     /// # Panics
     ///
-    /// This and the other methods: if the key is not of the index's kind.
+    /// This method and the others panic if the key is not of the index's kind.
     #[inline]
     pub fn get(&self, guard: Guard<'_>, key: &Key) -> Option<usize> {
         match &self.tree {
@@ -90,7 +91,7 @@ impl OrderedIndex {
     ///
     /// # Errors
     ///
-    /// The address that the key has already.
+    /// The address that the key already has.
     pub fn insert(&self, guard: Guard<'_>, key: &Key, address: usize) -> Result<(), usize> {
         match &self.tree {
             Shape::Int(tree) => tree.insert(guard, &Words::of(key), address),
@@ -98,7 +99,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Takes the entry of `key` out and returns its address.
+    /// Removes the entry of `key` and returns its address.
     pub fn remove(&self, guard: Guard<'_>, key: &Key) -> Option<usize> {
         match &self.tree {
             Shape::Int(tree) => tree.remove(guard, &Words::of(key)),
@@ -106,11 +107,11 @@ impl OrderedIndex {
         }
     }
 
-    /// Appends up to `limit` entries to `out`: the first ones from `from` on in ascending order, or, `backward`, the last
-    /// ones up to `from` in descending order.
+    /// Appends up to `limit` entries to `out`: the first ones from `from` on in ascending order, or, if `backward`, the
+    /// last ones up to `from` in descending order.
     ///
-    /// Every key that is there from begin to end of the call, and within its reach, is returned; of those that come or
-    /// go meanwhile, some may be. The entries of one leaf (up to some fifty neighbours) are a snapshot.
+    /// Every key is returned that is within reach and in the index during the whole call. A key that is inserted or
+    /// removed during the call may be returned. The entries of one leaf (up to some fifty neighbours) are a snapshot.
     pub fn collect(
         &self,
         guard: Guard<'_>,
@@ -125,7 +126,7 @@ impl OrderedIndex {
         }
     }
 
-    /// The address of the first entry from `from` on, in ascending order; none if there is none.
+    /// The address of the first entry from `from` on, in ascending order; `None` if there is no such entry.
     #[inline]
     pub fn next(&self, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
         match &self.tree {
@@ -134,7 +135,7 @@ impl OrderedIndex {
         }
     }
 
-    /// How many entries there are, or were a moment ago.
+    /// The number of entries, now or a moment ago.
     pub fn len(&self) -> usize {
         match &self.tree {
             Shape::Int(tree) => tree.len(),
@@ -142,7 +143,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Bytes of the nodes, and of the keys that are not in them.
+    /// The bytes of the nodes, and of the keys outside them.
     pub fn bytes(&self) -> usize {
         match &self.tree {
             Shape::Int(tree) => tree.bytes(),

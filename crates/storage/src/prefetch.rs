@@ -1,6 +1,6 @@
-//! Asking the processor for memory before it is needed.
+//! Prefetches: requests to the processor for memory before it is needed.
 
-/// Asks for the cache line at `address`. Any address is allowed: a useless one costs time, and is never an error.
+/// Prefetches the cache line at `address`. Any address is allowed: a useless one costs time, and is never an error.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ pub fn prefetch(address: *const u8) {
     let _ = address;
 }
 
-/// The same, to write there: other cores give up their copies of the line.
+/// Prefetches the cache line at `address` for a write: other cores give up their copies of the line.
 #[inline(always)]
 pub fn prefetch_to_write(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
-//! A table's hash index on the primary key: one, or one for each partition of the keys.
+//! A table's hash index on the primary key: one index, or one for each partition of the keys.
 //!
-//! A partitioned table puts the rows whose partition key is `v` into part `v mod parts`: a worker that keeps to one partition
-//! has that part of the index in its caches. A table that is not partitioned pays one branch, which always goes the
-//! same way.
+//! A partitioned table puts the rows whose partition key is `v` into part `v mod parts`: a worker that stays with one
+//! partition has that part of the index in its caches. A table that is not partitioned pays one branch, which always
+//! goes the same way.
 
 use crate::epoch::{Collector, Guard};
 use crate::hash_index::HashIndex;
@@ -10,15 +10,15 @@ use crate::{Key, KeySpec, Type};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
 
-/// The parts, of which the first is there always.
+/// The parts; the first always exists.
 pub(crate) struct PrimaryIndex {
     first: HashIndex,
     others: Box<[HashIndex]>,
-    /// Bytes of the partition key at the beginning of a key that is a byte string.
+    /// The bytes of the partition key at the beginning of a byte-string key.
     key_bytes: usize,
 }
 
-/// Bytes of an integer column in a byte-string key.
+/// The bytes of an integer column in a byte-string key.
 fn key_bytes(spec: &KeySpec) -> Option<usize> {
     let part = spec.parts().first().filter(|part| !part.nullable)?;
     match part.ty {
@@ -33,7 +33,7 @@ impl PrimaryIndex {
     /// An empty index of `parts` parts, at least one.
     ///
     /// # Panics
-    /// If there are several, and the first column of the key is no integer.
+    /// If there are several parts, and the first column of the key is not an integer.
     pub(crate) fn new(collector: &Arc<Collector>, spec: &KeySpec, parts: usize) -> Self {
         let bytes = key_bytes(spec);
         assert!(parts <= 1 || bytes.is_some(), "a partition key is an integer, the first column of the primary key");
@@ -61,7 +61,7 @@ impl PrimaryIndex {
             Key::Int(int) => *int,
             other => self.partition_key(other.bytes().unwrap_or_default()),
         };
-        // A division takes as long as a look-up in the cache, and each look-up begins here.
+        // A division takes as long as a look-up in the cache, and every look-up begins here.
         let parts = self.others.len() as i64 + 1;
         match parts & (parts - 1) {
             0 => (value & (parts - 1)) as usize,
@@ -69,7 +69,7 @@ impl PrimaryIndex {
         }
     }
 
-    /// Whether two keys, or beginnings of keys, have one partition key.
+    /// Whether two keys, or prefixes of keys, have the same partition key.
     pub(crate) fn has_same_partition_key(&self, one: &Key, other: &Key) -> bool {
         match (one, other) {
             (Key::Int(one), Key::Int(other)) => one == other,
@@ -80,8 +80,8 @@ impl PrimaryIndex {
         }
     }
 
-    /// The integer that a byte-string key begins with: big-endian, its sign bit flipped. A key that is too short, which no
-    /// row has, counts as zero.
+    /// The integer that a byte-string key begins with: big-endian, its sign bit flipped. A key that is too short, which
+    /// no row has, counts as zero.
     fn partition_key(&self, key: &[u8]) -> i64 {
         let Some(bytes) = key.get(..self.key_bytes) else { return 0 };
         let value = bytes.iter().fold(0_u64, |value, &byte| value << 8 | u64::from(byte));
@@ -89,22 +89,23 @@ impl PrimaryIndex {
         value.wrapping_sub(sign) as i64
     }
 
-    /// Entries of all parts, or so many a moment ago.
+    /// The number of entries of all parts, now or a moment ago.
     pub(crate) fn len(&self) -> usize {
         self.parts().map(HashIndex::len).sum()
     }
 
-    /// Entries of each part, or so many a moment ago.
+    /// The number of entries of each part, now or a moment ago.
     pub(crate) fn part_lens(&self) -> Vec<usize> {
         self.parts().map(HashIndex::len).collect()
     }
 
-    /// Bytes of all parts.
+    /// The bytes of all parts.
     pub(crate) fn bytes(&self) -> usize {
         self.parts().map(HashIndex::bytes).sum()
     }
 
-    /// Visits all entries in no order, until `visit` breaks: those that are there from begin to end at least once.
+    /// Visits all entries, in no order, until `visit` breaks. Entries that are in the index during the whole call are
+    /// visited at least once.
     pub(crate) fn entries(&self, guard: Guard<'_>, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
         let mut flow = ControlFlow::Continue(());
         for part in self.parts() {
@@ -128,7 +129,8 @@ mod tests {
     use super::*;
     use crate::{Column, Value};
 
-    /// Puts keys of one integer column, alone or before another column, into parts, and compares with the remainder.
+    /// Puts keys of one integer column, alone or before another column, into parts, and compares the part with the
+    /// remainder.
     fn check(count: usize, ty: Type, beside: bool, value: impl Fn(i64) -> Value<'static>) {
         let columns = [Column::new("a", ty), Column::new("b", Type::Int8)];
         let spec = KeySpec::new(&columns, if beside { &[0, 1] } else { &[0] });

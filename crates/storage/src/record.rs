@@ -4,10 +4,10 @@
 //! | header (protocol's) | word: flags and address of the variable part | key | fixed part of the row |
 //! ```
 //!
-//! The key never changes while the record lives: an integer in 8 bytes; a byte string of a fixed length in place; any
-//! other behind a pointer. Everything before the row is read by anybody at any time, so it is atomic or immutable. The
-//! row's bytes are plain memory: who may touch them when is the protocol's business, and each way to touch them states
-//! what it asks of the protocol.
+//! The key never changes while the record lives. An integer takes 8 bytes, a byte string of a fixed length lies in
+//! place, and any other key is behind a pointer. Any thread may read everything before the row at any time, so it is
+//! atomic or immutable. The row's bytes are plain memory: the protocol decides which transaction may access them and
+//! when, and each method that accesses them states what it requires of the protocol.
 
 use crate::epoch::{Garbage, Guard};
 use crate::segment::{self, Segments};
@@ -19,15 +19,15 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// What a protocol keeps before each record. The default is the state at rest: unlocked, unused.
+/// The data that a protocol keeps before each record. The default is the state at rest: unlocked, unused.
 ///
-/// Alignment up to 8 bytes; a header needs no drop.
+/// Its alignment is at most 8 bytes, and it needs no drop.
 pub trait RecordHeader: Default + Send + Sync + 'static {
-    /// What the protocol keeps inside each index of a table.
+    /// The data that the protocol keeps in each index of a table.
     type Index: IndexData;
 
-    /// How many 32-bit numbers the protocol keeps of each record in vectors beside the records, zero at rest:
-    /// [`RecordPtr::beside`].
+    /// The number of 32-bit numbers that the protocol keeps for each record in vectors beside the records, zero at
+    /// rest: [`RecordPtr::beside`].
     const BESIDE: usize = 0;
 }
 
@@ -39,7 +39,7 @@ const PRESENT: u64 = 1 << 48;
 const COMMITTED: u64 = 1 << 49;
 const ADDRESS: u64 = PRESENT - 1;
 
-/// Where the parts of a table's records lie.
+/// The positions of the parts of a table's records.
 #[derive(Debug)]
 pub struct RecordFormat {
     layout: Arc<RowLayout>,
@@ -73,23 +73,23 @@ impl RecordFormat {
         Self { layout, key, word_at, key_at, row_at, bytes }
     }
 
-    /// Bytes of a record.
+    /// The bytes of a record.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of a record that are not its row's.
+    /// The bytes of a record that do not belong to its row.
     pub fn overhead_bytes(&self) -> usize {
         self.row_at
     }
 
-    /// The rows' layout.
+    /// The layout of the rows.
     pub fn layout(&self) -> &Arc<RowLayout> {
         &self.layout
     }
 }
 
-/// Where the word of a record is, after a header of this type.
+/// The offset of a record's word, after a header of this type.
 const fn word_at<H>() -> usize {
     size_of::<H>().next_multiple_of(8)
 }
@@ -115,7 +115,7 @@ impl KeyPlace {
     }
 }
 
-/// The address of a record, to be kept where a borrow cannot be.
+/// The address of a record, for places that cannot hold a borrow.
 pub struct RecordPtr<H>(NonNull<u8>, PhantomData<fn() -> H>);
 
 impl<H> Clone for RecordPtr<H> {
@@ -141,20 +141,20 @@ impl<H> PartialOrd for RecordPtr<H> {
 }
 
 impl<H> Ord for RecordPtr<H> {
-    /// By address.
+    /// Orders records by address.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.cmp(&other.0)
     }
 }
 
 impl<H> Hash for RecordPtr<H> {
-    /// The address.
+    /// Hashes the address.
     fn hash<S: Hasher>(&self, state: &mut S) {
         state.write_usize(self.0.as_ptr().addr());
     }
 }
 
-// SAFETY: an address only; every use of it is `unsafe` and asks for what is needed then.
+// SAFETY: it is only an address; every use of it is `unsafe` and states its own requirements.
 unsafe impl<H> Send for RecordPtr<H> {}
 // SAFETY: as above.
 unsafe impl<H> Sync for RecordPtr<H> {}
@@ -175,7 +175,7 @@ impl<H: RecordHeader> RecordPtr<H> {
         self.0
     }
 
-    /// The address by itself: a name for the record while it is allocated.
+    /// The bare address, which identifies the record while it is allocated.
     pub fn address(self) -> usize {
         self.0.as_ptr() as usize
     }
@@ -183,8 +183,8 @@ impl<H: RecordHeader> RecordPtr<H> {
     /// The record at this address.
     ///
     /// # Safety
-    /// The record belongs to the table with `format` and is not freed for `'g`: it was found, or not yet retired, after
-    /// the guard's participant entered its epoch.
+    /// The record belongs to the table with `format` and is not freed during `'g`: it was found, or not yet retired,
+    /// after the guard's participant entered its epoch.
     #[inline]
     pub unsafe fn deref<'g>(self, _guard: Guard<'g>, format: &'g RecordFormat) -> RecordRef<'g, H> {
         RecordRef { start: self.0, format, marker: PhantomData }
@@ -193,32 +193,33 @@ impl<H: RecordHeader> RecordPtr<H> {
     /// The header of the record at this address.
     ///
     /// # Safety
-    /// The record is not freed for `'g`, as for [`deref`](Self::deref).
+    /// The record is not freed during `'g`, as for [`deref`](Self::deref).
     #[inline]
     pub unsafe fn header<'g>(self, _guard: Guard<'g>) -> &'g H {
-        // SAFETY: written in `create`, allocated for `'g` by the caller, and only ever shared.
+        // SAFETY: the header was written in `create`; by the caller it is allocated for `'g`; it is only ever shared.
         unsafe { self.0.cast::<H>().as_ref() }
     }
 
-    /// The number of the record at this address in one of the [vectors](RecordHeader::BESIDE) beside the records. It is found from
-    /// the address: no line of the record is fetched for it.
+    /// The number of the record at this address in one of the [vectors](RecordHeader::BESIDE) beside the records. It is
+    /// found from the address, without fetching a cache line of the record.
     ///
     /// # Safety
     /// As for [`header`](Self::header).
     #[inline]
     pub unsafe fn beside<'g>(self, _guard: Guard<'g>, vector: usize) -> &'g PlainAtomicU32 {
         debug_assert!(vector < H::BESIDE, "a record has {} numbers beside it", H::BESIDE);
-        // SAFETY: records are in slots of segments with `H::BESIDE` vectors, and by the caller this one is for `'g`.
+        // SAFETY: records are in slots of segments with `H::BESIDE` vectors, and by the caller this record is allocated
+        // for `'g`.
         unsafe { segment::beside(self.0, vector) }
     }
 
-    /// [`RecordRef::is_present`] of the record at this address.
+    /// Returns [`RecordRef::is_present`] of the record at this address.
     ///
     /// # Safety
     /// As for [`header`](Self::header).
     #[inline]
     pub unsafe fn is_present(self, _guard: Guard<'_>) -> bool {
-        // SAFETY: the word follows the header, is allocated by the caller, and accessed as an atomic only.
+        // SAFETY: the word follows the header; by the caller it is allocated; it is accessed as an atomic only.
         let word = unsafe { self.0.add(const { word_at::<H>() }).cast::<PlainAtomicU64>().as_ref() };
         word.load(Ordering::Acquire) & PRESENT != 0
     }
@@ -250,11 +251,12 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     pub(crate) fn create(segments: &Segments, format: &'g RecordFormat, key: &Key, row: RowRef<'_>) -> Self {
         debug_assert!(segments.slot_bytes() >= format.bytes);
         let record = Self { start: segments.allocate(), format, marker: PhantomData };
-        // SAFETY: the slot is ours alone, zeroed, has `format.bytes` bytes, and is aligned to 8; its segments have `H::BESIDE` vectors.
+        // SAFETY: the slot belongs to this call alone, is zeroed, has `format.bytes` bytes, and is aligned to 8; its
+        // segments have `H::BESIDE` vectors.
         unsafe {
             record.start.cast::<H>().write(H::default());
             for vector in 0..H::BESIDE {
-                // Relaxed: nobody else knows the record yet.
+                // Relaxed: no other thread knows the record yet.
                 segment::beside(record.start, vector).store(0, Ordering::Relaxed);
             }
             let key_at = record.at(format.key_at);
@@ -273,7 +275,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
             record.at(format.row_at).copy_from_nonoverlapping(fixed, format.layout.fixed_size());
         }
         let variable = Variable::new(row.variable());
-        // Relaxed: nobody else knows the record yet.
+        // Relaxed: no other thread knows the record yet.
         record.word().store(variable.into_address(), Ordering::Relaxed);
         record
     }
@@ -287,7 +289,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     /// The protocol's header.
     #[inline]
     pub fn header(&self) -> &'g H {
-        // SAFETY: written in `create`, allocated for `'g`, and only ever shared.
+        // SAFETY: the header was written in `create`, is allocated for `'g`, and is only ever shared.
         unsafe { self.start.cast::<H>().as_ref() }
     }
 
@@ -297,7 +299,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         self.word().load(Ordering::Acquire) & PRESENT != 0
     }
 
-    /// Says whether the row exists.
+    /// Sets whether the row exists.
     pub fn set_present(&self, present: bool) {
         self.set_flag(PRESENT, present);
     }
@@ -308,7 +310,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         self.word().load(Ordering::Acquire) & COMMITTED != 0
     }
 
-    /// Says that the transaction that made the record has committed.
+    /// Marks the transaction that made the record as committed.
     pub fn set_committed(&self) {
         self.set_flag(COMMITTED, true);
     }
@@ -316,7 +318,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     /// The primary key.
     pub fn key(&self) -> Key {
         match self.format.key {
-            // SAFETY: written in `create` and immutable since.
+            // SAFETY: the key was written in `create` and is immutable since.
             KeyPlace::Int => Key::Int(unsafe { self.at(self.format.key_at).cast::<i64>().read() }),
             KeyPlace::Inline { len } => Key::from_bytes(self.inline_key(len)),
             KeyPlace::Heap => self.heap_key().clone(),
@@ -328,7 +330,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     pub fn has_key(&self, key: &Key) -> bool {
         match (self.format.key, key) {
             (KeyPlace::Int, Key::Int(int)) => {
-                // SAFETY: written in `create` and immutable since.
+                // SAFETY: the key was written in `create` and is immutable since.
                 unsafe { self.at(self.format.key_at).cast::<i64>().read() == *int }
             }
             (KeyPlace::Inline { len }, Key::Bytes(bytes)) => bytes.as_slice() == self.inline_key(len),
@@ -340,21 +342,21 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     /// The row.
     ///
     /// # Safety
-    /// Nobody changes the row while the result lives: the caller's transaction holds a lock on it, or is alone.
+    /// No thread changes the row while the result lives: the caller's transaction holds a lock on it, or is alone.
     #[inline]
     pub unsafe fn row(&self) -> RowRef<'g> {
-        // SAFETY: the fixed part is allocated for `'g` and, by the caller, not written meanwhile.
+        // SAFETY: the fixed part is allocated for `'g`; by the caller it is not written meanwhile.
         let fixed = unsafe { std::slice::from_raw_parts(self.at(self.format.row_at).as_ptr(), self.fixed_size()) };
         RowRef::new(&self.format.layout, fixed, self.variable())
     }
 
-    /// Changes the row in place. Returns the variable part that was replaced, if one was.
+    /// Changes the row in place. Returns the variable part that was replaced, if any.
     ///
     /// # Safety
-    /// The caller's transaction alone may touch the row now.
+    /// Only the caller's transaction may access the row now.
     #[inline]
     pub unsafe fn change<R>(&self, change: impl FnOnce(&mut RowMut<'_>) -> R) -> (R, Option<Variable>) {
-        // SAFETY: the fixed part is allocated for `'g` and, by the caller, nobody else touches it.
+        // SAFETY: the fixed part is allocated for `'g`; by the caller no other transaction accesses it.
         let fixed = unsafe { std::slice::from_raw_parts_mut(self.at(self.format.row_at).as_ptr(), self.fixed_size()) };
         let mut row = RowMut::new(&self.format.layout, fixed, self.variable());
         let result = change(&mut row);
@@ -362,14 +364,14 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         (result, old)
     }
 
-    /// Writes back an earlier fixed part, and the variable part that went with it if that was replaced. Returns the
-    /// variable part that is thereby replaced.
+    /// Restores an earlier fixed part, and the variable part that belonged to it if that was replaced. Returns the
+    /// variable part that the call replaces.
     ///
     /// # Safety
     /// As for [`change`](Self::change).
     pub unsafe fn restore(&self, fixed: &[u8], variable: Option<Variable>) -> Option<Variable> {
         assert_eq!(fixed.len(), self.fixed_size());
-        // SAFETY: the fixed part has that size and, by the caller, nobody else touches it.
+        // SAFETY: the fixed part has that size; by the caller no other transaction accesses it.
         unsafe {
             self.at(self.format.row_at).copy_from_nonoverlapping(NonNull::from(fixed).cast(), fixed.len());
         }
@@ -386,11 +388,11 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         self.swap_variable(Variable::new(row.variable()))
     }
 
-    /// Copies the row word by word, whoever may be writing it: each word is some value that was stored, their
-    /// combination may be none. For engines without isolation.
+    /// Copies the row word by word, even while other threads write it. Each word is a value that was stored; their
+    /// combination may never have existed. For engines without isolation.
     pub fn copy_unisolated(&self, fixed: &mut [u8], variable: &mut Vec<u8>) {
         for (word, chunk) in self.words().zip(fixed.chunks_exact_mut(8)) {
-            // Relaxed: no order is promised between words.
+            // Relaxed: no order between words is promised.
             chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
         if self.format.layout.has_variable() {
@@ -399,16 +401,17 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         }
     }
 
-    /// Writes the row word by word, whoever may be reading or writing it. Returns the variable part that was replaced.
+    /// Writes the row word by word, even while other threads read or write it. Returns the variable part that was
+    /// replaced.
     pub fn store_unisolated(&self, fixed: &[u8], variable: Option<&[u8]>) -> Option<Variable> {
         for (word, chunk) in self.words().zip(fixed.chunks_exact(8)) {
-            // Relaxed: no order is promised between words.
+            // Relaxed: no order between words is promised.
             word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")), Ordering::Relaxed);
         }
         variable.map(|bytes| self.swap_variable(Variable::new(bytes)))
     }
 
-    /// Bytes of the row's variable part now, and those of all that the record has on the heap.
+    /// The bytes of the row's variable part, and of everything that the record has on the heap.
     pub(crate) fn heap_bytes(&self) -> (usize, usize) {
         let variable = self.variable().len();
         let part = if variable > 0 { size_of::<Box<[u8]>>() + variable } else { 0 };
@@ -421,8 +424,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
 
     fn words(&self) -> impl Iterator<Item = &'g PlainAtomicU64> {
         let start = self.at(self.format.row_at).cast::<PlainAtomicU64>();
-        // SAFETY: the fixed part is a multiple of 8 bytes, aligned to 8 and allocated for `'g`; under an engine that
-        // calls this, every access to it is by these atomics.
+        // SAFETY: the fixed part is a multiple of 8 bytes, aligned to 8 and allocated for `'g`; an engine that calls
+        // this uses these atomics for every access to it.
         (0..self.fixed_size() / 8).map(move |word| unsafe { start.add(word).as_ref() })
     }
 
@@ -431,7 +434,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
             return &[];
         }
         let address = self.word().load(Ordering::Acquire) & ADDRESS;
-        // SAFETY: variable parts are immutable and, once replaced, retired through the epochs: this one stays for `'g`.
+        // SAFETY: variable parts are immutable and, once replaced, retired through the epochs: this part stays for
+        // `'g`.
         unsafe { Variable::slice(address) }
     }
 
@@ -457,12 +461,12 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     }
 
     fn inline_key(&self, len: usize) -> &'g [u8] {
-        // SAFETY: written in `create` and immutable since.
+        // SAFETY: the key was written in `create` and is immutable since.
         unsafe { std::slice::from_raw_parts(self.at(self.format.key_at).as_ptr(), len) }
     }
 
     fn heap_key(&self) -> &'g Key {
-        // SAFETY: written in `create` from a box that is freed with the record.
+        // SAFETY: the pointer was written in `create`, from a box that is freed with the record.
         unsafe { &**self.at(self.format.key_at).cast::<*mut Key>().as_ptr() }
     }
 
@@ -478,23 +482,23 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         self.format.layout.fixed_size()
     }
 
-    /// The record, unlinked from every index, as garbage.
+    /// Turns the record into garbage. It must be unlinked from every index.
     pub(crate) fn into_garbage(self, table: &Arc<RecordMemory>) -> Garbage {
         unsafe fn free(start: *mut u8, memory: *const ()) {
-            // SAFETY: `memory` is the reference that `into_garbage` gave away; `start` is a record of it, which nobody
-            // can reach any more.
+            // SAFETY: `memory` is the reference that `into_garbage` gave away; `start` is a record of that memory,
+            // which no thread can reach any more.
             unsafe {
                 let memory = Arc::from_raw(memory.cast::<RecordMemory>());
                 memory.free(NonNull::new_unchecked(start));
             }
         }
         let memory = Arc::into_raw(table.clone());
-        // SAFETY: `free` takes back the reference and the slot, once.
+        // SAFETY: `free` takes back the reference and the slot, each once.
         unsafe { Garbage::raw(self.start.as_ptr(), memory.cast(), free) }
     }
 }
 
-/// The memory of a table's records: alive until the last of its garbage is freed.
+/// The memory of a table's records. It lives until the last of its garbage is freed.
 #[derive(Debug)]
 pub(crate) struct RecordMemory {
     pub(crate) format: RecordFormat,
@@ -502,24 +506,25 @@ pub(crate) struct RecordMemory {
 }
 
 impl RecordMemory {
-    /// Whether something on the heap hangs on records, beside their slot.
+    /// Whether records have memory on the heap, beside their slots.
     pub(crate) fn has_contents(&self) -> bool {
         self.format.layout.has_variable() || self.format.key == KeyPlace::Heap
     }
 
-    /// Frees a record and what hangs on it.
+    /// Frees a record and its memory on the heap.
     ///
     /// # Safety
-    /// The record is of this memory, was not freed, and nobody can reach it.
+    /// The record belongs to this memory, is not freed yet, and no thread can reach it.
     unsafe fn free(&self, start: NonNull<u8>) {
-        // SAFETY: passed on to the caller; the slot is of these segments and nobody looks at it any more.
+        // SAFETY: the caller keeps the contract; the slot belongs to these segments, and no thread looks at it any
+        // more.
         unsafe {
             self.free_contents(start);
             self.segments.free(start);
         }
     }
 
-    /// Frees what hangs on a record, but not its slot.
+    /// Frees the heap memory of a record, but not its slot.
     ///
     /// # Safety
     /// As for [`free`](Self::free).
@@ -534,8 +539,8 @@ impl RecordMemory {
     }
 }
 
-/// The variable part of a row: immutable bytes on the heap, replaced whole. Dropping it frees it, so one that others may
-/// still look at is retired instead.
+/// The variable part of a row: immutable bytes on the heap, replaced whole. Dropping it frees it, so a part that other
+/// threads may still look at is retired instead.
 #[derive(Debug)]
 pub struct Variable(u64);
 
@@ -544,7 +549,7 @@ impl Variable {
         if bytes.is_empty() {
             return Self(0);
         }
-        // A boxed box: the inner one's pointer is wide, the record's word is not.
+        // A boxed box: the pointer of the inner box is two words wide, and the record has one word for it.
         let boxed: Box<Box<[u8]>> = Box::new(bytes.into());
         let address = Box::into_raw(boxed) as u64;
         assert_eq!(address & !ADDRESS, 0, "user-space addresses have 48 bits");
@@ -558,7 +563,7 @@ impl Variable {
     }
 
     /// # Safety
-    /// The address is zero or of a variable part that stays allocated for `'a`.
+    /// The address is zero, or that of a variable part that stays allocated for `'a`.
     unsafe fn slice<'a>(address: u64) -> &'a [u8] {
         if address == 0 {
             return &[];
@@ -574,11 +579,11 @@ impl Variable {
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: this value owns the part at the address.
+        // SAFETY: this value owns the part at its address.
         unsafe { Self::slice(self.0) }
     }
 
-    /// The part as garbage, for those who replaced it.
+    /// Turns the part into garbage, for the caller that has replaced it.
     pub fn into_garbage(self) -> Garbage {
         Garbage::boxed(Box::new(self))
     }

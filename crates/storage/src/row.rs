@@ -1,13 +1,13 @@
-//! Rows: fixed-width columns at fixed offsets, short strings inside, the rest in one variable part.
+//! Rows: fixed-width columns at fixed offsets, short strings in place, and one variable part for everything else.
 //!
 //! ```text
 //! fixed part:     8-byte columns | 4-byte | 2-byte | 1-byte | NULL bitmap | bounded strings | unbounded strings' slots
 //! variable part:  bytes of the strings that are not in the fixed part
 //! ```
 //!
-//! A bounded string (`char(n)`, `varchar(n)`, n ≤ [`INLINE_LIMIT`]) has n bytes in the fixed part; text whose UTF-8 form
-//! needs more goes to the variable part. The offsets are the [`RowLayout`]'s; a native procedure reaches a column with
-//! one look-up of its offset and no parsing.
+//! A bounded string (`char(n)`, `varchar(n)`, n ≤ [`INLINE_LIMIT`]) has n bytes in the fixed part; text whose UTF-8
+//! form needs more goes to the variable part. The [`RowLayout`] holds the offsets; a native procedure reaches a column
+//! with one look-up of its offset and no parsing.
 
 use crate::{Array, Column, Interval, Precision, Type, Value};
 use rust_decimal::Decimal;
@@ -15,13 +15,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest declared bound, in characters, of a string that lives inside the fixed part.
+/// The longest declared bound, in characters, of a string that lies in the fixed part.
 pub const INLINE_LIMIT: u32 = 128;
 
-/// In a bounded string's length: the bytes are in the variable part.
+/// In the place of a bounded string's length: the bytes are in the variable part.
 const SPILLED: u16 = u16::MAX;
 
-/// Where each column of a table's rows lies.
+/// The positions of the columns in a table's rows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RowLayout {
     slots: Vec<Slot>,
@@ -41,9 +41,9 @@ struct Slot {
 enum Place {
     /// The value itself.
     Fixed,
-    /// A `u16` length and room for `capacity` bytes.
+    /// A `u16` length, and space for `capacity` bytes.
     Bounded { capacity: u16 },
-    /// Offset and length within the variable part, a `u32` each.
+    /// The offset and the length within the variable part, a `u32` each.
     Variable,
 }
 
@@ -78,7 +78,7 @@ impl RowLayout {
         Self { slots, nulls, fixed_size: end.next_multiple_of(8), has_variable }
     }
 
-    /// Bytes of the fixed part, a multiple of 8.
+    /// The bytes of the fixed part, a multiple of 8.
     pub fn fixed_size(&self) -> usize {
         self.fixed_size
     }
@@ -88,7 +88,7 @@ impl RowLayout {
         self.has_variable
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.slots.len()
     }
@@ -98,7 +98,7 @@ impl RowLayout {
         self.slots[column].ty
     }
 
-    /// Digits after the point of a `numeric(p, s)` column.
+    /// The digits after the point of a `numeric(p, s)` column.
     #[inline]
     fn scale(&self, column: usize) -> u32 {
         match self.slots[column].ty {
@@ -111,7 +111,7 @@ impl RowLayout {
 impl Place {
     fn of(ty: Type) -> Self {
         match ty {
-            // Eight bytes at least, so that a spilled string's offset and length have room.
+            // At least eight bytes, so that a spilled string's offset and length have space.
             Type::Char(n) | Type::Varchar(Some(n)) if n <= INLINE_LIMIT => Place::Bounded { capacity: n.max(8) as u16 },
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => Place::Variable,
             Type::Json | Type::Jsonb => Place::Variable,
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-/// A row to read: both its parts, borrowed.
+/// A row to read: its two parts, borrowed.
 #[derive(Clone, Copy)]
 pub struct RowRef<'a> {
     layout: &'a RowLayout,
@@ -159,38 +159,38 @@ impl<'a> RowRef<'a> {
         self.fixed[self.layout.nulls + column / 8] & 1 << (column % 8) != 0
     }
 
-    /// A `bigint` column, zero if NULL.
+    /// The value of a `bigint` column, zero if NULL.
     #[inline]
     pub fn int8(&self, column: usize) -> i64 {
         i64::from_le_bytes(self.array(column))
     }
 
-    /// An `integer` column, zero if NULL.
+    /// The value of an `integer` column, zero if NULL.
     #[inline]
     pub fn int4(&self, column: usize) -> i32 {
         i32::from_le_bytes(self.array(column))
     }
 
-    /// A `smallint` column, zero if NULL.
+    /// The value of a `smallint` column, zero if NULL.
     #[inline]
     pub fn int2(&self, column: usize) -> i16 {
         i16::from_le_bytes(self.array(column))
     }
 
-    /// A `double precision` column, zero if NULL.
+    /// The value of a `double precision` column, zero if NULL.
     #[inline]
     pub fn float8(&self, column: usize) -> f64 {
         f64::from_le_bytes(self.array(column))
     }
 
-    /// A `numeric` column, zero if NULL.
+    /// The value of a `numeric` column, zero if NULL.
     #[inline]
     pub fn numeric(&self, column: usize) -> Decimal {
         Decimal::deserialize(self.array(column))
     }
 
-    /// A `numeric(p, s)` column of up to 18 digits as a whole number of its last digit's units (12.50 of a
-    /// `numeric(5, 2)` is 1250), zero if NULL.
+    /// The value of a `numeric(p, s)` column of up to 18 digits, as a whole number of its last digit's units (12.50 of
+    /// a `numeric(5, 2)` is 1250), zero if NULL.
     #[inline]
     pub fn scaled(&self, column: usize) -> i64 {
         let scale = self.layout.scale(column);
@@ -217,7 +217,7 @@ impl<'a> RowRef<'a> {
         }
     }
 
-    /// A character column as a string, empty if NULL.
+    /// The value of a character column as a string, empty if NULL.
     #[inline]
     pub fn text(&self, column: usize) -> &'a str {
         let bytes = self.bytes(column);
@@ -239,7 +239,7 @@ impl<'a> RowRef<'a> {
             }
     }
 
-    /// Any column's value, strings borrowed from the row.
+    /// The value of any column; strings are borrowed from the row.
     pub fn value(&self, column: usize) -> Value<'a> {
         if self.is_null(column) {
             return Value::Null;
@@ -276,7 +276,7 @@ impl<'a> RowRef<'a> {
     fn spilled(&self, at: usize) -> &'a [u8] {
         let offset = read_u32(self.fixed, at) as usize;
         let len = read_u32(self.fixed, at + 4) as usize;
-        // An engine without isolation may combine a slot and a variable part that were never together.
+        // An engine without isolation may combine a slot and a variable part that never belonged together.
         self.variable.get(offset..offset + len).unwrap_or_default()
     }
 }
@@ -288,7 +288,7 @@ impl fmt::Debug for RowRef<'_> {
 }
 
 impl PartialEq for RowRef<'_> {
-    /// Equal values, wherever they lie.
+    /// Compares the values, wherever they lie.
     fn eq(&self, other: &Self) -> bool {
         self.layout.columns() == other.layout.columns()
             && (0..self.layout.columns()).all(|column| self.value(column) == other.value(column))
@@ -316,7 +316,7 @@ impl<'a> RowMut<'a> {
         RowRef { layout: self.layout, fixed: self.fixed, variable: &self.variable }
     }
 
-    /// Ends the change: the new variable part, or `None` if it is still the old one.
+    /// Ends the change. Returns the new variable part, or `None` if it is still the old one.
     pub fn into_variable(self) -> Option<Vec<u8>> {
         match self.variable {
             Cow::Borrowed(_) => None,
@@ -342,8 +342,7 @@ impl<'a> RowMut<'a> {
         self.store(column, value.to_le_bytes());
     }
 
-    /// Sets a `numeric(p, s)` column to a whole number of its last digit's units: the counterpart of
-    /// [`RowRef::scaled`].
+    /// Sets a `numeric(p, s)` column to a whole number of its last digit's units: the inverse of [`RowRef::scaled`].
     #[inline]
     pub fn set_scaled(&mut self, column: usize, value: i64) {
         self.store(column, Decimal::new(value, self.layout.scale(column)).serialize());
@@ -384,7 +383,7 @@ impl<'a> RowMut<'a> {
         }
     }
 
-    /// Sets a column. The value is of the column's type; the caller has cast it and checked its bounds.
+    /// Sets a column. The value must be of the column's type; the caller has cast it and checked its bounds.
     ///
     /// # Panics
     /// If the value is of another type than the column.
@@ -451,7 +450,7 @@ impl<'a> RowMut<'a> {
         if gone_len == 0 {
             return;
         }
-        // A row that is changed without isolation may say more than there is, as for those who read it.
+        // A row that is changed without isolation may claim more bytes than there are, as when it is read.
         let variable = self.variable.to_mut();
         let end = (gone_from as usize + gone_len as usize).min(variable.len());
         variable.drain((gone_from as usize).min(end)..end);
@@ -465,7 +464,7 @@ impl<'a> RowMut<'a> {
     }
 }
 
-/// A row of one's own.
+/// An owned row.
 #[derive(Clone)]
 pub struct Row {
     layout: Arc<RowLayout>,
@@ -474,15 +473,15 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row whose numbers are zero, strings empty and NULLs none.
+    /// A row in which all numbers are zero, all strings are empty, and no column is NULL.
     pub fn new(layout: &Arc<RowLayout>) -> Self {
         Self { layout: layout.clone(), fixed: vec![0; layout.fixed_size].into(), variable: Vec::new() }
     }
 
-    /// The row with these values, one a column, each of its column's type.
+    /// A row with these values, one for each column, each of its column's type.
     ///
     /// # Panics
-    /// If there are more or fewer values than columns, or one is of another type.
+    /// If there are more or fewer values than columns, or a value is of another type than its column.
     pub fn from_values(layout: &Arc<RowLayout>, values: &[Value<'_>]) -> Self {
         assert_eq!(values.len(), layout.columns(), "one value a column");
         let mut row = Self::new(layout);
@@ -494,7 +493,7 @@ impl Row {
         row
     }
 
-    /// The row, to read.
+    /// The row, borrowed for reading.
     #[inline]
     pub fn as_ref(&self) -> RowRef<'_> {
         RowRef { layout: &self.layout, fixed: &self.fixed, variable: &self.variable }
@@ -510,7 +509,7 @@ impl Row {
         result
     }
 
-    /// Makes this row a copy of another of the same layout, keeping its allocations.
+    /// Makes this row a copy of another row of the same layout, and keeps its allocations.
     pub fn copy_from(&mut self, row: RowRef<'_>) {
         self.fixed.copy_from_slice(row.fixed);
         self.variable.clear();
@@ -611,7 +610,7 @@ mod tests {
         }
     }
 
-    /// What an engine without isolation may have put together.
+    /// Tests a row whose parts do not fit together, which an engine without isolation may produce.
     #[test]
     fn a_row_of_two_halves_that_do_not_fit_is_changed_without_a_panic() {
         let mut row = Row::new(&layout());

@@ -1,8 +1,8 @@
-//! What a table is made of: columns, keys, indexes.
+//! The definition of a table: columns, keys, indexes.
 
 use crate::Type;
 
-/// A table's number within its database. Never used again once the table is dropped.
+/// A table's number within its database. It is never reused once the table is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub u32);
 
@@ -13,11 +13,11 @@ pub struct IndexId(pub u16);
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Name, folded as SQL folds it.
+    /// The name, folded as SQL folds it.
     pub name: String,
-    /// Type.
+    /// The type.
     pub ty: Type,
-    /// Whether NULL may be stored. Checked by whoever makes the row; storage stores what it is given.
+    /// Whether NULL may be stored. The code that makes a row checks that; storage stores what it is given.
     pub nullable: bool,
 }
 
@@ -33,49 +33,50 @@ impl Column {
     }
 }
 
-/// How an index finds its keys.
+/// The way in which an index finds its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// Equality only; fastest.
+    /// For equality only; fastest.
     Hash,
-    /// Equality and ranges, in both directions.
+    /// For equality and ranges, in both directions.
     Ordered,
 }
 
 /// A secondary index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSchema {
-    /// Name, unique in the database; storage does not look at it.
+    /// The name, unique in the database; storage does not use it.
     pub name: String,
-    /// Column positions, in key order.
+    /// The positions of the columns, in key order.
     pub columns: Vec<usize>,
-    /// Hash or ordered.
+    /// Whether it is a hash index or an ordered one.
     pub kind: IndexKind,
-    /// Whether two rows may not have the same key. NULLs are all different, as in SQL.
+    /// Whether two rows must not have the same key. NULLs are all different, as in SQL.
     pub unique: bool,
 }
 
-/// A table's definition. Storage builds a table from it and never changes it: other columns or indexes are another table.
+/// A table's definition. Storage builds a table from it and never changes it: with other columns or indexes, it is
+/// another table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
-    /// Name; storage does not look at it.
+    /// The name; storage does not use it.
     pub name: String,
-    /// Columns in their declared order.
+    /// The columns, in their declared order.
     pub columns: Vec<Column>,
-    /// Column positions of the primary key, in key order; never empty, and all of them NOT NULL.
+    /// The positions of the primary key's columns, in key order. There is at least one, and all of them are NOT NULL.
     pub key: Vec<usize>,
     /// Whether the primary key has an ordered index beside its hash index.
     pub ordered: bool,
-    /// Whether the first column of the primary key, an integer, is the table's partition key: engines that keep partitions
-    /// apart put the rows whose partition key is `v` into part `v mod parts`. The others do not mind.
+    /// Whether the first column of the primary key, an integer, is the table's partition key. Engines with partitions
+    /// put the rows whose partition key is `v` into part `v mod parts`. Other engines ignore it.
     pub partitioned: bool,
-    /// Secondary indexes.
+    /// The secondary indexes.
     pub indexes: Vec<IndexSchema>,
 }
 
 impl TableSchema {
-    /// A table with the given columns, keyed by the columns at `key`, with ranges over the key, not partitioned, and with no
-    /// secondary index.
+    /// A table with the given columns, keyed by the columns at `key`, with an ordered index on the key, not
+    /// partitioned, and without secondary indexes.
     pub fn new(name: &str, columns: Vec<Column>, key: &[usize]) -> Self {
         Self {
             name: name.to_owned(),
@@ -87,13 +88,13 @@ impl TableSchema {
         }
     }
 
-    /// The position of the column called `name`.
+    /// The position of the column with the name `name`.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// Which of a table's indexes a scan follows.
+/// An index of a table, for a scan to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IndexRef {
     /// The primary key.

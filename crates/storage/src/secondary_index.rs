@@ -1,4 +1,4 @@
-//! Secondary indexes: entries that lead from columns to records.
+//! Secondary indexes, whose entries lead from columns to records.
 
 use crate::epoch::{Collector, Garbage, Guard};
 use crate::hash_index::HashIndex;
@@ -11,14 +11,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, ControlFlow};
 
-/// A secondary index of a table: entries that lead from columns to records.
+/// A secondary index of a table, whose entries lead from columns to records.
 ///
 /// An entry may be stale (its record's row has other columns now, or is gone) or early (its transaction has not
-/// committed): whoever follows it locks the record and looks.
+/// committed). So a transaction that follows it locks the record and checks.
 pub struct SecondaryIndex<H> {
     schema: IndexSchema,
     key: KeySpec,
-    /// The columns are those of the primary key and maybe others: no two rows have the same.
+    /// Whether the columns include those of the primary key: then no two rows have the same columns.
     has_primary_key: bool,
     links: Links,
     marker: PhantomData<fn() -> H>,
@@ -26,7 +26,8 @@ pub struct SecondaryIndex<H> {
 
 enum Links {
     Hash(Box<HashIndex>),
-    /// Keyed by the columns, then the primary key if it is not among them: so entries with equal columns are apart.
+    /// Keyed by the columns, then the primary key if the columns do not include it, so that entries with equal columns
+    /// differ.
     Ordered(OrderedIndex),
 }
 
@@ -61,17 +62,17 @@ impl<'g, H: RecordHeader> EntryRef<'g, H> {
         &self.0.full
     }
 
-    /// Where it leads.
+    /// The record that the entry leads to.
     pub fn record(&self) -> RecordPtr<H> {
         self.0.record
     }
 
-    /// Whether the transaction that linked it has committed.
+    /// Whether the transaction that linked the entry has committed.
     pub fn is_committed(&self) -> bool {
         self.0.committed.load(Ordering::Acquire)
     }
 
-    /// Says that the transaction that linked it has committed.
+    /// Marks the transaction that linked the entry as committed.
     pub fn set_committed(&self) {
         self.0.committed.store(true, Ordering::Release);
     }
@@ -82,7 +83,7 @@ impl<'g, H: RecordHeader> EntryRef<'g, H> {
     }
 }
 
-/// The address of an entry, to be kept where a borrow cannot be.
+/// The address of an entry, for places that cannot hold a borrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryPtr(usize);
 
@@ -102,12 +103,12 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         &self.schema
     }
 
-    /// How the columns' keys are made: byte strings always.
+    /// The rule that makes the columns' keys, which are always byte strings.
     pub fn key_spec(&self) -> &KeySpec {
         &self.key
     }
 
-    /// The columns' key of a row.
+    /// The key of a row's columns.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         self.key.key_of(row)
     }
@@ -117,19 +118,19 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         self.key.parts().iter().all(|part| row.has_same(part.column, &other))
     }
 
-    /// Whether another row with the same columns would be a duplicate that the primary key admits: the index is unique, no
-    /// column is NULL, and the primary key is not among the columns.
+    /// Whether this index must refuse another row with the same columns, which the primary key would admit: the index
+    /// is unique, no column is NULL, and the columns do not include the primary key.
     pub fn excludes(&self, row: RowRef<'_>) -> bool {
         self.is_exclusive() && !self.key.parts().iter().any(|part| row.is_null(part.column))
     }
 
-    /// Whether the index excludes rows that the primary key admits.
+    /// Whether this index must refuse rows that the primary key would admit.
     pub fn is_exclusive(&self) -> bool {
         self.schema.unique && !self.has_primary_key
     }
 
-    /// The key under which the entry from `columns` to a record with this primary key stands: both in an ordered index,
-    /// the columns alone in a hash index, and where the primary key is among them.
+    /// The key under which the entry from `columns` to a record with this primary key stands: the columns and the
+    /// primary key in an ordered index, the columns alone in a hash index or if they include the primary key.
     pub fn full_key(&self, columns: &Key, key: &Key) -> Key {
         match self.links {
             Links::Hash(_) => columns.clone(),
@@ -143,13 +144,13 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         }
     }
 
-    /// Links an entry, not committed, from `columns` to a record with this primary key. If an ordered index holds such an
-    /// entry already, that one is the result.
+    /// Links an uncommitted entry from `columns` to a record with this primary key, and returns it. If an ordered index
+    /// holds such an entry already, returns that one.
     pub fn link<'g>(&'g self, guard: Guard<'g>, columns: Key, key: &Key, record: RecordPtr<H>) -> EntryRef<'g, H> {
         let full = self.full_key(&columns, key);
         let entry = Box::new(Entry { columns, full, record, committed: AtomicBool::new(false) });
         let entry = Box::into_raw(entry);
-        // SAFETY: just made; freed only by `unlink`'s garbage, which outlives every guard of now.
+        // SAFETY: just made; it is freed only as `unlink`'s garbage, which outlives every present guard.
         let entry_ref = EntryRef(unsafe { &*entry });
         match &self.links {
             Links::Hash(hash) => {
@@ -158,7 +159,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
             }
             Links::Ordered(ordered) => {
                 if let Err(existing) = ordered.insert(guard, &entry_ref.0.full, entry as usize) {
-                    // SAFETY: nobody has seen the new entry, which is dropped here for the last time.
+                    // SAFETY: no other thread has seen the new entry, which is dropped here, once.
                     drop(unsafe { Box::from_raw(entry) });
                     return self.entry(guard, existing);
                 }
@@ -167,7 +168,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         entry_ref
     }
 
-    /// Unlinks an entry; it is garbage to retire.
+    /// Unlinks an entry, and returns it as garbage to retire.
     pub fn unlink(&self, guard: Guard<'_>, entry: EntryRef<'_, H>) -> Garbage {
         let address = entry.ptr().0;
         match &self.links {
@@ -182,8 +183,8 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         Garbage::boxed(unsafe { Box::from_raw(address as *mut Entry<H>) })
     }
 
-    /// The entry that leads from `columns` to `record`, whose primary key is `key`. In an ordered index one look-up; in a
-    /// hash index a walk over the entries of equal columns.
+    /// The entry that leads from `columns` to `record`, whose primary key is `key`. It takes one look-up in an ordered
+    /// index, and a walk over the entries with equal columns in a hash index.
     pub fn find<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -236,8 +237,8 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         }
     }
 
-    /// Appends up to `limit` entries, starting at `from`, to `out`. The order is that of [`EntryRef::full_key`], of which
-    /// any prefix is a bound.
+    /// Appends up to `limit` entries, starting at `from`, to `out`. The order is that of [`EntryRef::full_key`], any
+    /// prefix of which can be a bound.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -281,7 +282,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         found
     }
 
-    /// Bytes of the entries and of what leads to them.
+    /// The bytes of the entries and of the index that leads to them.
     pub(crate) fn bytes(&self, guard: Guard<'_>) -> usize {
         let mut entries = 0;
         self.all(guard, |address| {
@@ -315,7 +316,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         EntryRef(unsafe { &*(address as *const Entry<H>) })
     }
 
-    /// Frees the entries of an index that nobody else can reach.
+    /// Frees the entries of an index that no other thread can reach.
     pub(crate) fn free_entries(&self, guard: Guard<'_>) {
         self.all(guard, |address| {
             // SAFETY: the address came from `Box::into_raw` in `link`; the index is being dropped.

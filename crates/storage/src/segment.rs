@@ -1,7 +1,8 @@
 //! The memory of a table's records: slots of one size in large segments.
 //!
-//! Segments may keep *vectors* of 32-bit numbers beside the slots, with one number of each slot after the other. A number is found
-//! from the address of its slot, and nothing of the slot is read for it. Such segments begin at multiples of 2 MiB:
+//! Segments may keep *vectors* of 32-bit numbers beside the slots. A vector has one number for each slot, in the order
+//! of the slots. A number is found from the address of its slot, without reading the slot. Such segments begin at
+//! multiples of 2 MiB:
 //!
 //! ```text
 //! | 4 KiB, one line of which says where things are | vector | vector | … | slots |
@@ -17,20 +18,21 @@ const FIRST_SEGMENT_BYTES: usize = 64 << 10;
 const SEGMENT_BYTES: usize = 2 << 20;
 const LINE_BYTES: usize = 64;
 
-/// Slots that a thread takes at once, unless they are large.
+/// The slots that a thread takes at once, unless they are large.
 const TAKEN_SLOTS: usize = 32;
 const TAKEN_BYTES: usize = 16 << 10;
 
-/// Bytes of the slots that a thread keeps, if it is given back more than it takes.
+/// The bytes of free slots that a thread keeps at most, when it frees more than it takes.
 const KEPT_BYTES: usize = 128 << 10;
 
-/// Free slots of a thread, or of few.
+/// The free slots of one thread, or of a few threads.
 type FreeSlots = Latch<Vec<NonNull<u8>>>;
 
-/// Hands out and takes back slots of one size. Any thread may call it.
+/// Hands out and takes back slots of one size. Any thread may call all methods.
 ///
-/// Each thread has free slots of its own, or shares them with few others: what it gave back it gets again, while that is in its
-/// caches. Latches are held for a few instructions, and for the time of an allocation once a segment.
+/// Each thread has its own free slots, or shares them with a few others. So a thread gets back the slots that it freed,
+/// while they are in its caches. Latches are held for a few instructions, and once for each segment for the time of an
+/// allocation.
 pub struct Segments {
     slot_bytes: usize,
     beside: Option<Beside>,
@@ -40,25 +42,28 @@ pub struct Segments {
 
 struct State {
     blocks: Vec<HugeBlock>,
-    /// Where the next slot of the last block begins, and where the last one ends.
+    /// The offset of the next unused slot in the last block, and that of the end of the block's slots.
     used: usize,
     end: usize,
-    /// What threads have given back and do not keep.
+    /// Slots that threads have freed and do not keep.
     free: Vec<NonNull<u8>>,
 }
 
-// SAFETY: the pointers lead into the blocks of `state`, which are freed with them; nothing in the slots belongs to a thread.
+// SAFETY: the pointers lead into the blocks of `state`, which live as long as the pointers; nothing in the slots
+// belongs to a thread.
 unsafe impl Send for Segments {}
 // SAFETY: as above, and the latches hand out each slot to one thread.
 unsafe impl Sync for Segments {}
 
 impl Segments {
-    /// Segments with slots of at least `bytes` bytes. A slot of up to a cache line lies in one; a larger one begins one.
+    /// Segments with slots of at least `bytes` bytes. A slot of up to a cache line lies within one line; a larger slot
+    /// begins at one.
     pub fn new(bytes: usize) -> Self {
         Self::with_beside(bytes, 0)
     }
 
-    /// The same with so many vectors beside the slots.
+    /// Segments with slots of at least `bytes` bytes, as [`new`](Self::new) makes them, and with `vectors` vectors
+    /// beside the slots.
     pub fn with_beside(bytes: usize, vectors: usize) -> Self {
         let slot_bytes = match bytes {
             0..=8 => 8,
@@ -72,12 +77,12 @@ impl Segments {
         Self { slot_bytes, beside, free, state: Latch::new(state) }
     }
 
-    /// Bytes of a slot.
+    /// The bytes of a slot.
     pub fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
-    /// Bytes taken from the system.
+    /// The bytes taken from the system.
     pub fn allocated_bytes(&self) -> usize {
         let kept: usize = self.free.iter().map(|free| free.lock().capacity()).sum();
         let state = self.state.lock();
@@ -85,13 +90,13 @@ impl Segments {
         blocks + (kept + state.free.capacity()) * size_of::<NonNull<u8>>()
     }
 
-    /// Bytes of the slots that are free, but for those that were never used.
+    /// The bytes of the free slots, except for slots that were never used.
     pub fn spare_bytes(&self) -> usize {
         let kept: usize = self.free.iter().map(|free| free.lock().len()).sum();
         (kept + self.state.lock().free.len()) * self.slot_bytes
     }
 
-    /// A zeroed slot, valid until it is given back or the segments are dropped.
+    /// Allocates a zeroed slot, valid until it is freed or the segments are dropped.
     pub fn allocate(&self) -> NonNull<u8> {
         let mut free = self.free[stripe()].lock();
         self.fill(&mut free, 1);
@@ -102,7 +107,7 @@ impl Segments {
         slot
     }
 
-    /// Appends `count` slots to `out`, which are not zeroed: those that were given back last come last.
+    /// Appends `count` slots to `out`, which are not zeroed. The slots that were freed last come last.
     pub fn allocate_many(&self, count: usize, out: &mut Vec<NonNull<u8>>) {
         let mut free = self.free[stripe()].lock();
         self.fill(&mut free, count);
@@ -110,7 +115,7 @@ impl Segments {
         out.extend(free.drain(kept..));
     }
 
-    /// Sees to it that a thread has `count` slots.
+    /// Fills a thread's list up to at least `count` free slots.
     fn fill(&self, free: &mut Vec<NonNull<u8>>, count: usize) {
         if free.len() < count {
             let more = (count - free.len()).max(TAKEN_SLOTS.min(TAKEN_BYTES / self.slot_bytes));
@@ -118,19 +123,19 @@ impl Segments {
         }
     }
 
-    /// Takes a slot back.
+    /// Frees a slot.
     ///
     /// # Safety
-    /// The slot came from `allocate` of these segments, was not given back since, and nobody looks at it any more.
+    /// The slot came from `allocate` of these segments, was not freed since, and no thread looks at it any more.
     pub unsafe fn free(&self, slot: NonNull<u8>) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller keeps the contract.
         unsafe { self.free_many(std::iter::once(slot)) };
     }
 
-    /// Takes slots back.
+    /// Frees slots.
     ///
     /// # Safety
-    /// As for [`free`](Self::free), for each of them.
+    /// As for [`free`](Self::free), for each slot.
     pub unsafe fn free_many(&self, slots: impl Iterator<Item = NonNull<u8>>) {
         let mut free = self.free[stripe()].lock();
         free.extend(slots);
@@ -153,7 +158,7 @@ impl State {
         out.extend(self.free.drain(kept..));
     }
 
-    /// A slot that was never used.
+    /// Takes a slot that was never used.
     fn fresh(&mut self, slot_bytes: usize, beside: Option<&Beside>) -> NonNull<u8> {
         let Self { blocks, used, end, .. } = self;
         if *used + slot_bytes > *end {
@@ -176,28 +181,28 @@ impl State {
     }
 }
 
-/// Where the vectors and the slots of a segment are. Each segment with vectors has a copy, at [`head_at`].
+/// The positions of the vectors and the slots in a segment. Each segment with vectors has a copy, at [`head_at`].
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Beside {
-    /// 2^32 by the bytes of a slot, rounded up: what the number of a slot is computed with.
+    /// 2^32 divided by the bytes of a slot, rounded up. The number of a slot is computed with it.
     reciprocal: u64,
     vectors: usize,
-    /// Bytes of a vector, a multiple of a cache line's.
+    /// The bytes of a vector, a multiple of a cache line.
     vector_bytes: usize,
-    /// Where the first slot begins.
+    /// The offset of the first slot.
     slots_at: usize,
-    /// How many slots there are.
+    /// The number of slots.
     slots: usize,
 }
 
-/// Bytes before the vectors.
+/// The bytes before the vectors.
 const HEAD_BYTES: usize = 4096;
 
 const _: () = assert!(size_of::<Beside>() == LINE_BYTES && SEGMENT_BYTES == HUGE_PAGE_BYTES);
 
-/// Where the copy of [`Beside`] is in the segment that begins at this address. Neighbouring segments have it in different
-/// lines of a page, and so in different sets of a cache.
+/// The offset of the copy of [`Beside`] in the segment that begins at this address. Neighbouring segments have it in
+/// different lines of a page, and so in different sets of a cache.
 #[inline]
 fn head_at(segment: usize) -> usize {
     segment / SEGMENT_BYTES * LINE_BYTES % HEAD_BYTES
@@ -213,24 +218,24 @@ impl Beside {
         Self { reciprocal: (1_u64 << 32).div_ceil(slot_bytes as u64), vectors, vector_bytes, slots_at, slots }
     }
 
-    /// The bytes of a segment that are slots.
+    /// The range of a segment's bytes that are slots.
     fn slots(&self, slot_bytes: usize) -> std::ops::Range<usize> {
         self.slots_at..self.slots_at + self.slots * slot_bytes
     }
 
-    /// A new segment. The first one of a table may hold a few rows only, so it is of small pages.
+    /// Makes a segment. The first segment of a table may hold only a few rows, so it uses small pages.
     fn block(&self, slot_bytes: usize, is_first: bool) -> HugeBlock {
         let bytes = self.slots(slot_bytes).end.max(SEGMENT_BYTES);
         let block = if is_first { HugeBlock::alloc_sparse(bytes) } else { HugeBlock::alloc_zeroed(bytes) };
         let start = block.as_ptr();
-        // SAFETY: the place is in the first bytes of the block, which is larger, is aligned to a cache line, and nobody knows the
-        // block yet.
+        // SAFETY: the place is in the first bytes of the block, which is larger, and is aligned to a cache line. No
+        // other thread knows the block yet.
         unsafe { start.add(head_at(start.addr())).cast::<Self>().write(*self) };
         block
     }
 }
 
-/// The number of a slot in a vector beside the slots. Of the slot itself nothing is read.
+/// The number that belongs to a slot in a vector beside the slots. The slot itself is not read.
 ///
 /// # Safety
 /// The slot came from [`Segments`] that have more than `vector` vectors and live for `'a`.
@@ -238,14 +243,15 @@ impl Beside {
 pub(crate) unsafe fn beside<'a>(slot: NonNull<u8>, vector: usize) -> &'a PlainAtomicU32 {
     let within = slot.addr().get() % SEGMENT_BYTES;
     let segment = slot.as_ptr().wrapping_sub(within);
-    // SAFETY: by the caller the slot is one of a segment with vectors. Slots begin within the first `SEGMENT_BYTES` of a segment, whose
-    // address is a multiple of that; `block` wrote the head before anybody knew a slot of it, and nobody has written it since.
+    // SAFETY: by the caller the slot belongs to a segment with vectors. Slots begin within the first `SEGMENT_BYTES` of
+    // a segment, whose address is a multiple of that; `block` wrote the head before any thread knew a slot of the
+    // segment, and no thread has written it since.
     let head = unsafe { &*segment.add(head_at(segment.addr())).cast::<Beside>() };
     debug_assert!(vector < head.vectors, "vector {vector} of {}", head.vectors);
     // The offset is a multiple of a slot's bytes and below 2^21, so rounding the reciprocal up adds less than one.
     let number = ((within - head.slots_at) as u64 * head.reciprocal) >> 32;
     let place = HEAD_BYTES + vector * head.vector_bytes + number as usize * size_of::<PlainAtomicU32>();
-    // SAFETY: there is a number for each slot in each vector, zeroed when the block was made, and accessed as an atomic only.
+    // SAFETY: each vector has a number for each slot, zeroed when the block was made, and accessed as an atomic only.
     unsafe { &*segment.add(place).cast::<PlainAtomicU32>() }
 }
 
@@ -267,14 +273,14 @@ mod tests {
         let mut slots: Vec<_> = (0..40_000).map(|_| segments.allocate()).collect();
         slots.sort_unstable();
         assert!(slots.windows(2).all(|pair| pair[1].as_ptr() as usize - pair[0].as_ptr() as usize >= 128));
-        // SAFETY: the slot is ours and has 128 bytes; it is given back once and not used after.
+        // SAFETY: the slot belongs to this test and has 128 bytes; it is freed once and not used afterwards.
         unsafe {
             slots[7].write_bytes(0xAA, 128);
             segments.free(slots[7]);
         }
         let again = segments.allocate();
         assert_eq!(again, slots[7]);
-        // SAFETY: the slot is ours again.
+        // SAFETY: the slot belongs to this test again.
         assert_eq!(unsafe { again.read() }, 0);
     }
 
@@ -293,7 +299,7 @@ mod tests {
                     let before = number(slot, vector).swap((2 * at + vector + 1) as u32, Ordering::AcqRel);
                     assert_eq!(before, 0, "{bytes} bytes, slot {at}, vector {vector}");
                 }
-                // SAFETY: the slot is ours and has that many bytes.
+                // SAFETY: the slot belongs to this test and has that many bytes.
                 unsafe { slot.write_bytes(0xAA, slot_bytes) };
             }
             for (at, &slot) in slots.iter().enumerate() {
@@ -315,7 +321,7 @@ mod tests {
         let mut slots = Vec::new();
         segments.allocate_many(5, &mut slots);
         let back = [slots[3], slots[1]];
-        // SAFETY: the slots are ours, are given back once and not used after.
+        // SAFETY: the slots belong to this test, are freed once and not used afterwards.
         unsafe { segments.free_many(back.into_iter()) };
         let mut again = Vec::new();
         segments.allocate_many(3, &mut again);

@@ -1,9 +1,9 @@
-//! Things that there are several of, so that threads rarely share one; and a sum that many threads add to.
+//! Stripes, which spread memory over threads so that they rarely share it; and a sum that many threads add to.
 
 use hotrow_sync::atomic::{AtomicI64, Ordering};
 use hotrow_sync::{CachePadded, PlainAtomicU64};
 
-/// How many there are of a thing that is spread over threads.
+/// The number of stripes.
 pub(crate) const STRIPES: usize = 16;
 
 static THREADS: PlainAtomicU64 = PlainAtomicU64::new(0);
@@ -19,30 +19,30 @@ pub(crate) fn stripe() -> usize {
     STRIPE.with(|stripe| *stripe)
 }
 
-/// A sum in stripes: a thread adds to its own.
+/// A sum in stripes: each thread adds to its own stripe.
 #[derive(Debug)]
 pub(crate) struct Striped(Box<[CachePadded<AtomicI64>; STRIPES]>);
 
 impl Striped {
-    /// Zero.
+    /// A sum that is zero.
     pub fn new() -> Self {
         Self(Box::new(std::array::from_fn(|_| CachePadded(AtomicI64::new(0)))))
     }
 
-    /// Adds to the stripe of this thread; what that is afterwards.
+    /// Adds to the stripe of this thread. Returns the stripe's new value.
     #[inline]
     pub fn add(&self, delta: i64) -> i64 {
         // Relaxed: a figure, which orders nothing.
         self.0[stripe()].fetch_add(delta, Ordering::Relaxed).wrapping_add(delta)
     }
 
-    /// The stripes, each as it was at some moment.
+    /// The stripes, each with a value that it had at some moment.
     pub fn stripes(&self) -> impl Iterator<Item = i64> {
         // Relaxed: a sum over stripes is out of date anyway.
         self.0.iter().map(|stripe| stripe.load(Ordering::Relaxed))
     }
 
-    /// The sum, or what it was a moment ago; a decrement may be counted before the increment that it undoes.
+    /// The sum, now or a moment ago. A decrement may be counted before the increment that it undoes.
     pub fn sum(&self) -> u64 {
         self.stripes().sum::<i64>().max(0) as u64
     }

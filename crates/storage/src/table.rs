@@ -1,7 +1,8 @@
-//! Tables: records, a hash index on the primary key, whole or in parts, an ordered one if wanted, and secondary indexes.
+//! Tables: records, a hash index on the primary key (whole or in parts), an ordered index on it if wanted, and
+//! secondary indexes.
 //!
-//! A table finds records and links them; it never decides who may see them. Linking and unlinking keep the indexes
-//! themselves whole under concurrency; that a record's *content* is stable is the protocol's affair.
+//! A table finds records and links them; it never decides which transactions may see them. Linking and unlinking keep
+//! the indexes consistent under concurrency. The protocol must keep a record's *content* stable.
 
 use crate::epoch::{Collector, Garbage, Guard};
 use crate::ordered_index::OrderedIndex;
@@ -26,13 +27,13 @@ pub struct Table<H: RecordHeader> {
     primary: PrimaryIndex,
     ordered: Option<OrderedIndex>,
     secondary: Vec<SecondaryIndex<H>>,
-    /// What the protocol keeps inside each index, by [`IndexNumber`].
+    /// The protocol's data in each index, by [`IndexNumber`].
     index_data: Box<[H::Index]>,
     /// Held while a row is loaded into a table with unique secondary indexes, whose check and link are two steps.
     unique_load: Mutex<()>,
 }
 
-/// An index of a table, the two on the primary key told apart.
+/// The number of a table's index, where the two indexes on the primary key have different numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexNumber(pub u16);
 
@@ -42,7 +43,7 @@ impl IndexNumber {
     /// The ordered index on the primary key, if the table has one.
     pub const ORDERED: IndexNumber = IndexNumber(1);
 
-    /// The index that a scan of this one's ranges walks.
+    /// The index that a scan of ranges of `index` walks.
     pub fn of_ranges(index: IndexRef) -> Self {
         match index {
             IndexRef::Primary => Self::ORDERED,
@@ -51,7 +52,7 @@ impl IndexNumber {
     }
 }
 
-/// A row with this key exists already.
+/// The error of an insertion: a row with this key exists already in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicate(pub IndexRef);
 
@@ -90,7 +91,7 @@ impl<H: RecordHeader> Table<H> {
         &self.memory.format
     }
 
-    /// How primary keys are made.
+    /// The rule that makes primary keys.
     pub fn key_spec(&self) -> &KeySpec {
         &self.key
     }
@@ -100,7 +101,7 @@ impl<H: RecordHeader> Table<H> {
         self.key.key_of(row)
     }
 
-    /// Records linked in the primary index, present or not.
+    /// The number of records linked in the primary index, present or not.
     pub fn len(&self) -> usize {
         self.primary.len()
     }
@@ -110,23 +111,23 @@ impl<H: RecordHeader> Table<H> {
         self.len() == 0
     }
 
-    /// Records linked in each part of the primary index: one part, unless the table is partitioned.
+    /// The number of records linked in each part of the primary index: one part, unless the table is partitioned.
     pub fn part_lens(&self) -> Vec<usize> {
         self.primary.part_lens()
     }
 
-    /// Bytes that records take from the system, indexes aside.
+    /// The bytes that records take from the system, without indexes.
     pub fn record_bytes(&self) -> usize {
         self.memory.segments.allocated_bytes()
     }
 
-    /// The partition that a key of a partitioned table belongs to: the part of the primary index that it is in.
+    /// The partition of a key of a partitioned table: the part of the primary index that it belongs to.
     #[inline]
     pub fn partition_of(&self, key: &Key) -> usize {
         self.primary.number_of(key)
     }
 
-    /// The partition that all keys of a range of a partitioned table belong to, if the range names one value of the partition
+    /// The partition of all keys of a range of a partitioned table, if the range has a single value of the partition
     /// key.
     pub fn partition_of_range(&self, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<usize> {
         match (lower, upper) {
@@ -154,29 +155,29 @@ impl<H: RecordHeader> Table<H> {
         found
     }
 
-    /// Asks the processor to fetch the index slot of a key. Step one of a batched look-up.
+    /// Prefetches the index slot of a key. Step one of a batched look-up.
     #[inline]
     pub fn prefetch_slot(&self, guard: Guard<'_>, key: &Key, hash: u64) {
         self.primary.of(key).prefetch_slot(guard, hash);
     }
 
-    /// Asks the processor to fetch the record of a key, and returns the one that it is in all likelihood: whether it has
-    /// the key is for the caller to see, once it has come. Step two of a batched look-up.
+    /// Prefetches the record of a key, and returns the record that very probably has the key. The caller must check
+    /// that once the record has arrived. Step two of a batched look-up.
     #[inline]
     pub fn prefetch_record<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
         self.primary.of(key).prefetch_target(guard, hash).map(|address| self.record(guard, address))
     }
 
-    /// Makes a record for a row, linked nowhere, not present.
+    /// Makes a record for a row. It is linked nowhere and not present.
     pub fn create<'g>(&'g self, _guard: Guard<'g>, key: &Key, row: RowRef<'_>) -> RecordRef<'g, H> {
         RecordRef::create(&self.memory.segments, &self.memory.format, key, row)
     }
 
-    /// Links a record in the ordered index, if the primary key has one, and then in the hash index. Fails with the record
-    /// that has the key already.
+    /// Links a record in the ordered index, if the primary key has one, and then in the hash index. Fails with the
+    /// record that already has the key.
     ///
-    /// Unlinking goes the other way: so who [finds](Self::find) a record finds it in both. While another thread is between the
-    /// two with this key, this one waits for it.
+    /// Unlinking goes in the opposite order. So a record that a look-up [finds](Self::find) is in both indexes. While
+    /// another thread is between the two steps with this key, the call retries with back-off until that thread is done.
     pub fn link<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -200,17 +201,18 @@ impl<H: RecordHeader> Table<H> {
         linked.map_err(|address| self.record(guard, address))
     }
 
-    /// Unlinks a record from the hash index and the ordered one on the same key. It was found in the hash index.
+    /// Unlinks a record, which was found in the hash index, from the hash index and from the ordered index on the same
+    /// key.
     pub fn unlink(&self, guard: Guard<'_>, record: RecordRef<'_, H>) {
         let key = record.key();
         self.primary.of(&key).remove(guard, key.hash64(), record.ptr().address());
-        // Last: while the ordered index holds the key, nobody else can link it.
+        // Last: while the ordered index holds the key, no other thread can link it.
         if let Some(ordered) = &self.ordered {
             ordered.remove(guard, &key);
         }
     }
 
-    /// A record, unlinked from every index, as garbage to retire.
+    /// Turns a record, which is unlinked from every index, into garbage to retire.
     pub fn garbage(&self, record: RecordRef<'_, H>) -> Garbage {
         record.into_garbage(&self.memory)
     }
@@ -248,8 +250,8 @@ impl<H: RecordHeader> Table<H> {
         ordered.next(guard, from).map(|address| self.record(guard, address))
     }
 
-    /// Visits the records of the primary hash index, present or not, in no order. Those linked throughout are visited
-    /// at least once.
+    /// Visits the records of the primary hash index, present or not, in no order. Records that are linked during the
+    /// whole call are visited at least once.
     pub fn records<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(RecordRef<'g, H>) -> ControlFlow<()>) {
         self.primary.entries(guard, |address| visit(self.record(guard, address)));
     }
@@ -268,7 +270,7 @@ impl<H: RecordHeader> Table<H> {
         &self.secondary[usize::from(index.0)]
     }
 
-    /// What the protocol keeps inside an index.
+    /// The protocol's data in an index.
     ///
     /// # Panics
     /// If there is no such index.
@@ -277,7 +279,7 @@ impl<H: RecordHeader> Table<H> {
         &self.index_data[usize::from(index.0)]
     }
 
-    /// Takes back a half-loaded row.
+    /// Undoes the loading of a row that is linked into the first `linked` secondary indexes.
     fn unload(&self, guard: Guard<'_>, row: RowRef<'_>, linked: usize, record: RecordRef<'_, H>) {
         for index in &self.secondary[..linked] {
             if let Some(entry) = index.find(guard, &index.key_of(row), &record.key(), record.ptr()) {
@@ -297,7 +299,7 @@ impl<H: RecordHeader> Table<H> {
 }
 
 impl<H: RecordHeader> StoredTable for Table<H> {
-    /// An empty table. If it is partitioned its primary hash index has `parts` parts, otherwise one.
+    /// An empty table. If it is partitioned, its primary hash index has `parts` parts, otherwise one.
     fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self {
         let layout = Arc::new(RowLayout::new(&schema.columns));
         let key = KeySpec::new(&schema.columns, &schema.key);
@@ -328,7 +330,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         self.memory.format.layout()
     }
 
-    /// Records linked in the primary index, present or not.
+    /// The number of records linked in the primary index, present or not.
     fn row_count(&self) -> u64 {
         self.len() as u64
     }
@@ -359,7 +361,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         }
     }
 
-    /// Inserts a row with nobody looking: record and entries, present and committed.
+    /// Inserts a row into a table that no transaction uses yet: its record and entries, present and committed.
     fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
         let unique = self.secondary.iter().any(SecondaryIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
@@ -385,7 +387,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
 }
 
 impl<H: RecordHeader> Drop for Table<H> {
-    /// The records' memory goes with the segments; what hangs on the records is freed here.
+    /// The records' memory is freed with the segments; the heap memory of the records is freed here.
     fn drop(&mut self) {
         let collector = Collector::new();
         let mut participant = collector.participant();
@@ -393,7 +395,7 @@ impl<H: RecordHeader> Drop for Table<H> {
         if self.memory.has_contents() {
             self.primary.entries(participant.guard(), |address| {
                 let record = RecordPtr::<H>::from_address(address);
-                // SAFETY: the table is being dropped: nobody else can reach its records.
+                // SAFETY: the table is being dropped, so no other thread can reach its records.
                 unsafe { self.memory.free_contents(record.pointer()) };
                 ControlFlow::Continue(())
             });

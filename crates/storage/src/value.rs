@@ -47,21 +47,22 @@ pub enum Type {
     Interval,
     /// `uuid`: 16 bytes
     Uuid,
-    /// One-dimensional arrays.
+    /// A one-dimensional array
     Array(Element),
 }
 
-/// Total digits and digits after the point of a `numeric`.
+/// The total digits, and the digits after the point, of a `numeric`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Precision {
-    /// Total number of decimal digits, 1 to 255. No value has more than 28.
+    /// The total number of decimal digits, 1 to 255. No value has more than 28.
     pub precision: u8,
-    /// Digits after the point, 0 to `precision`, and 28 at the most.
+    /// The digits after the point, 0 to `precision`, and at most 28.
     pub scale: u8,
 }
 
 impl Type {
-    /// Bytes of a value in the row's fixed part and their alignment; `None` for strings and arrays, whose size varies.
+    /// The bytes of a value in the row's fixed part, and their alignment; `None` for strings and arrays, whose size
+    /// varies.
     pub fn fixed_size(self) -> Option<(usize, usize)> {
         match self {
             Type::Bool => Some((1, 1)),
@@ -86,7 +87,7 @@ impl Type {
 }
 
 impl fmt::Display for Type {
-    /// PostgreSQL's name of the type, as `format_type` prints it.
+    /// Writes PostgreSQL's name of the type, as `format_type` prints it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Bool => f.write_str("boolean"),
@@ -119,7 +120,7 @@ impl fmt::Display for Type {
 
 /// A value, borrowed from a row or owned.
 ///
-/// The variant is the value's own representation: a `varchar` and a `text` are both [`Value::Text`].
+/// The variant tells the value's own representation: a `varchar` and a `text` are both [`Value::Text`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// SQL's NULL.
@@ -152,7 +153,7 @@ pub enum Value<'a> {
     Timestamp(i64),
     /// Microseconds since 2000-01-01 00:00 UTC.
     TimestampTz(i64),
-    /// Microseconds since midnight, up to those of a day.
+    /// Microseconds since midnight, up to those of a whole day.
     Time(i64),
     /// `interval`
     Interval(Interval),
@@ -175,7 +176,7 @@ impl<'a> Value<'a> {
         matches!(self, Value::Null)
     }
 
-    /// The integer of any of the three integer types.
+    /// The integer, if the value is of one of the three integer types.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int2(value) => Some(i64::from(*value)),

@@ -1,5 +1,4 @@
-//! Every interleaving, and every order of memory that the fences leave open, of a small model of reclamation:
-//! `RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p hotrow-storage --test loom --release`.
+//! Explores every interleaving, and every order of memory that the fences leave open, of a small model of reclamation:
 #![cfg(loom)]
 
 use hotrow_storage::{Collector, Garbage};
@@ -20,7 +19,7 @@ fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-/// One value is linked first, then replaced; a reader who finds the old one must not see it freed.
+/// A value is linked first, then replaced; a reader that finds the old value must not see it freed.
 #[test]
 fn a_reader_keeps_what_it_found() {
     model(3, || {
@@ -49,7 +48,7 @@ fn a_reader_keeps_what_it_found() {
     });
 }
 
-/// The same with a third thread that scans while the value is retired.
+/// A value is linked first, then replaced, as above; a third thread scans while the old value is retired.
 #[test]
 fn a_scan_that_comes_early_frees_nothing_that_comes_late() {
     model(3, || {

@@ -1,8 +1,8 @@
-//! Many random interleavings of models of reclamation and of the indexes, whose nodes and arrays are tiny here so that
-//! they split and grow at once:
-//! `RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p hotrow-storage --test shuttle --release`.
+//! Tries many random interleavings of models of reclamation and of the indexes, whose nodes and arrays are tiny here so
+//! that they split and grow soon: `RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p
+//! hotrow-storage --test shuttle --release`.
 //!
-//! `HOTROW_MODEL_ITERATIONS` says how many interleavings of each model to try. A failure prints the schedule, which
+//! `HOTROW_MODEL_ITERATIONS` sets the number of interleavings of each model. A failure prints the schedule, which
 //! `shuttle::replay` repeats.
 #![cfg(shuttle)]
 
@@ -25,7 +25,7 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
     shuttle::check_pct(move || body(), iterations, 3);
 }
 
-/// Runs all of `work` at the same time, each part with a participant of its own.
+/// Runs all of `work` at the same time, each part with its own participant.
 fn together(collector: &Arc<Collector>, work: Vec<Box<dyn FnOnce(&mut Participant) + Send>>) {
     let start = |work: Box<dyn FnOnce(&mut Participant) + Send>| {
         let mut participant = collector.participant();
@@ -35,7 +35,7 @@ fn together(collector: &Arc<Collector>, work: Vec<Box<dyn FnOnce(&mut Participan
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
 }
 
-/// Does something in an epoch.
+/// Runs `work` in an epoch.
 fn within<T>(participant: &mut Participant, work: impl FnOnce(Guard<'_>) -> T) -> T {
     participant.enter();
     let result = work(participant.guard());
@@ -43,7 +43,7 @@ fn within<T>(participant: &mut Participant, work: impl FnOnce(Guard<'_>) -> T) -
     result
 }
 
-/// Values of which one at a time is linked, and which know when they were freed.
+/// Values of which one at a time is linked, and which record when they are freed.
 struct Linked {
     present: AtomicUsize,
     freed: Vec<Arc<AtomicBool>>,
@@ -63,7 +63,7 @@ impl Linked {
         Arc::new(Self { present: AtomicUsize::new(0), freed })
     }
 
-    /// Links another value instead of the present one, which is garbage now.
+    /// Links another value instead of the present one, which becomes garbage.
     fn replace(&self, with: usize) -> Garbage {
         let unlinked = self.present.swap(with, Ordering::AcqRel);
         Garbage::boxed(Box::new(Value(self.freed[unlinked].clone())))
@@ -109,7 +109,8 @@ fn garbage_outlives_its_readers() {
     });
 }
 
-/// In the models of the hash index a record is a number, and so is its key; `spread` says how the hashes fall.
+/// In the models of the hash index a record is a number, and so is its key; `spread` selects the distribution of the
+/// hashes.
 fn address_of(record: usize) -> usize {
     (record + 1) * 8
 }
@@ -118,7 +119,7 @@ fn hash_with(spread: u64, address: usize) -> u64 {
     mix(address as u64 / 8 - 1) & spread
 }
 
-/// All bits; one home; one hash.
+/// The distributions of hashes: all bits differ; all hashes have one home; all hashes are equal.
 const SPREADS: [u64; 3] = [u64::MAX, !0xFFFF_FFFF, 0];
 
 fn insert(index: &HashIndex, guard: Guard<'_>, spread: u64, record: usize) {
@@ -208,7 +209,7 @@ fn of_two_equal_keys_one_gets_in() {
     });
 }
 
-/// Keys of the models of the ordered index: integers, or strings too long for their words.
+/// The keys of the models of the ordered index: integers, or strings too long for their words.
 fn key_of(int_keys: bool, number: usize) -> Key {
     if int_keys { Key::Int(number as i64) } else { Key::from_bytes(&[&[b'k'; 24][..], &[number as u8]].concat()) }
 }
@@ -257,7 +258,7 @@ fn a_scan_never_misses_what_stays() {
                     within(participant, |guard| assert_eq!(reading.get(guard, &key(20)), Some(20)));
                 }
             };
-            // One thread works between the keys that stay, the other makes leaves that it then empties.
+            // One thread works between the keys that stay; the other makes leaves and then empties them.
             let work = vec![writer([12, 18, 24, 32]), writer([51, 52, 53, 54]), Box::new(reader)];
             together(&collector, work);
             assert_eq!(index.len(), 4);
@@ -291,7 +292,7 @@ fn a_tree_that_is_emptied_and_filled_loses_nothing() {
     });
 }
 
-/// How many count on a record; [`DEAD`] once it is being unlinked.
+/// The number of references to a record; [`DEAD`] once it is being unlinked.
 #[derive(Default)]
 struct Count(AtomicUsize);
 
@@ -303,7 +304,8 @@ const DEAD: usize = usize::MAX;
 
 const KEY: Key = Key::Int(7);
 
-/// Counts on the key's record, which is made if there is none. The last who counts on it unlinks it, and returns it.
+/// Takes a reference to the key's record, which is made if there is none, and drops it again. The last holder of a
+/// reference unlinks the record, and returns it.
 fn count_on(table: &Table<Count>, guard: Guard<'_>) -> Option<Garbage> {
     let hash = KEY.hash64();
     let record = loop {
@@ -317,7 +319,7 @@ fn count_on(table: &Table<Count>, guard: Guard<'_>) -> Option<Garbage> {
                 }
             }
         });
-        // A dead one cannot be counted on.
+        // A dead record cannot be referenced.
         let one_more = |count: usize| count.checked_add(1);
         if found.header().0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok() {
             break found;
@@ -335,7 +337,7 @@ fn count_on(table: &Table<Count>, guard: Guard<'_>) -> Option<Garbage> {
     })
 }
 
-/// Threads that link, find and unlink records of one key, as those do who count on absent rows.
+/// Threads link, find and unlink records of one key, as protocols do that count references to absent rows.
 #[test]
 fn who_finds_a_record_by_its_key_finds_it_in_both_indexes() {
     model(|| {

@@ -1,8 +1,8 @@
-//! Many random interleavings of models of tables of versions, whose hash index has two buckets at first here and doubles at
-//! once:
-//! `RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p hotrow-storage --test shuttle_versions --release`.
+//! Tries many random interleavings of models of tables of versions, whose hash index begins with two buckets here and
+//! doubles soon: `RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p hotrow-storage --test
+//! shuttle_versions --release`.
 //!
-//! `HOTROW_MODEL_ITERATIONS` says how many interleavings of each model to try. A failure prints the schedule, which
+//! `HOTROW_MODEL_ITERATIONS` sets the number of interleavings of each model. A failure prints the schedule, which
 //! `shuttle::replay` repeats.
 #![cfg(shuttle)]
 
@@ -14,7 +14,7 @@ use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, thread};
 use std::ops::ControlFlow;
 
-/// The number of a version, which tells whether its memory was given to another.
+/// The number of a version, which shows whether its memory was given to another version.
 #[derive(Debug, PartialEq, Eq)]
 struct Number(u64);
 
@@ -38,7 +38,7 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
     shuttle::check_pct(move || body(), iterations, 3);
 }
 
-/// One of the threads of a model.
+/// A thread of a model.
 struct Actor {
     table: Arc<Table>,
     participant: Participant,
@@ -46,7 +46,7 @@ struct Actor {
 }
 
 impl Actor {
-    /// Does something in an epoch, retires what it returns, and frees what can be freed.
+    /// Runs `work` in an epoch, retires what it returns, and frees what can be freed.
     fn within(&mut self, work: impl FnOnce(&Table, Guard<'_>, &mut VersionMemory) -> Vec<Garbage>) {
         self.participant.enter();
         let garbage = work(&self.table, self.participant.guard(), &mut self.memory);
@@ -94,12 +94,12 @@ fn link<'g>(
 fn unlink(table: &Table, guard: Guard<'_>, version: VersionRef<'_, Number>) -> Vec<Garbage> {
     let mut garbage = Vec::new();
     table.unlink(guard, version, table.indexes().len(), &mut garbage);
-    // SAFETY: just unlinked from all indexes.
+    // SAFETY: the version was just unlinked from all indexes.
     garbage.push(unsafe { table.garbage(vec![version.ptr()]) });
     garbage
 }
 
-/// The versions of a key in each index, each looked at twice: its memory stays what it is.
+/// The numbers of the versions of a key in each index. Each is read twice: its memory must not change.
 fn numbers(table: &Table, guard: Guard<'_>, key: i64) -> Vec<Vec<u64>> {
     let columns = Key::Int(key);
     let look = |version: VersionRef<'_, Number>| {
@@ -128,7 +128,7 @@ fn walk(table: &Table, guard: Guard<'_>) -> Vec<Vec<(i64, VersionPtr<Number>)>> 
     table.indexes().iter().map(walk).collect()
 }
 
-/// Replaces the version of a row, again and again: there is one at any time.
+/// Replaces the version of a row, again and again: the row has a version at any time.
 fn replace(key: i64, first: u64, near: bool) -> Work {
     Box::new(move |actor| {
         for number in first..first + 3 {
@@ -142,7 +142,7 @@ fn replace(key: i64, first: u64, near: bool) -> Work {
     })
 }
 
-/// Links rows that make the table grow, and unlinks every other.
+/// Links rows that make the table grow, and unlinks every other one.
 fn grow(keys: std::ops::Range<i64>) -> Work {
     Box::new(move |actor| {
         for key in keys {
@@ -238,7 +238,7 @@ fn a_row_that_has_a_version_at_all_times_is_found_and_its_memory_kept() {
     }
 }
 
-/// Versions of one key come and go, so that its anchor does.
+/// Versions of one key are linked and unlinked, so that its anchor is made and removed.
 #[test]
 fn a_key_that_loses_its_last_version_goes_and_can_come_again() {
     model(|| {
@@ -266,7 +266,8 @@ fn a_key_that_loses_its_last_version_goes_and_can_come_again() {
     });
 }
 
-/// A version goes while others link versions of its key beside it, having found it: they are linked, under a key that is new if need be.
+/// A version is unlinked while other threads have found it and link versions of its key beside it. These are linked all
+/// the same, under a new key if need be.
 #[test]
 fn a_version_is_linked_beside_one_that_goes() {
     for ordered in [false, true] {
@@ -292,7 +293,7 @@ fn a_version_is_linked_beside_one_that_goes() {
                     actor.within(|table, guard, memory| {
                         let columns = Key::Int(5);
                         let mut equal = table.primary().equal(guard, &columns, columns.hash64());
-                        // Not another's, which may not be in all indexes yet.
+                        // Not the version of another thread, which may not be in all indexes yet.
                         let near = equal.find(|version| version.header().0 == 1);
                         thread::yield_now();
                         let version = link(table, guard, memory, (5, number), near);
@@ -311,7 +312,8 @@ fn a_version_is_linked_beside_one_that_goes() {
     }
 }
 
-/// Of two who link versions of a key, and then look, at least one sees the other's: in front of its own, or behind it.
+/// If two threads link versions of a key and then look, at least one of them sees the other's version: in front of its
+/// own, or behind it.
 #[test]
 fn of_two_who_link_and_look_one_sees_the_other() {
     model(|| {
@@ -336,8 +338,8 @@ fn of_two_who_link_and_look_one_sees_the_other() {
     });
 }
 
-/// A table is dropped while somebody reads it, and others hold versions of it as garbage, and slots to make versions of. Whoever
-/// reads it reads what was there, and the memory goes with the last of them.
+/// A table is dropped while one thread reads it, and others hold versions of it as garbage, and free slots of it. The
+/// reader still reads what was there, and the memory is freed with the last of them.
 #[test]
 fn a_dropped_table_is_there_for_those_who_read_it() {
     for text in [false, true] {

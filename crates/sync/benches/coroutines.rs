@@ -1,7 +1,8 @@
-//! What switches of coroutines take: `cargo bench -p hotrow-sync`.
+//! The costs of switches between coroutines: `cargo bench -p hotrow-sync`.
 //!
-//! Printed are nanoseconds, each the median of nine rounds: a coroutine on a used stack from its start to its end; one that
-//! is resumed and suspends itself again; and the same in turns with so many others, whose stacks are out of the cache the more there are.
+//! The figures are nanoseconds, each the median of nine rounds, for three cases: a coroutine on a used stack from its
+//! start to its end; a coroutine that is resumed and suspends itself again; and coroutines that do so in turns. With
+//! more coroutines in turns, fewer of their stacks stay in the cache.
 
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use std::time::Instant;
@@ -26,7 +27,7 @@ fn median(measure: impl Fn() -> f64) -> f64 {
     rounds[ROUNDS / 2]
 }
 
-/// A coroutine that does nothing, on one stack again and again.
+/// Runs coroutines that do nothing, one after the other on one stack.
 fn start_to_end() -> f64 {
     let mut stack = stack();
     let begin = Instant::now();
@@ -39,7 +40,7 @@ fn start_to_end() -> f64 {
     begin.elapsed().as_nanos() as f64 / SWITCHES as f64
 }
 
-/// Coroutines that suspend themselves, resumed in turns.
+/// Resumes coroutines in turns; each suspends itself every time.
 fn in_turns(coroutines: usize) -> f64 {
     let turns = SWITCHES / coroutines;
     let mut all: Vec<_> = (0..coroutines)

@@ -9,7 +9,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Beyond 2^6 pause instructions (about a microsecond) whoever holds the latch has probably lost its core.
+    /// Beyond 2^6 pause instructions (about a microsecond) the thread that holds the latch has probably lost its core.
     const SPIN_STEPS: u32 = 6;
 
     /// A back-off that has not waited yet.

@@ -1,25 +1,25 @@
-//! A baton: a value for one thread at a time, almost free of charge for the thread that it belongs to.
+//! A baton: a value that one thread uses at a time, almost free of charge for the thread that has settled on it.
 //!
-//! A thread may *settle* on a baton and has it then for good, until it leaves: each use costs a comparison with the thread's
-//! own number and two plain stores, and no locked instruction. While nobody has settled, any thread may *take* it for a
-//! moment, and then it is a latch. Who finds that another thread has settled is told so, and has to ask that thread for what it
-//! wanted.
+//! A thread may *settle* on a baton and then has it until it leaves. Each use costs the thread a comparison with its
+//! own number and two plain stores, and no locked instruction. While no thread has settled, any thread may *take* the
+//! baton for a moment, and then the baton is a latch. If another thread has settled, `take` returns an error, and the
+//! caller has to ask that thread to do the work.
 //!
-//! **Definitions.** The *holder* is a word: the number of a thread, whether that thread has settled, and whether it is using
-//! the value now; or zero, if nobody has the baton. Numbers of threads begin at one and are never given twice, not even after a
-//! thread has ended.
+//! **Definitions.** The *holder* is a word: the number of a thread, whether that thread has settled, and whether it is
+//! using the value now; or zero, if no thread has the baton. Numbers of threads begin at one and are never given twice,
+//! not even after a thread has ended.
 //!
 //! **Invariants**
 //!
-//! 1. From zero the holder changes by compare-and-swap only, and only to the number of the thread that swaps: settled, or
-//!    using. From anything else it is changed by the thread only whose number it shows.
+//! 1. From zero the holder changes by compare-and-swap only, and only to the number of the thread that swaps: settled,
+//!    or using. From any other value it is changed only by the thread whose number it shows.
 //! 2. A reference to the value exists only while the holder shows its thread as using, and at most one of them.
 //!
-//! **Why that is enough.** Two threads cannot both see the holder leave zero for their number (1), so one of them is shown, and
-//! a thread that is not shown has no reference (2). The thread that is shown reads and writes the holder alone, so its own
-//! loads and stores of it need no order and no lock. What it did with the value comes before its store of zero, which is a
-//! release; whoever has the baton next loaded that zero with acquire, by its swap. A thread that asks for a second
-//! reference while it uses the first would wait for itself: it panics instead.
+//! **Why that is enough.** Two threads cannot both see the holder leave zero for their number (1), so the holder shows
+//! one of them, and the other has no reference (2). The thread that is shown reads and writes the holder alone, so that
+//! thread's own loads and stores of the holder need no order and no lock. What it did with the value comes before its
+//! store of zero, which is a release; the next thread that has the baton loaded that zero with acquire, by its swap. A
+//! thread that asks for a second reference while it uses the first would wait for itself, so it panics instead.
 
 use crate::Backoff;
 use crate::atomic::{AtomicU64, Ordering};
@@ -33,10 +33,10 @@ const USING: u64 = 1;
 const SETTLED: u64 = 2;
 const NUMBER_SHIFT: u32 = 2;
 
-/// A value for one thread at a time.
+/// A value that one thread uses at a time.
 ///
-/// **Thread safety.** Any thread may [`settle`](Self::settle) and [`take`](Self::take). What `take` gives is kept for a
-/// bounded number of instructions, as with a [`Latch`](crate::Latch), unless its thread has settled.
+/// **Thread safety.** Any thread may [`settle`](Self::settle) and [`take`](Self::take). Unless it has settled, a thread
+/// keeps the result of `take` for a bounded number of instructions only, as with a [`Latch`](crate::Latch).
 #[derive(Default)]
 pub struct Baton<T> {
     holder: AtomicU64,
@@ -46,18 +46,19 @@ pub struct Baton<T> {
 // SAFETY: one thread at a time has a reference to the value, so sharing the baton sends the value between threads.
 unsafe impl<T: Send> Sync for Baton<T> {}
 
-/// Another thread has settled on the baton.
+/// The error of [`Baton::take`]: another thread has settled on the baton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled;
 
 impl<T> Baton<T> {
-    /// A baton that nobody has.
+    /// Returns a baton that no thread has.
     pub fn new(value: T) -> Self {
         Self { holder: AtomicU64::new(NOBODY), value: UnsafeCell::new(value) }
     }
 
-    /// Settles the calling thread, once whoever has the baton for a moment is done. Whether the thread has settled now:
-    /// another one may have before. The thread must [`leave`](Self::leave) before it ends, or nobody can use the value any more.
+    /// Settles the calling thread. The call waits while another thread has taken the baton for a moment. Returns
+    /// whether the calling thread has settled; it has not if another thread settled before. The thread must
+    /// [`leave`](Self::leave) before it ends, or no thread can use the value any more.
     ///
     /// # Panics
     /// If the thread has taken the baton for a moment.
@@ -79,7 +80,7 @@ impl<T> Baton<T> {
         }
     }
 
-    /// Gives up what [`settle`](Self::settle) gave. Whether the calling thread had settled; otherwise nothing happens.
+    /// Undoes [`settle`](Self::settle). Returns whether the calling thread had settled; otherwise nothing happens.
     ///
     /// # Panics
     /// If the thread is using the value.
@@ -102,7 +103,8 @@ impl<T> Baton<T> {
         holder & SETTLED != 0 && is_own(holder)
     }
 
-    /// The value, if the calling thread has settled, or nobody has: then it waits for whoever has it for a moment.
+    /// Returns the value, if the calling thread has settled or no thread has. In the second case the call waits while
+    /// another thread has taken the baton for a moment.
     ///
     /// # Errors
     /// If another thread has settled.
@@ -115,7 +117,7 @@ impl<T> Baton<T> {
         let holder = self.holder.load(Ordering::Relaxed);
         if holder & SETTLED != 0 && is_own(holder) {
             assert!(holder & USING == 0, "took a baton that the thread is using");
-            // Relaxed: nobody else acts on a holder that shows this thread.
+            // Relaxed: no other thread changes a holder that shows this thread.
             self.holder.store(holder | USING, Ordering::Relaxed);
             return Ok(Held { baton: self, after: holder, thread: PhantomData });
         }
@@ -137,7 +139,7 @@ impl<T> Baton<T> {
         }
     }
 
-    /// The value, when nobody else can have it.
+    /// The value, if no other thread can have it.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: `&mut self` shows that there is no `Held`.
         unsafe { &mut *self.value.with_mut(|value| value) }
@@ -158,14 +160,14 @@ impl<T> fmt::Debug for Baton<T> {
 #[derive(Debug)]
 pub struct Held<'a, T> {
     baton: &'a Baton<T>,
-    /// What the holder is after the use.
+    /// The word that the holder becomes after the use.
     after: u64,
-    /// The right is the thread's: it cannot be sent to another.
+    /// The right belongs to the thread: it cannot be sent to another one.
     thread: PhantomData<*const ()>,
 }
 
 impl<T> Held<'_, T> {
-    /// Whether the thread has settled, and has not taken the baton for a moment only.
+    /// Whether the thread has settled, rather than taken the baton for a moment.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.after != NOBODY
@@ -177,8 +179,8 @@ impl<T> Deref for Held<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the holder shows this thread as using since `take`, and `take` gives no second `Held` until this one is
-        // dropped (invariant 2).
+        // SAFETY: the holder shows this thread as using since `take`, and `take` gives no second `Held` until this one
+        // is dropped (invariant 2).
         unsafe { &*self.baton.value.with(|value| value) }
     }
 }
@@ -186,7 +188,7 @@ impl<T> Deref for Held<'_, T> {
 impl<T> DerefMut for Held<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`, and `&mut self` makes the borrow of this one unique too.
+        // SAFETY: as in `deref`, and `&mut self` makes the borrow of this `Held` unique too.
         unsafe { &mut *self.baton.value.with_mut(|value| value) }
     }
 }
@@ -194,7 +196,8 @@ impl<T> DerefMut for Held<'_, T> {
 impl<T> Drop for Held<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // A plain store on the machines we know, whether somebody else has to see it or not.
+        // The release is needed only if the thread has not settled. On the machines we know it is a plain store in
+        // either case.
         self.baton.holder.store(self.after, Ordering::Release);
     }
 }
@@ -215,7 +218,7 @@ fn own_number() -> u64 {
 
 #[cold]
 fn first_number(number: &std::cell::Cell<u64>) -> u64 {
-    /// The greatest number that a thread has. Not a model's atomic: it only has to give each number once.
+    /// The greatest number that a thread has. It is not an atomic of the models: it only has to give each number once.
     static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     // Relaxed: nothing is read because of it.
     number.set(NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);
@@ -281,7 +284,7 @@ mod tests {
         }
     }
 
-    /// Threads that settle for a while among threads that take for a moment: none of their additions is lost.
+    /// Some threads settle for a while and others take for a moment: none of their additions is lost.
     #[test]
     fn one_at_a_time() {
         const ROUNDS: u64 = 2_000;

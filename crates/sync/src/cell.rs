@@ -1,9 +1,9 @@
-//! The cell for memory that a latch or an index protects: std's behind loom's interface.
+//! The cell for memory that a latch or an index protects: `std`'s cell with loom's interface.
 //!
 //! loom checks that accesses to its cell never race; it sees those made through [`UnsafeCell::with`] and
 //! [`UnsafeCell::with_mut`].
 
-/// Memory that several threads may come to, one at a time, by an agreement that the compiler does not know.
+/// Memory that several threads access one at a time, by an agreement that the compiler does not know.
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

@@ -1,19 +1,20 @@
 //! Stackful coroutines: plain synchronous code that can be suspended from any depth.
 //!
-//! [`Stack`] is made first, then its [`Suspender`], then the [`Coroutine`] on it; so the body can be given objects that
-//! suspend it, such as a [`Scheduler`](crate::Scheduler), without knowing how.
+//! A [`Stack`] is made first, then its [`Suspender`], then the [`Coroutine`] on it. So the body can be given objects
+//! that suspend it, such as a [`Scheduler`](crate::Scheduler), without knowing how.
 //!
 //! **Invariants**
 //!
-//! 1. A suspender suspends only the coroutine that it was made for, and only when that one calls it itself: the caller's
-//!    frame lies on the coroutine's stack. Anybody else's call panics.
-//! 2. A suspender outlives its coroutine harmlessly: once the body is left it panics, even after the stack is reused.
+//! 1. A suspender suspends only the coroutine that it was made for, and only if that coroutine calls it: the caller's
+//!    frame lies on the coroutine's stack. A call from elsewhere panics.
+//! 2. A suspender outlives its coroutine harmlessly: once the body has ended, a call panics, even after the stack is
+//!    reused.
 //! 3. A coroutine that is dropped while suspended unwinds its stack, so that what lives there is dropped; a suspension
 //!    during that unwinding returns at once.
 //! 4. A body that borrows runs in a [`Scope`], which cannot be leaked and ends before what the body borrows does.
 //!
-//! A body asks how much of its stack is [`left`](crate::stack::left). One that needs more than it has ends the program, with a message
-//! that says so: `coroutine/overflow.rs`.
+//! A body asks how much of its stack is [`left`](crate::stack::left). A body that needs more than that ends the
+//! program, with a message that says so: `coroutine/overflow.rs`.
 
 pub(crate) mod overflow;
 
@@ -28,7 +29,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
-/// Memory for a coroutine's frames, with a guard page below it. Reusable when its coroutine is done.
+/// Memory for a coroutine's frames, with a guard page below it. It can be used again when its coroutine is done.
 pub struct Stack {
     memory: DefaultStack,
     suspender: Arc<Suspender>,
@@ -46,7 +47,7 @@ impl Stack {
         Ok(Self::around(memory, bounds))
     }
 
-    /// What suspends the coroutine that will run here.
+    /// The object that suspends the coroutine that will run on this stack.
     pub fn suspender(&self) -> Arc<Suspender> {
         self.suspender.clone()
     }
@@ -58,7 +59,7 @@ impl Stack {
     }
 }
 
-/// Suspends one coroutine, from inside it. Any thread may hold it.
+/// Suspends one coroutine, from inside it. Any thread may hold a reference to it.
 #[derive(Debug)]
 pub struct Suspender {
     /// Points into the coroutine's first frame while its body runs or is suspended; null before and after.
@@ -71,7 +72,7 @@ impl Suspender {
     /// Suspends the calling coroutine until it is resumed.
     ///
     /// # Panics
-    /// If it is called by anybody but the coroutine that it was made for.
+    /// If the caller is not the coroutine that it was made for.
     pub fn suspend(&self) {
         assert!(self.is_caller(), "a coroutine can be suspended only by itself");
         let yielder = self.yielder.load(Ordering::Acquire);
@@ -79,9 +80,9 @@ impl Suspender {
         if self.unwinding.load(Ordering::Acquire) {
             return;
         }
-        // SAFETY: the caller's frame is on this coroutine's stack, so the coroutine runs, on this thread, and its
-        // body, which holds the yielder borrowed, is one of the frames below. The pointer is that borrow: it is set
-        // when the body begins and nulled before it ends, by the body, which only this stack's code can overtake.
+        // SAFETY: the caller's frame is on this coroutine's stack, so the coroutine runs, on this thread, and its body,
+        // which holds the yielder borrowed, is one of the frames below. The pointer is that borrow. The body sets it
+        // when it begins and nulls it before it ends, and only code on this stack can run in between.
         unsafe { (*yielder).suspend(()) };
     }
 
@@ -105,17 +106,17 @@ impl Drop for InBody<'_> {
 /// What a coroutine did when it was resumed.
 #[derive(Debug)]
 pub enum Resumed<R> {
-    /// It suspended itself.
+    /// The coroutine suspended itself.
     Suspended,
-    /// Its body returned this.
+    /// The body returned this value.
     Returned(R),
-    /// Its body panicked with this.
+    /// The body panicked with this payload.
     Panicked(Box<dyn Any + Send>),
 }
 
-/// A body that runs on a stack of its own. Stays on the thread that made it.
+/// A body that runs on a stack of its own. It stays on the thread that made it.
 pub struct Coroutine<R: 'static> {
-    /// None only after it was consumed.
+    /// The coroutine; `None` only after it was consumed.
     inner: Option<corosensei::Coroutine<(), (), R>>,
     suspender: Arc<Suspender>,
 }
@@ -123,14 +124,14 @@ pub struct Coroutine<R: 'static> {
 impl<R: 'static> Coroutine<R> {
     /// A coroutine that will run `body` when it is first resumed.
     pub fn new(stack: Stack, body: impl FnOnce() -> R + 'static) -> Self {
-        // SAFETY: the body borrows nothing that could end.
+        // SAFETY: the body is `'static`, so it borrows nothing that could end.
         unsafe { Self::borrowing(stack, body) }
     }
 
     /// A coroutine whose body may borrow.
     ///
     /// # Safety
-    /// What the body borrows outlives the coroutine, which is dropped.
+    /// The data that the body borrows must outlive the coroutine, and the coroutine must be dropped.
     unsafe fn borrowing(stack: Stack, body: impl FnOnce() -> R) -> Self {
         let Stack { memory, suspender } = stack;
         let own = suspender.clone();
@@ -141,15 +142,15 @@ impl<R: 'static> Coroutine<R> {
             let _in_body = InBody(&own);
             body()
         };
-        // SAFETY: what the body borrows remains until the coroutine is dropped, as our caller promises.
+        // SAFETY: the data that the body borrows remains until the coroutine is dropped, as our caller promises.
         let inner = unsafe { corosensei::Coroutine::with_stack_unchecked(memory, body) };
         Self { inner: Some(inner), suspender }
     }
 
-    /// Runs it until it suspends itself, returns or panics.
+    /// Runs the body until it suspends itself, returns or panics.
     ///
     /// # Panics
-    /// If it is done.
+    /// If the coroutine is done.
     pub fn resume(&mut self) -> Resumed<R> {
         assert!(!self.is_done(), "a coroutine that is done cannot be resumed");
         let inner = self.inner.as_mut().expect("present until the coroutine is consumed");
@@ -166,7 +167,7 @@ impl<R: 'static> Coroutine<R> {
         self.inner().done()
     }
 
-    /// The stack, to use again. A coroutine that is not done is unwound first.
+    /// Returns the stack, to be used again. A coroutine that is not done is unwound first.
     pub fn into_stack(mut self) -> Stack {
         self.unwind();
         let inner = self.inner.take().expect("present until it is taken here or dropped");
@@ -178,8 +179,8 @@ impl<R: 'static> Coroutine<R> {
             self.suspender.unwinding.store(true, Ordering::Release);
             let _running = Running::on(self.suspender.bounds);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| inner.force_unwind())) {
-                // SAFETY: what was on the stack has been dropped as far as it could be. It is not to be dropped again, which
-                // would happen to a body that was never begun.
+                // SAFETY: the unwinding has dropped what was on the stack as far as that was possible. Nothing may be
+                // dropped twice, which would happen to a body that has never begun.
                 unsafe { inner.force_reset() };
                 resume_unwind(panic);
             }
@@ -197,8 +198,8 @@ impl<R: 'static> Drop for Coroutine<R> {
     }
 }
 
-/// Calls `work` with a scope for coroutines that borrow what outlives the call. Those that are not done by then are
-/// unwound.
+/// Calls `work` with a scope for coroutines that borrow what outlives the call. Coroutines that are not done when
+/// `work` ends are unwound.
 pub fn scope<'env, R: 'static, T>(work: impl FnOnce(&mut Scope<'env, R>) -> T) -> T {
     work(&mut Scope { coroutines: Vec::new(), borrowed: PhantomData })
 }
@@ -212,8 +213,8 @@ pub struct Scope<'env, R: 'static> {
 impl<'env, R: 'static> Scope<'env, R> {
     /// Adds a coroutine that will run `body` when it is first resumed.
     pub fn spawn(&mut self, stack: Stack, body: impl FnOnce() -> R + 'env) {
-        // SAFETY: `'env` outlives the call of `scope`, since it is one of its parameters. Scopes live in frames of `scope`
-        // and are only lent, so each is dropped, with its coroutines, before such a call returns or unwinds.
+        // SAFETY: `'env` outlives the call of `scope`, since it is one of its parameters. Scopes live in frames of
+        // `scope` and are only lent, so each is dropped, with its coroutines, before such a call returns or unwinds.
         self.coroutines.push(unsafe { Coroutine::borrowing(stack, body) });
     }
 
@@ -233,7 +234,7 @@ mod tests {
         Stack::new(64 * 1024).expect("memory for a stack")
     }
 
-    /// Sets its flag when it is dropped, suspending on the way.
+    /// Sets its flag when it is dropped, and suspends on the way.
     struct OnDrop(Rc<Cell<bool>>, Arc<Suspender>);
 
     impl Drop for OnDrop {

@@ -1,34 +1,37 @@
-//! A worker's doorbell: who of those that wait on one thread was woken, and whether that thread sleeps.
+//! A worker's doorbell: which of the worker's suspended transactions were woken, and whether the worker's thread
+//! sleeps.
 //!
-//! A worker that keeps several suspended transactions gives each a *slot*, a bit of one word. Whoever wakes a transaction
-//! sets its bit, and wakes the thread only if the word says that it sleeps; so a wake is one exchange on one line, and
-//! the worker learns with one load whether anybody was woken.
+//! A worker that keeps several suspended transactions gives each a *slot*, a bit of one word. A thread that wakes a
+//! transaction sets its bit, and wakes the worker's thread only if the word says that it sleeps. So a wake is one
+//! exchange on one cache line, and the worker learns with one load whether any transaction was woken.
 //!
 //! **Invariants**
 //!
 //! 1. A bit that was set stays set until the worker [answers](Doorbell::answer) it.
-//! 2. The worker sleeps only while its word says `LISTENING` and nothing else: whoever changes the word in that time
-//!    learns so from the exchange, and wakes it. So no ring and no call is lost, and nobody pays for waking who is awake.
-//! 3. What happened before a ring or a call is seen by the worker that has seen its bit.
+//! 2. The worker sleeps only while its word says `LISTENING` and nothing else: a thread that changes the word in that
+//!    time learns so from the exchange, and wakes the worker. So no ring and no call is lost, and no thread pays for
+//!    waking a worker that is awake.
+//! 3. What happened before a ring or a call is visible to the worker once it has seen the bit.
 
 use crate::Waiter;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::wait::{Scheduler, Time};
 use std::fmt;
 
-/// Says which of a worker's slots were woken, and wakes the worker if it sleeps.
+/// Records which of a worker's slots were woken, and wakes the worker if it sleeps.
 ///
-/// **Thread safety.** Any thread may [`ring`](Self::ring) and [`call`](Self::call); everything else is the worker's.
+/// **Thread safety.** Any thread may [`ring`](Self::ring) and [`call`](Self::call); all other methods are for the
+/// worker only.
 ///
-/// As a [`Scheduler`] it is the worker's own way to wait, when none of its slots can run: to `resume` it is a call.
+/// As a [`Scheduler`], it is the worker's own way to wait when none of its slots can run; `resume` is a call.
 pub struct Doorbell {
     word: AtomicU64,
     sleeper: Waiter,
 }
 
-/// The worker is to look around.
+/// The bit of a call: the worker is to look around.
 const CALLED: u64 = 1 << 63;
-/// The worker sleeps, or is about to.
+/// The bit of a worker that sleeps, or is about to.
 const LISTENING: u64 = 1 << 62;
 
 impl fmt::Debug for Doorbell {
@@ -38,7 +41,7 @@ impl fmt::Debug for Doorbell {
 }
 
 impl Doorbell {
-    /// How many slots a worker can have.
+    /// The greatest number of slots of a worker.
     pub const MAX_SLOTS: usize = 62;
 
     /// The doorbell of a worker whose thread sleeps through `sleeper`.
@@ -65,15 +68,15 @@ impl Doorbell {
         self.word.load(Ordering::Acquire) & !(CALLED | LISTENING)
     }
 
-    /// Takes notice of those of `slots` that were woken, and returns them. Slots are bits.
+    /// Clears the bits of `slots` and returns which of them were set. Slots are bits.
     #[inline]
     pub fn answer(&self, slots: u64) -> u64 {
         debug_assert_eq!(slots & (CALLED | LISTENING), 0, "bits of no slot");
         self.word.fetch_and(!slots, Ordering::AcqRel) & slots
     }
 
-    /// Sleeps until a slot is woken, somebody calls, or the deadline passes. A call since the last time ends this at
-    /// once; so does a slot that was woken and not answered.
+    /// Sleeps until a slot is woken, another thread calls, or the deadline passes. Returns at once if a call has come
+    /// since the last time, or if a woken slot has not been answered.
     pub fn listen(&self, deadline: Option<Time>) {
         if self.word.compare_exchange(0, LISTENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.sleeper.wait_until(deadline, || self.word.load(Ordering::Acquire) != LISTENING);

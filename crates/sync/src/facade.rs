@@ -1,4 +1,4 @@
-//! What `std`, loom and shuttle have in common, under one name each.
+//! The items that `std`, loom and shuttle have in common, each under one name.
 
 #[cfg(not(any(loom, shuttle)))]
 mod chosen {
@@ -30,14 +30,15 @@ mod chosen {
 }
 
 pub use chosen::*;
-/// Always `std`'s: the models' own have no unsized coercions, and only add a check for leaks.
+/// Always `std`'s: the models' own types have no unsized coercions, and only add a check for leaks.
 pub use std::sync::Arc;
-/// The same for a word of four bytes.
+/// Always `std`'s, as [`PlainAtomicU64`]: for a word that is four bytes of a layout.
 pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
-/// Always `std`'s: for a word that is eight bytes of a layout. The models' own are larger; models switch no threads at this one.
+/// Always `std`'s: for a word that is eight bytes of a layout. The models' own types are larger. Models switch no
+/// threads at a plain atomic.
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
 
-/// How many cores there are, one at the least. A model has as many as its machine.
+/// The number of cores, at least one. A model has as many as its machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

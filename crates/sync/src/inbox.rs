@@ -1,25 +1,28 @@
-//! A worker's inbox: what other threads send to a thread that sleeps in a call of its own, such as one that waits for sockets.
+//! A worker's inbox: what other threads send to a worker that sleeps in a system call of its own, such as a wait for
+//! sockets.
 //!
-//! A [`Doorbell`](crate::Doorbell) has a bit for each of a few slots; an inbox takes any number of things. Whoever sends one pays
-//! for waking the worker only if it sleeps.
+//! A [`Doorbell`](crate::Doorbell) has a bit for each of a few slots; an inbox takes any number of things. A sender
+//! pays for waking the worker only if the worker sleeps.
 //!
 //! **Invariants**
 //!
-//! 1. The word says `AWAKE`, `FULL` or `ASLEEP`. A sender puts its thing into the list first, and then says `FULL`; if the word
-//!    was `ASLEEP` it raises the alarm.
-//! 2. The worker says `AWAKE` before it empties the list. So what comes into the list after that is followed by a `FULL`
-//!    which the worker has not taken back: while the word is not `FULL`, all that is in the list has its `FULL` to come.
-//! 3. The worker sleeps only if it has changed the word from `AWAKE` to `ASLEEP`. A `FULL` of before keeps it from that, and one
-//!    of after raises the alarm. So no thing lies in the list while the worker sleeps, unless the alarm is raised or is about to be.
+//! 1. The word says `AWAKE`, `FULL` or `ASLEEP`. A sender puts its thing into the list first, and then says `FULL`; if
+//!    the word was `ASLEEP`, it raises the alarm.
+//! 2. The worker says `AWAKE` before it empties the list. So a thing that comes into the list after that is followed by
+//!    a `FULL` that the worker has not taken back. While the word is not `FULL`, the `FULL` of each thing in the list
+//!    is still to come.
+//! 3. The worker sleeps only if it has changed the word from `AWAKE` to `ASLEEP`. An earlier `FULL` makes that exchange
+//!    fail, and a later one raises the alarm. So nothing lies in the list while the worker sleeps, unless the alarm is
+//!    raised or is about to be.
 //! 4. An alarm that is raised before the sleep must end the sleep at once.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::{Mutex, MutexGuard};
 use std::fmt;
 
-/// Takes things from any thread to one worker.
+/// Passes things from any thread to one worker.
 ///
-/// **Thread safety.** Any thread may [`send`](Self::send); everything else is the worker's.
+/// **Thread safety.** Any thread may [`send`](Self::send); all other methods are for the worker only.
 pub struct Inbox<T> {
     word: AtomicU64,
     list: Mutex<Vec<T>>,
@@ -37,12 +40,12 @@ impl<T> fmt::Debug for Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// An empty inbox of a worker whose sleep `alarm` ends, be it the present one or the next.
+    /// Returns an empty inbox. `alarm` must end the worker's sleep, be it the present one or the next.
     pub fn new(alarm: impl Fn() + Send + Sync + 'static) -> Self {
         Self { word: AtomicU64::new(AWAKE), list: Mutex::new(Vec::new()), alarm: Box::new(alarm) }
     }
 
-    /// Sends a thing.
+    /// Sends a thing, and wakes the worker if it sleeps.
     pub fn send(&self, thing: T) {
         self.list().push(thing);
         if self.word.swap(FULL, Ordering::AcqRel) == ASLEEP {
@@ -50,13 +53,13 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Whether something has come that was not taken.
+    /// Whether something has come that was not taken yet.
     #[inline]
     pub fn has_some(&self) -> bool {
         self.word.load(Ordering::Acquire) == FULL
     }
 
-    /// Moves what has come to the end of `taken`, in the order in which it was sent.
+    /// Moves the things that have come to the end of `taken`, in the order in which they were sent.
     pub fn take(&self, taken: &mut Vec<T>) {
         if self.has_some() {
             self.word.swap(AWAKE, Ordering::AcqRel);
@@ -64,12 +67,12 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Calls `sleep`, and tells it whether it may sleep: not if something has come.
+    /// Calls `sleep` with whether it may sleep, which is false if something has come.
     pub fn doze<R>(&self, sleep: impl FnOnce(bool) -> R) -> R {
         let may_sleep = self.word.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok();
         let slept = sleep(may_sleep);
         if may_sleep {
-            // An error is a `FULL`, which stays.
+            // The exchange fails if the word is `FULL`, which must stay.
             let _ = self.word.compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Acquire);
         }
         slept

@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Latch<T> {
-    /// First, beside what the value has first: whoever takes the latch brings that into its cache.
+    /// First, beside the first field of the value: a thread that takes the latch brings that field into its cache.
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
@@ -21,7 +21,7 @@ pub struct Latch<T> {
 unsafe impl<T: Send> Sync for Latch<T> {}
 
 impl<T> Latch<T> {
-    /// After so many looks (some microseconds) whoever holds it has probably lost its core.
+    /// After this many looks (some microseconds) the thread that holds the latch has probably lost its core.
     const LOOKS: u32 = 200;
 
     /// A free latch around `value`.
@@ -43,7 +43,7 @@ impl<T> Latch<T> {
     pub fn try_lock(&self) -> Option<LatchGuard<'_, T>> {
         // Relaxed on failure: nothing is read then.
         let free = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        // A guard made in vain would free the holder's latch when dropped.
+        // Built only on success: a guard made in vain would free the holder's latch when dropped.
         free.then(|| LatchGuard { latch: self })
     }
 
@@ -57,7 +57,7 @@ impl<T> Latch<T> {
             {
                 return guard;
             }
-            // It is held for less time than a longer pause would take, unless the holder has lost its core.
+            // A latch is held for less time than a longer pause would take, unless the holder has lost its core.
             if cfg!(any(loom, shuttle)) || looks == Self::LOOKS {
                 thread::yield_now();
             } else {
@@ -67,14 +67,14 @@ impl<T> Latch<T> {
         }
     }
 
-    /// The value, when nobody else can hold the latch.
+    /// The value, if no other thread can hold the latch.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: `&mut self` shows that no guard exists.
         unsafe { &mut *self.value.with_mut(|value| value) }
     }
 }
 
-/// The right to use what a [`Latch`] protects; dropping it frees the latch.
+/// The right to use the value of a [`Latch`]; dropping it frees the latch.
 #[derive(Debug)]
 pub struct LatchGuard<'a, T> {
     latch: &'a Latch<T>,

@@ -8,13 +8,21 @@
 //! | `--cfg loom` | loom: every interleaving of a small model |
 //! | `--cfg shuttle` | shuttle: many random interleavings of a larger one |
 //!
-//! The nouns: [`Latch`] protects memory for a moment (a *lock* protects data for a transaction and is a protocol's
-//! affair); [`Baton`] protects memory that one thread uses nearly always; [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`Doorbell`] wakes a worker that keeps
-//! several transactions, each in a slot; [`Inbox`] takes what is sent to a worker that waits for sockets; [`ring`] connects two threads; [`meter`] counts the
-//! memory that is in use.
+//! The nouns:
+//!
+//! | noun | what it is |
+//! | --- | --- |
+//! | [`Latch`] | protects memory for a moment (a *lock* protects data for a transaction and belongs to a protocol) |
+//! | [`Baton`] | protects memory that one thread uses nearly always |
+//! | [`Waiter`] | how a transaction waits |
+//! | [`Scheduler`] | what a wait does: it blocks a thread, or suspends a coroutine |
+//! | [`Doorbell`] | wakes a worker that keeps several transactions, each in a slot |
+//! | [`Inbox`] | what other threads send to a worker that waits for sockets |
+//! | [`ring`] | a queue between two threads |
+//! | [`meter`] | counts the memory in use |
 //!
 //! **Orderings.** Acquire and release are the rule. Any other ordering has its reason beside it; `cargo test -p xtask`
-//! looks for it.
+//! checks that.
 
 pub mod backoff;
 pub mod baton;

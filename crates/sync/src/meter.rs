@@ -1,11 +1,11 @@
-//! The memory that the process has in use, and what of it is resident: figures that cost a load.
+//! The memory that the process has in use, and its resident size: figures that cost one load.
 //!
-//! The program's allocator is [`Metered`], and who maps memory past it says so by [`grow`] and [`shrink`]. Each thread adds to one of
-//! several counters, and moves what has come together there to the sum when it is much. So the sum is out of date by at most
-//! [`SLACK_BYTES`], and threads do not meet at it.
+//! The program's allocator is [`Metered`]; code that maps memory without it reports that by [`grow`] and [`shrink`].
+//! Each thread adds to one of several counters, and moves a counter to the sum once it has reached a limit. So the sum
+//! is out of date by at most [`SLACK_BYTES`], and threads do not contend for it.
 //!
-//! Counted is what was asked for and not given back. What an allocator keeps besides, for alignment and for later, is part of the
-//! [resident size](resident_bytes) only.
+//! The figure counts bytes that were requested and not given back. An allocator keeps more, for alignment and for later
+//! requests; that is part of the [resident size](resident_bytes) only.
 
 mod resident;
 
@@ -18,36 +18,38 @@ use std::sync::atomic::Ordering;
 
 const COUNTERS: usize = 64;
 
-/// What a counter may hold before it goes to the sum.
+/// The bytes that a counter may hold before they are moved to the sum.
 const COUNTED_BYTES: i64 = 16 << 10;
 
-/// How far the sum may be from the truth.
+/// The greatest difference between the sum and the truth.
 pub const SLACK_BYTES: usize = COUNTERS * COUNTED_BYTES as usize;
 
-/// Signed numbers, as two's complement. Not a model's atomics: nothing is decided by them but whether memory is short.
+/// Signed numbers, as two's complement. They are not atomics of the models: all that depends on them is whether memory
+/// is short.
 static COUNTED: [CachePadded<PlainAtomicU64>; COUNTERS] = [const { CachePadded(PlainAtomicU64::new(0)) }; COUNTERS];
 static SUM: CachePadded<PlainAtomicU64> = CachePadded(PlainAtomicU64::new(0));
 static THREADS: PlainAtomicU64 = PlainAtomicU64::new(0);
 
 std::thread_local! {
-    /// The number of the thread's counter, and one. An allocator reads it: it has to be there without being made, and needs no drop.
+    /// The number of the thread's counter plus one; zero if it has none yet. An allocator reads it, so it must exist
+    /// without being initialised, and it needs no drop.
     static COUNTER: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Bytes in use.
+/// The bytes in use.
 #[inline]
 pub fn used_bytes() -> usize {
     // Relaxed: a figure, which orders nothing.
     usize::try_from(SUM.0.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
 }
 
-/// So many bytes more are in use.
+/// Reports that `bytes` more are in use.
 #[inline]
 pub fn grow(bytes: usize) {
     add(bytes as i64);
 }
 
-/// So many bytes were given back.
+/// Reports that `bytes` were given back.
 #[inline]
 pub fn shrink(bytes: usize) {
     add(-(bytes as i64));
@@ -59,7 +61,7 @@ fn add(bytes: i64) {
     // Relaxed: as in `used_bytes`.
     let counted = counter.fetch_add(bytes.cast_unsigned(), Ordering::Relaxed).cast_signed() + bytes;
     if counted.abs() >= COUNTED_BYTES {
-        // Relaxed: as in `used_bytes`. Whatever it is by now goes to the sum once.
+        // Relaxed: as in `used_bytes`. The swap moves whatever the counter holds by now to the sum once.
         SUM.0.fetch_add(counter.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         resident::measure_by_and_by();
     }
@@ -69,7 +71,7 @@ fn add(bytes: i64) {
 fn counter() -> usize {
     COUNTER.with(|counter| match counter.get() {
         0 => {
-            // Relaxed: a number of its own, which orders nothing.
+            // Relaxed: it only draws a number, which orders nothing.
             counter.set(THREADS.fetch_add(1, Ordering::Relaxed) as usize % COUNTERS + 1);
             counter.get() - 1
         }

@@ -1,10 +1,10 @@
-//! Keeping two hot words off one cache line.
+//! Padding, which keeps two hot words off one cache line.
 
 use std::ops::{Deref, DerefMut};
 
-/// A value alone on its cache lines.
+/// A value that shares its cache lines with no other value.
 ///
-/// 128 bytes, because the adjacent-line prefetcher of x86-64 fetches lines in pairs.
+/// It is 128 bytes, because the adjacent-line prefetcher of x86-64 fetches lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);

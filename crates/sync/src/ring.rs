@@ -1,21 +1,21 @@
 //! A bounded queue between two threads: one pushes, the other pops.
 //!
-//! **Thread safety.** A [`Producer`] and a [`Consumer`] belong to one thread each at any time, which `&mut self` sees to;
-//! they may move between threads. Neither ever waits: a full or an empty ring is the caller's to deal with.
+//! **Thread safety.** A [`Producer`] and a [`Consumer`] belong to one thread each at any time, which `&mut self`
+//! ensures; they may move between threads. Neither ever waits: the caller deals with a full or an empty ring.
 //!
 //! **Invariants**
 //!
-//! 1. `head` and `tail` count the values popped and pushed, modulo 2^64. `head` is stored by the consumer only, `tail` by
-//!    the producer only. 0 ≤ `tail − head` ≤ capacity.
-//! 2. The slots from `head` up to `tail`, modulo the capacity, hold a value each and are the consumer's; the others hold
-//!    none and are the producer's.
+//! 1. `head` and `tail` count the values popped and pushed, modulo 2^64. `head` is stored by the consumer only, `tail`
+//!    by the producer only. 0 ≤ `tail − head` ≤ capacity.
+//! 2. The slots from `head` up to `tail`, modulo the capacity, hold a value each and belong to the consumer. The other
+//!    slots hold none and belong to the producer.
 //!
-//! **Why that is enough.** A value passes to the consumer when `tail` is stored with release, after the value was written;
-//! the consumer loads it with acquire before it reads the value. A slot passes back when `head` is stored with release,
-//! after the value was read; the producer loads it with acquire before it writes the slot again. Each side keeps the last
-//! index of the other that it saw: an old one only makes the ring look fuller to the producer and emptier to the
-//! consumer than it is. It is loaded anew when it says that there is nothing to do, so that the two threads exchange a
-//! cache line once per burst and not once per value.
+//! **Why that is enough.** A value passes to the consumer when `tail` is stored with release, after the value was
+//! written; the consumer loads it with acquire before it reads the value. A slot passes back when `head` is stored with
+//! release, after the value was read; the producer loads it with acquire before it writes the slot again. Each side
+//! keeps the last index of the other that it saw: an old one only makes the ring look fuller to the producer and
+//! emptier to the consumer than it is. A side loads it anew only when it says that there is nothing to do. So the two
+//! threads exchange a cache line once per burst and not once per value.
 
 use crate::atomic::{AtomicUsize, Ordering};
 use crate::cell::UnsafeCell;
@@ -23,7 +23,7 @@ use crate::{Arc, CachePadded};
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// A ring for at least `capacity` values: the next power of two.
+/// Makes a ring for at least `capacity` values: the next power of two.
 ///
 /// # Panics
 ///
@@ -58,7 +58,7 @@ struct Shared<T> {
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
 
-// SAFETY: a slot is used by the one side that invariant 2 gives it to, so the ring sends values and shares none.
+// SAFETY: a slot is used only by the side that invariant 2 gives it to, so the ring sends values and shares none.
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Shared<T> {}
@@ -68,7 +68,7 @@ impl<T> Producer<T> {
     ///
     /// # Errors
     ///
-    /// The value itself if the ring is full.
+    /// The value itself, if the ring is full.
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), T> {
         let capacity = self.shared.slots.len();
@@ -78,24 +78,25 @@ impl<T> Producer<T> {
                 return Err(value);
             }
         }
-        // SAFETY: tail − head is less than the capacity, so the slot at `tail` is the producer's and holds no value.
+        // SAFETY: tail − head is less than the capacity, so the slot at `tail` belongs to the producer and holds no
+        // value.
         self.shared.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
         self.tail = self.tail.wrapping_add(1);
         self.shared.tail.store(self.tail, Ordering::Release);
         Ok(())
     }
 
-    /// How many values are in the ring; the consumer may be taking some away.
+    /// The number of values in the ring; the consumer may be taking some away.
     pub fn len(&self) -> usize {
         self.tail.wrapping_sub(self.shared.head.load(Ordering::Acquire))
     }
 
-    /// Whether the consumer has taken everything.
+    /// Whether the consumer has taken every value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many values the ring holds at most.
+    /// The greatest number of values that the ring holds.
     pub fn capacity(&self) -> usize {
         self.shared.slots.len()
     }
@@ -111,25 +112,25 @@ impl<T> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: head < tail, so the slot at `head` is the consumer's and holds a value, which is moved out once: `head`
-        // passes it below.
+        // SAFETY: head < tail, so the slot at `head` belongs to the consumer and holds a value. It is moved out once:
+        // `head` passes it below.
         let value = self.shared.slot(self.head).with_mut(|slot| unsafe { (*slot).assume_init_read() });
         self.head = self.head.wrapping_add(1);
         self.shared.head.store(self.head, Ordering::Release);
         Some(value)
     }
 
-    /// How many values are in the ring; the producer may be adding some.
+    /// The number of values in the ring; the producer may be adding some.
     pub fn len(&self) -> usize {
         self.shared.tail.load(Ordering::Acquire).wrapping_sub(self.head)
     }
 
-    /// Whether there is nothing to pop at present.
+    /// Whether there is nothing to pop at the moment.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many values the ring holds at most.
+    /// The greatest number of values that the ring holds.
     pub fn capacity(&self) -> usize {
         self.shared.slots.len()
     }
@@ -185,7 +186,7 @@ mod tests {
             let (mut producer, mut consumer) = channel(capacity);
             let mut model = VecDeque::new();
             for step in 0..1000_usize {
-                // Runs of pushes and of pops of all lengths, so that the ring is full and empty at all positions.
+                // Runs of pushes and of pops of all lengths, so that the ring becomes full and empty at all positions.
                 if (step * step / 7) % 5 < 3 {
                     let pushed = producer.try_push(Box::new(step)).map_err(|value| *value);
                     assert_eq!(pushed, if model.len() < capacity { Ok(()) } else { Err(step) });

@@ -1,4 +1,5 @@
-//! The coroutine flavour of waiting: a transaction that waits suspends its coroutine, and its worker goes on with others.
+//! The coroutine flavour of waiting: a transaction that waits suspends its coroutine, and its worker goes on with
+//! others.
 
 use crate::Arc;
 use crate::atomic::{AtomicU64, Ordering};
@@ -6,28 +7,28 @@ use crate::coroutine::Suspender;
 use crate::doorbell::Doorbell;
 use crate::wait::{Scheduler, Time};
 
-/// How the coroutine in one slot of a worker waits.
+/// The way in which the coroutine in one slot of a worker waits.
 ///
-/// `suspend` gives the thread back to whoever resumed the coroutine. That worker resumes it again when its
-/// [doorbell](Doorbell) says that the slot was woken, or its [deadline](Self::deadline) has passed.
+/// `suspend` gives the thread back to the worker that resumed the coroutine. The worker resumes it again when its
+/// [doorbell](Doorbell) says that the slot was woken, or when its [deadline](Self::deadline) has passed.
 pub struct SlotScheduler {
     doorbell: Arc<Doorbell>,
     slot: usize,
     suspender: Arc<Suspender>,
-    /// As [`Time`]; only the worker's thread uses it.
+    /// The deadline as [`Time`], or [`NEVER`]. Only the worker's thread uses it.
     deadline: AtomicU64,
 }
 
 const NEVER: u64 = u64::MAX;
 
 impl SlotScheduler {
-    /// The scheduler of the coroutine that `suspender` suspends, in slot `slot` of the doorbell's worker.
+    /// Returns the scheduler of the coroutine that `suspender` suspends, in slot `slot` of the doorbell's worker.
     pub fn new(doorbell: Arc<Doorbell>, slot: usize, suspender: Arc<Suspender>) -> Self {
         assert!(slot < Doorbell::MAX_SLOTS, "slot {slot}: a worker has at most {} of them", Doorbell::MAX_SLOTS);
         Self { doorbell, slot, suspender, deadline: AtomicU64::new(NEVER) }
     }
 
-    /// Until when the coroutine waits, if it does. For the worker, while the coroutine is suspended.
+    /// The deadline of the coroutine's present wait, if it has one. For the worker, while the coroutine is suspended.
     pub fn deadline(&self) -> Option<Time> {
         // Relaxed: the worker reads what its own thread has stored.
         let deadline = self.deadline.load(Ordering::Relaxed);
@@ -42,7 +43,7 @@ impl Scheduler for SlotScheduler {
 
     fn suspend(&self, deadline: Option<Time>) {
         if self.doorbell.answer(1 << self.slot) == 0 {
-            // Relaxed: for the worker's own thread.
+            // Relaxed: only the worker's own thread reads it.
             self.deadline.store(deadline.map_or(NEVER, |deadline| deadline.0), Ordering::Relaxed);
             self.suspender.suspend();
         }

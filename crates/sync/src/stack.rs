@@ -1,7 +1,7 @@
-//! How much is left of the stack that the caller runs on, be it a coroutine's or a thread's, and more of it for a while.
+//! The rest of the stack that the caller runs on, a coroutine's or a thread's, and more stack for a while.
 //!
-//! Code that calls itself as often as somebody else wants it to asks [`left`] on the way down, and gives up while there is still room to
-//! do so in order. Code that cannot ask, such as a library's, is called through [`with_room`].
+//! Code whose recursion follows its input asks [`left`] on the way down, and gives up while there is still room to do
+//! so in order. Code that cannot ask, such as a library's, is called through [`with_room`].
 
 use crate::coroutine::overflow::{self, Bounds, Running};
 use corosensei::stack::DefaultStack;
@@ -9,14 +9,14 @@ use std::cell::Cell;
 use std::io;
 
 thread_local! {
-    /// The lowest address that the present stack may use; zero if nobody has asked yet.
+    /// The lowest address that the present stack may use; zero until [`left`] is first called.
     static FLOOR: Cell<usize> = const { Cell::new(0) };
 
-    /// What `with_room` used last.
+    /// The stack that `with_room` used last.
     static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
 }
 
-/// How many bytes are left to the caller. Costs a load and a subtraction.
+/// Returns how many bytes of stack are left to the caller. Costs a load and a subtraction.
 #[inline]
 pub fn left() -> usize {
     let local = 0_u8;
@@ -27,7 +27,7 @@ pub fn left() -> usize {
     }
 }
 
-/// A thread's first question.
+/// Finds the thread's floor, at its first call of [`left`].
 #[cold]
 fn left_of_thread(here: usize) -> usize {
     let floor = floor_of_thread().filter(|&floor| floor < here).unwrap_or(here.saturating_sub(UNKNOWN_BYTES));
@@ -35,10 +35,11 @@ fn left_of_thread(here: usize) -> usize {
     here.saturating_sub(floor)
 }
 
-/// What a thread is taken to have left of whose stack the system says nothing.
+/// The bytes that a thread is assumed to have left if the system says nothing about its stack.
 const UNKNOWN_BYTES: usize = 256 << 10;
 
-/// What may be below the lowest address that is told: a page that guards the stack, of any size there is.
+/// The bytes at the bottom of the stack that the system reports which are left unused: a guard page of any existing
+/// size may lie there.
 const GUARD_BYTES: usize = 64 << 10;
 
 #[cfg(target_os = "linux")]
@@ -48,7 +49,8 @@ fn floor_of_thread() -> Option<usize> {
     let mut attributes = MaybeUninit::uninit();
     let mut lowest = ptr::null_mut();
     let mut size = 0;
-    // SAFETY: the first call fills the attributes, or says that it has not; they are read and then destroyed once.
+    // SAFETY: the first call fills the attributes or says that it has not. They are read only if filled, and destroyed
+    // once.
     let known = unsafe {
         libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 && {
             let read = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size) == 0;
@@ -61,7 +63,7 @@ fn floor_of_thread() -> Option<usize> {
 
 #[cfg(target_vendor = "apple")]
 fn floor_of_thread() -> Option<usize> {
-    // SAFETY: they ask for numbers.
+    // SAFETY: the calls only ask for numbers.
     let (highest, size) = unsafe {
         let thread = libc::pthread_self();
         (libc::pthread_get_stackaddr_np(thread), libc::pthread_get_stacksize_np(thread))
@@ -74,30 +76,30 @@ fn floor_of_thread() -> Option<usize> {
     None
 }
 
-/// Makes another stack the present one, and returns the floor of the one before.
+/// Makes another stack the present one, and returns the floor of the previous one.
 #[inline]
 pub(crate) fn enter(floor: usize) -> usize {
     FLOOR.replace(floor)
 }
 
-/// Goes back to the stack whose floor [`enter`] has returned.
+/// Returns to the stack whose floor [`enter`] has returned.
 #[inline]
 pub(crate) fn leave(before: usize) {
     FLOOR.set(before);
 }
 
-/// What calls on a spare stack may have used when they ask for room again.
+/// The bytes of a spare stack that calls may have used when they ask for room again.
 const NESTED_BYTES: usize = 256 << 10;
 
-/// A stack for work that waits for nobody.
+/// A stack for work that does not wait.
 struct Spare {
     memory: DefaultStack,
     bounds: Bounds,
     bytes: usize,
 }
 
-/// Calls `work` with `bytes` of stack at the least: on the present stack if that much is left, else on another one, which the thread
-/// keeps for the next time. A coroutine cannot be suspended in there.
+/// Calls `work` with at least `bytes` of stack. It runs on the present stack if that much is left, else on another one,
+/// which the thread keeps for the next time. A coroutine cannot be suspended during `work`.
 ///
 /// # Errors
 /// If the system has no memory, or no more mappings, for a stack.
@@ -123,7 +125,7 @@ pub fn with_room<R>(bytes: usize, work: impl FnOnce() -> R) -> io::Result<R> {
 impl Spare {
     fn new(bytes: usize) -> io::Result<Self> {
         overflow::watch();
-        // And some to get there, from which who asks for as much again is on it already.
+        // The extra bytes let nested calls that ask for as much again run on the same stack.
         let memory = DefaultStack::new(bytes + NESTED_BYTES)?;
         Ok(Self { bounds: Bounds::of(&memory), memory, bytes })
     }
@@ -135,7 +137,7 @@ mod tests {
     use crate::coroutine::{Coroutine, Resumed, Stack};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Calls itself until less than `reserve` is left; how often, and how much was left then.
+    /// Recurses until less than `reserve` is left. Returns the depth, and how much was left then.
     fn down(reserve: usize, depth: usize) -> (usize, usize) {
         let frame = std::hint::black_box([depth; 16]);
         let left = left();
@@ -148,7 +150,7 @@ mod tests {
     fn a_thread_can_tell_how_much_is_left() {
         for size in [256 << 10, 1 << 20] {
             let thread = std::thread::Builder::new().stack_size(size).spawn(move || {
-                // A thread may get the larger stack of one that is gone.
+                // A thread may get the larger stack of a thread that has ended.
                 let before = left();
                 assert!(before > size / 2, "{before} of {size}");
                 let (depth, at_last) = down(32 << 10, 0);

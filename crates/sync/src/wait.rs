@@ -1,21 +1,21 @@
 //! Waiting is suspension: how a transaction waits, whatever it runs on.
 //!
-//! A protocol that must wait calls [`Waiter::wait_until`] with a deadline and a condition; whoever makes the condition
-//! true calls [`Waiter::wake`]. What happens in between is the [`Scheduler`]'s choice: the thread parks
-//! ([`ThreadScheduler`]), the coroutine yields to its worker, or the simulator picks who runs next. Protocols never see
-//! the difference.
+//! A protocol that must wait calls [`Waiter::wait_until`] with a deadline and a condition; the thread that makes the
+//! condition true calls [`Waiter::wake`]. What happens in between is up to the [`Scheduler`]: the thread parks
+//! ([`ThreadScheduler`]), the coroutine yields to its worker, or the simulator picks the transaction that runs next.
+//! Protocols never see the difference.
 //!
 //! **Invariants**
 //!
-//! 1. The condition is evaluated by the waiter only, with no latch of `sync` held.
+//! 1. Only the waiter evaluates the condition, with no latch of `sync` held.
 //! 2. `wake` after the condition became true is never lost: the waiter either sees the condition or the notification.
 //!    (The notification is a flag that stays set until the waiter consumes it.)
 //! 3. A wake without a true condition is harmless: the waiter looks again and goes on waiting.
-//! 4. `cancel` is sticky until `clear_cancel`: a cancelled waiter never starts to wait again. One whose limit has passed
-//!    is cancelled, too.
+//! 4. `cancel` is sticky until `clear_cancel`: a cancelled waiter never starts to wait again. A waiter whose limit has
+//!    passed is cancelled, too.
 //! 5. A wait that ends with [`Wake::TimedOut`] or [`Wake::Cancelled`] says nothing about the condition: the caller must
-//!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether it was granted
-//!    meanwhile.
+//!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether its request was
+//!    granted meanwhile.
 
 mod thread;
 mod together;
@@ -28,7 +28,8 @@ use crate::{Arc, OnceLock, PlainAtomicU64};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A point in time, in nanoseconds since the clock's start. All threads of a process share one clock; a simulation has its own.
+/// A point in time, in nanoseconds since the clock's start. All threads of a process share one clock; a simulation has
+/// a clock of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -38,7 +39,7 @@ impl Time {
         Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// This time plus `duration`, saturating.
+    /// The time `duration` after this one, saturating.
     pub fn after(self, duration: Duration) -> Self {
         Time(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
@@ -60,10 +61,11 @@ pub enum Wake {
     Cancelled,
 }
 
-/// What waiting means: the flavour behind a [`Waiter`], one object per transaction in flight.
+/// Suspends and resumes one transaction in flight: the flavour behind a [`Waiter`].
 ///
-/// `suspend` is called by the transaction itself, `resume` by anybody, any number of times. A `resume` that comes before
-/// the `suspend` it was meant for must make that `suspend` return at once. `suspend` may return early for no reason.
+/// The transaction itself calls `suspend`; any thread may call `resume`, any number of times. A `resume` that comes
+/// before the `suspend` that it was meant for must make that `suspend` return at once. `suspend` may return early for
+/// no reason.
 pub trait Scheduler: Send + Sync {
     /// The present time.
     fn now(&self) -> Time;
@@ -71,20 +73,21 @@ pub trait Scheduler: Send + Sync {
     /// Suspends the caller until `resume` is called or the deadline passes.
     fn suspend(&self, deadline: Option<Time>);
 
-    /// Lets the suspended transaction go on.
+    /// Lets the suspended transaction continue.
     fn resume(&self);
 
-    /// Lets others run if the caller has run for long. A flavour whose callers are threads leaves that to the system.
+    /// Lets other transactions run if the caller has run for long. A flavour whose callers are threads leaves that to
+    /// the system.
     fn yield_now(&self) {}
 
-    /// Looks at a condition again and again for a moment, at most until the deadline: whether it became true. A flavour to
-    /// whose callers a moment is worth nothing, or in whose time none passes, does not look at all.
+    /// Checks a condition again and again for a moment, at most until the deadline. Returns whether it became true. A
+    /// flavour does not check at all if a moment's spinning gains its callers nothing, or if no time passes meanwhile.
     fn spin(&self, _deadline: Option<Time>, _condition: &mut dyn FnMut() -> bool) -> bool {
         false
     }
 }
 
-/// How one transaction in flight waits. Cheap to clone: all clones are the same waiter.
+/// The means by which one transaction in flight waits. Cheap to clone: all clones are the same waiter.
 ///
 /// The transaction's own code calls [`wait_until`](Self::wait_until); other threads call [`wake`](Self::wake) and
 /// [`cancel`](Self::cancel).
@@ -94,25 +97,26 @@ pub struct Waiter {
 }
 
 struct Shared {
-    /// When all waiting ends, as [`Time`]: at once if it is cancelled.
+    /// The [`Time`] at which all waiting ends; [`CANCELLED`] ends it at once.
     end: AtomicU64,
-    /// Nanoseconds that it has waited, and one at the least for each wait. Only the waiter itself writes.
+    /// The nanoseconds that the waiter has waited, counting at least one for each wait. Only the waiter itself writes.
     waited_ns: AtomicU64,
-    /// Since when it waits, as [`Time`], or [`NEVER`]. Only the waiter itself writes.
+    /// The [`Time`] since which the waiter waits, or [`NEVER`]. Only the waiter itself writes.
     waits_since: AtomicU64,
     /// The longest single wait for a lock, in nanoseconds, or [`NEVER`]. Only the owner writes.
     lock_timeout_ns: AtomicU64,
-    /// How long a wait for a lock lasts before its waiter asks whether it is a deadlock, likewise.
+    /// How long a wait for a lock lasts before the waiter checks for a deadlock, in nanoseconds, or [`NEVER`]. Only the
+    /// owner writes.
     deadlock_timeout_ns: AtomicU64,
     /// Calls of [`yield_now`](Waiter::yield_now). Only the waiter itself writes.
     calls: PlainAtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
 
-/// Of so many calls of [`Waiter::yield_now`] one looks at the clock.
+/// The number of calls of [`Waiter::yield_now`] for one look at the clock.
 const CALLS_EACH_LOOK: u64 = 16;
 
-/// The end of a waiter that is cancelled, and that of one that has none.
+/// The ends of a cancelled waiter and of a waiter without a limit.
 const CANCELLED: u64 = 0;
 const NEVER: u64 = u64::MAX;
 
@@ -123,7 +127,7 @@ impl fmt::Debug for Waiter {
 }
 
 impl Waiter {
-    /// A waiter of the given flavour.
+    /// Makes a waiter of the given flavour.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
         let shared = Shared {
             end: AtomicU64::new(NEVER),
@@ -137,8 +141,8 @@ impl Waiter {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A waiter that parks the calling thread. `longest_spin` is how long it looks for the
-    /// condition before it parks, at the most: it learns how long that pays.
+    /// Makes a waiter that parks the calling thread. `longest_spin` is the most that it checks the condition before it
+    /// parks; it learns how long that pays.
     pub fn thread(longest_spin: Duration) -> Self {
         Self::new(Arc::new(ThreadScheduler::new(longest_spin)))
     }
@@ -186,68 +190,72 @@ impl Waiter {
         }
     }
 
-    /// Nanoseconds that it has waited so far, and one at the least for each wait: who asks before and after a call knows whether it waited
-    /// there, and how long.
+    /// The nanoseconds that this waiter has waited so far, counting at least one for each wait. A caller that compares
+    /// the figure before and after a call learns whether the call waited, and how long.
     #[inline]
     pub fn waited_ns(&self) -> u64 {
         self.shared.waited_ns.load(Ordering::Acquire)
     }
 
-    /// Since when it waits, if it does at this moment. Anybody may ask.
+    /// The time since which the transaction waits, if it waits at this moment. Any thread may ask.
     pub fn waits_since(&self) -> Option<Time> {
         Some(self.shared.waits_since.load(Ordering::Acquire)).filter(|&since| since != NEVER).map(Time)
     }
 
-    /// The longest single wait for a lock that the owner wants; none if the limit is the engine's own. An engine asks
+    /// The longest single wait for a lock that the owner wants; `None` if the limit is the engine's own. An engine asks
     /// when a wait begins.
     #[inline]
     pub fn lock_timeout(&self) -> Option<Duration> {
         to_duration(self.shared.lock_timeout_ns.load(Ordering::Acquire))
     }
 
-    /// Sets the longest single wait for a lock, of waits that begin from now on; none leaves the limit to the engine.
+    /// Sets the longest single wait for a lock, for waits that begin from now on; `None` leaves the limit to the
+    /// engine.
     pub fn set_lock_timeout(&self, limit: Option<Duration>) {
         self.shared.lock_timeout_ns.store(to_ns(limit), Ordering::Release);
     }
 
-    /// How long a wait for a lock lasts before an engine that tells deadlocks by time takes it for one; none if that is
-    /// the engine's own.
+    /// How long a wait for a lock lasts before an engine that detects deadlocks by time-out assumes one; `None` if that
+    /// limit is the engine's own.
     #[inline]
     pub fn deadlock_timeout(&self) -> Option<Duration> {
         to_duration(self.shared.deadlock_timeout_ns.load(Ordering::Acquire))
     }
 
-    /// Sets the [deadlock time-out](Self::deadlock_timeout) of waits that begin from now on.
+    /// Sets the [deadlock time-out](Self::deadlock_timeout) for waits that begin from now on.
     pub fn set_deadlock_timeout(&self, timeout: Option<Duration>) {
         self.shared.deadlock_timeout_ns.store(to_ns(timeout), Ordering::Release);
     }
 
-    /// Looks at a condition that nobody gives notice of, for as long as this waiter's flavour spins: whether it became
-    /// true. Who needs to know afterwards has to see to being woken, and then [`wait_until`](Self::wait_until).
+    /// Checks a condition that no thread notifies of, for as long as this waiter's flavour spins. Returns whether it
+    /// became true. A caller that still needs the condition afterwards must arrange to be woken, and then call
+    /// [`wait_until`](Self::wait_until).
     pub fn spin(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         !self.is_cancelled() && self.shared.scheduler.spin(deadline, &mut condition)
     }
 
-    /// Suspends for `duration`, or until cancelled. For back-off between retries.
+    /// Suspends the transaction for `duration`, or until it is cancelled. For back-off between retries.
     pub fn pause(&self, duration: Duration) -> Wake {
         self.wait_until(Some(self.now().after(duration)), || false)
     }
 
-    /// The same of its own accord: it is not [seen](Self::waits_since) waiting for anybody.
+    /// Suspends the transaction as [`pause`](Self::pause) does, but does not count as a wait for others: neither
+    /// [`waits_since`](Self::waits_since) nor [`waited_ns`](Self::waited_ns) shows it.
     pub fn rest(&self, duration: Duration) -> Wake {
         self.rest_until(Some(self.now().after(duration)), || false)
     }
 
-    /// The same until `condition` is true, as in [`wait_until`](Self::wait_until).
+    /// Suspends the transaction as [`rest`](Self::rest) does, until `condition` is true, as in
+    /// [`wait_until`](Self::wait_until).
     pub fn rest_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
         if condition() { Wake::Ready } else { self.suspend_until(deadline, condition) }
     }
 
-    /// Lets others run if the transaction's own code has run for long, as its flavour has it. For code that goes from row to row and holds
-    /// no latch: most calls cost an increment.
+    /// Lets other transactions run if this one has run for long, by the measure of its flavour. For code that goes from
+    /// row to row and holds no latch: most calls cost an increment.
     #[inline]
     pub fn yield_now(&self) {
-        // Relaxed: only the waiter itself uses it.
+        // Relaxed: only the waiter itself uses the counter.
         let calls = self.shared.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.shared.calls.store(calls, Ordering::Relaxed);
         if calls.is_multiple_of(CALLS_EACH_LOOK) {
@@ -255,7 +263,7 @@ impl Waiter {
         }
     }
 
-    /// Makes the waiter look at its condition again. Within [`together()`] the wake is put off until its end.
+    /// Makes the waiter look at its condition again. Within [`together()`] the wake is deferred until its end.
     pub fn wake(&self) {
         if !together::put_off(self) {
             self.resume();
@@ -283,21 +291,21 @@ impl Waiter {
         end != NEVER && (end == CANCELLED || self.now() >= Time(end))
     }
 
-    /// Forgets a cancellation, and the limit. Called by the owner between two statements.
+    /// Forgets a cancellation, and the limit. The owner calls it between two statements.
     pub fn clear_cancel(&self) {
         self.shared.end.store(NEVER, Ordering::Release);
     }
 
-    /// Sets the time from which on the waiter is cancelled, or that there is none. Called by the owner; who has been
-    /// cancelled before stays so.
+    /// Sets the time from which the waiter is cancelled; `None` removes the limit. The owner calls it. A waiter that is
+    /// already cancelled stays so.
     pub fn set_limit(&self, limit: Option<Time>) {
         let end = limit.map_or(NEVER, |Time(limit)| limit.clamp(CANCELLED + 1, NEVER - 1));
         let keep = |old| (old != CANCELLED).then_some(end);
-        // An error is a cancellation.
+        // The update fails if the waiter is cancelled.
         let _ = self.shared.end.fetch_update(Ordering::AcqRel, Ordering::Acquire, keep);
     }
 
-    /// Whether the limit has passed, and nobody has called [`cancel`](Self::cancel).
+    /// Whether the limit has passed without a call of [`cancel`](Self::cancel).
     pub fn is_late(&self) -> bool {
         let end = self.shared.end.load(Ordering::Acquire);
         end != CANCELLED && self.has_passed(end)
@@ -312,7 +320,7 @@ fn to_duration(ns: u64) -> Option<Duration> {
     (ns != NEVER).then_some(Duration::from_nanos(ns))
 }
 
-/// When the process's clock started: at its first use.
+/// The start of the process's clock: its first use.
 fn clock_start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)

@@ -7,8 +7,8 @@ use hotrow_sync::wait::ThreadScheduler;
 use hotrow_sync::{Arc, Baton, Doorbell, Inbox, Latch, Scheduler, Waiter, Wake, ring, thread};
 use std::time::Duration;
 
-/// Explores with at most `preemptions` switches that no thread asked for; few show all the mistakes there are to make in
-/// models of this size, and keep the search short.
+/// Explores `body` with at most `preemptions` switches that no thread asked for. A few are enough to show the mistakes
+/// in models of this size, and keep the search short.
 fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -56,7 +56,8 @@ fn a_vain_attempt_does_not_free_a_latch() {
     });
 }
 
-/// Adds one to a baton's count as often as `times` says, unless another thread has settled on it.
+/// Adds one to a baton's count `times` times, and returns how many of these were counted: none while another thread has
+/// settled on it.
 fn add(baton: &Baton<usize>, times: usize) -> usize {
     let once = |_: &usize| {
         let Ok(mut held) = baton.take() else { return false };

@@ -1,4 +1,5 @@
-//! Programs that run out of stack, or touch memory that is not there, end as they should: each is this one again, told what to do.
+//! Programs that run out of stack, or touch unmapped memory, end as they should. Each of them is this test program
+//! again, with a variable that says how to end.
 #![cfg(all(unix, not(any(loom, shuttle))))]
 
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
@@ -7,13 +8,13 @@ use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-/// Says to the program that is started again how it ends.
+/// The variable that tells the program how to end.
 const WAY: &str = "HOTROW_TEST_OVERFLOW";
 
 const SIGABRT: i32 = 6;
 const SIGSEGV: i32 = 11;
 
-/// Uses so many frames of stack.
+/// Uses `depth` frames of stack.
 fn dig(depth: u64) {
     let frame = black_box([depth; 32]);
     if depth > 0 {
@@ -42,7 +43,8 @@ impl Drop for Digger {
 }
 
 fn write_nowhere() {
-    // SAFETY: nothing is at that address, so nothing can be overwritten: the system ends the program, which is what is asked for.
+    // SAFETY: nothing is mapped at that address, so nothing can be overwritten: the system ends the program, which is
+    // the purpose.
     unsafe { black_box(std::ptr::without_provenance_mut::<u8>(8)).write_volatile(1) }
 }
 
@@ -74,7 +76,7 @@ fn end(way: &str) {
     }
 }
 
-/// Not a test of its own: the program that the others start.
+/// Not a test of its own: the program that the other tests start.
 #[test]
 fn ends_as_it_is_told() {
     if let Ok(way) = std::env::var(WAY) {

@@ -2,38 +2,38 @@
 
 use std::fmt;
 
-/// Why the engine, or the transaction's own code, gave a transaction up.
+/// The reason why the engine, or the transaction's own code, gave a transaction up.
 ///
-/// A transaction that returned an `Abort` has still to be ended by [`Transaction::abort`](crate::Transaction::abort);
-/// until then its locks are held and its changes are in place.
+/// After a call has returned an `Abort`, the transaction must still be ended by
+/// [`Transaction::abort`](crate::Transaction::abort). Until then it holds its locks, and its changes are in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abort {
-    /// Another transaction stood in the way, and the deadlock policy lets only one of them wait (wait-die).
+    /// Another transaction blocked this one, and the deadlock policy did not let this one wait (wait-die).
     Conflict,
-    /// The transaction was the victim of a proven deadlock.
+    /// The transaction was the victim of a deadlock that was found.
     Deadlock,
     /// A lock was not granted within the wait limit.
     Timeout,
-    /// What was read has changed since (optimistic engines).
+    /// A row or a range that the transaction has read has changed since (optimistic engines).
     Validation,
-    /// Another transaction changed a row first that this one was to change (engines that keep versions).
+    /// Another transaction was the first to change a row that this one was to change (engines that keep versions).
     WriteConflict,
-    /// A transaction whose changes this one had read was rolled back, or made others: it had not committed yet.
+    /// A transaction whose uncommitted changes this one had read was rolled back, or changed them once more.
     Cascade,
-    /// A table was made, or put in the place of another one, after the moment as of which the transaction reads.
+    /// A table was made, or replaced by another one, after the moment as of which the transaction reads.
     TableChanged,
-    /// A planned transaction touched something outside its access set.
+    /// A planned transaction accessed data outside its access set.
     OutsidePlan,
-    /// The transaction's waiter was cancelled: the client asked for it, is gone, or the server shuts down.
+    /// The transaction's waiter was cancelled: the client asked for it or is gone, or the server shuts down.
     Cancelled,
-    /// The engine ran out of something it needs (memory, transaction slots).
+    /// The engine ran out of something that it needs (memory, transaction slots).
     Resources,
-    /// The transaction's own code gave up; the reason is kept by that code.
+    /// The transaction's own code gave up; that code keeps the reason.
     User,
 }
 
 impl Abort {
-    /// All of them, in the order of the reports.
+    /// All reasons, in the order of the reports.
     pub const ALL: [Abort; 11] = [
         Abort::Conflict,
         Abort::Deadlock,
@@ -48,7 +48,7 @@ impl Abort {
         Abort::User,
     ];
 
-    /// Whether other transactions stood in the way.
+    /// Whether other transactions caused the abort.
     pub fn is_because_of_others(self) -> bool {
         match self {
             Abort::Conflict

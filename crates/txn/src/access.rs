@@ -1,18 +1,18 @@
-//! What a procedure will touch.
+//! Access sets: what a procedure will read and write.
 
 use hotrow_storage::{IndexRef, Key, TableId, mix};
 use std::ops::Bound;
 
-/// What a procedure will do to a key.
+/// What a procedure will do with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// Read it, present or absent.
+    /// The procedure will read the row, which may be absent.
     Read,
-    /// Read it for update, update, insert or delete it.
+    /// The procedure will read the row for update, update it, insert it or delete it.
     Write,
 }
 
-/// One key that a procedure will touch.
+/// A row that a procedure will access, by its key.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The table.
@@ -26,36 +26,36 @@ pub struct Access {
 }
 
 impl Access {
-    /// A 64-bit name for the record, for lock tables: equal for equal table and key. Different records share a name
-    /// with probability 2^-64, which a lock manager may treat as one record: coarser, never wrong.
+    /// A 64-bit name for the record, for lock tables: equal for equal table and key. Two different records share a name
+    /// with probability 2^-64. A lock manager may treat them as one record: locking gets coarser, never wrong.
     #[inline]
     pub fn lock_name(&self) -> u64 {
         Self::name(self.table, self.hash)
     }
 
-    /// [`lock_name`](Self::lock_name) of the record in `table` whose key hashes to `hash`.
+    /// The [`lock_name`](Self::lock_name) of the record in `table` whose key hashes to `hash`.
     #[inline]
     pub fn name(table: TableId, hash: u64) -> u64 {
         mix(hash ^ (u64::from(table.0) << 1 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 }
 
-/// A range of an index that a procedure will scan. Bounds are those of a [`Scan`](crate::Scan).
+/// A range of an index that a procedure will scan. The bounds mean the same as those of a [`Scan`](crate::Scan).
 #[derive(Clone, Debug)]
 pub struct RangeAccess {
     /// The table.
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// Where the range begins.
+    /// The lower bound.
     pub lower: Bound<Key>,
-    /// Where it ends.
+    /// The upper bound.
     pub upper: Bound<Key>,
-    /// What will be done to the rows that it finds.
+    /// What the procedure will do with the rows that it finds.
     pub intent: Intent,
 }
 
-/// An entry that a procedure will link into an index or unlink from it: by an insert or a delete, or by an update of the
+/// An entry that a procedure will link into an index or unlink from it: by an insert, a delete, or an update of the
 /// index's columns.
 #[derive(Clone, Debug)]
 pub struct EntryAccess {
@@ -63,29 +63,29 @@ pub struct EntryAccess {
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// The index's columns; of the primary index, the primary key.
+    /// The values of the index's columns; for the primary index, the primary key.
     pub columns: Key,
     /// The primary key of the row that the entry leads to.
     pub key: Key,
 }
 
-/// Entries of an index that a procedure will link or unlink, of which no more is known beforehand than how their keys begin: those
-/// of rows whose numbers it draws while it runs.
+/// Entries of an index that a procedure will link or unlink, of which only the prefix of their keys is known
+/// beforehand: entries of rows whose numbers the procedure draws while it runs.
 #[derive(Clone, Debug)]
 pub struct EntriesAccess {
     /// The table.
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// What their keys begin with.
+    /// The prefix of the entries' keys.
     pub prefix: Key,
 }
 
-/// What a procedure will touch: its access set, in the order in which it will touch it.
+/// The access set of a procedure: what it will access, in the order in which it will do so.
 ///
-/// Engines that need accesses lock them beforehand; those that
-/// [lock access sets](crate::Transaction::locks_accesses) so lock the rows; the others take the rows as a hint and look them up together. The
-/// lists are reused from one procedure to the next, so that filling them allocates nothing.
+/// Engines that need accesses lock all of them beforehand. Engines that [lock access
+/// sets](crate::Capabilities::locks_accesses) lock the rows beforehand. All other engines take the rows as a hint and
+/// look them up together. The lists are reused from one procedure to the next, so that filling them allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
     rows: Vec<Access>,
@@ -101,7 +101,7 @@ impl Accesses {
         Self::default()
     }
 
-    /// Empties the set for the next procedure.
+    /// Empties the set for the next procedure, and keeps its memory.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.ranges.clear();
@@ -110,7 +110,7 @@ impl Accesses {
         self.partial = false;
     }
 
-    /// Adds a row, present or absent.
+    /// Adds a row, which may be absent.
     #[inline]
     pub fn push(&mut self, table: TableId, key: Key, intent: Intent) {
         let hash = key.hash64();
@@ -122,19 +122,19 @@ impl Accesses {
         self.ranges.push(range);
     }
 
-    /// Adds an index entry that will come or go, from the index's `columns` to the row with primary key `key`. Rows that
-    /// are inserted need to be named as rows only, if no scan goes where they go.
+    /// Adds an index entry that will be linked or unlinked, from the index's `columns` to the row with primary key
+    /// `key`. For an inserted row it is enough to name the row, unless a scan may visit the place of the entry.
     pub fn push_entry(&mut self, table: TableId, index: IndexRef, columns: Key, key: Key) {
         self.entries.push(EntryAccess { table, index, columns, key });
     }
 
-    /// Adds the index entries whose keys begin with `prefix`: rows with any such key may be inserted and deleted. They are not named
-    /// beside it. An engine may do without, and find out when they come.
+    /// Adds the index entries whose keys begin with `prefix`: rows with any such key may be inserted and deleted, and
+    /// are not named one by one. An engine may ignore the prefix and learn of each entry when it is linked or unlinked.
     pub fn push_entries_below(&mut self, table: TableId, index: IndexRef, prefix: Key) {
         self.entries_below.push(EntriesAccess { table, index, prefix });
     }
 
-    /// Adds all that is in `other`.
+    /// Adds everything in `other`.
     pub fn extend(&mut self, other: &Accesses) {
         self.rows.extend_from_slice(&other.rows);
         self.ranges.extend_from_slice(&other.ranges);
@@ -142,8 +142,8 @@ impl Accesses {
         self.entries_below.extend_from_slice(&other.entries_below);
     }
 
-    /// Says that there is more to be touched, which is not known beforehand: an engine that needs the whole set finds the
-    /// rest by reconnaissance.
+    /// Marks the set as incomplete: the procedure will access more, which is not known beforehand. An engine that needs
+    /// the whole set finds the rest by reconnaissance.
     pub fn set_partial(&mut self) {
         self.partial = true;
     }
@@ -153,12 +153,12 @@ impl Accesses {
         self.partial
     }
 
-    /// Whether nothing is known.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.ranges.is_empty() && self.entries.is_empty() && self.entries_below.is_empty()
     }
 
-    /// The rows, in access order.
+    /// The rows, in the order in which they will be accessed.
     #[inline]
     pub fn rows(&self) -> &[Access] {
         &self.rows
@@ -174,7 +174,7 @@ impl Accesses {
         &self.entries
     }
 
-    /// The index entries of which it is known how their keys begin.
+    /// The index entries of which only the prefix is known.
     pub fn entries_below(&self) -> &[EntriesAccess] {
         &self.entries_below
     }

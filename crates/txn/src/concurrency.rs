@@ -1,19 +1,20 @@
-//! Optimistic or pessimistic.
+//! Optimistic or pessimistic concurrency control.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How a transaction keeps what it has read as it was, under an engine that has both ways, side by side in one database.
+/// How a transaction protects what it has read from changes, under an engine that offers both ways side by side in one
+/// database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concurrency {
-    /// It reads without locks, and looks at its end whether everything is still as it was.
+    /// The transaction reads without locks, and checks at its end that everything is still as it was.
     Optimistic,
-    /// It locks what it reads: who changes it waits.
+    /// The transaction locks what it reads. A transaction that is to change such a row waits.
     Pessimistic,
 }
 
 impl Concurrency {
-    /// Both ways.
+    /// All ways, in the order of the declaration.
     pub const ALL: [Concurrency; 2] = [Concurrency::Optimistic, Concurrency::Pessimistic];
 
     /// The name in SQL and on the command line.
@@ -34,7 +35,7 @@ impl fmt::Display for Concurrency {
 impl FromStr for Concurrency {
     type Err = String;
 
-    /// Takes the name in any case.
+    /// Parses the name, in any case.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = text.trim().to_ascii_lowercase();
         Concurrency::ALL.into_iter().find(|way| way.name() == wanted).ok_or_else(|| {

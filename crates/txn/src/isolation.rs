@@ -3,35 +3,35 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How far a transaction is kept apart from others. Each engine says which levels it offers; a level that it does not
-/// offer is raised to the first one it does that covers it.
+/// How strictly a transaction is isolated from others. Each engine says which levels it offers. A level that it does
+/// not offer is raised to the first offered level that covers it.
 ///
-/// The levels are not a chain: repeatable read rules out write skew between rows that were read, and snapshot does not; snapshot
-/// rules out phantoms, and repeatable read does not.
+/// The levels do not form a chain: repeatable read rules out write skew between rows that were read, and snapshot does
+/// not; snapshot rules out phantoms, and repeatable read does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
-    /// Reads see committed data only; two reads of one row may differ. No dirty writes.
+    /// Reads see committed data only; two reads of one row may differ. There are no dirty writes.
     ReadCommitted,
-    /// What was read stays as it was; new rows may appear in a range that is scanned again.
+    /// Rows that were read stay as they were; new rows may appear in a range that is scanned again.
     RepeatableRead,
-    /// All reads see one instant; concurrent writers of one row conflict. Write skew is possible.
+    /// All reads see the state of one instant; concurrent writers of one row conflict. Write skew is possible.
     Snapshot,
-    /// The outcome is that of some serial order.
+    /// The outcome is that of a serial order.
     #[default]
     Serializable,
 }
 
 impl Isolation {
-    /// All levels: each before those that cover it.
+    /// All levels; each stands before the levels that cover it.
     pub const ALL: [Isolation; 4] =
         [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];
 
-    /// Whether this level promises all that `other` does.
+    /// Whether this level gives all guarantees of `other`.
     pub fn covers(self, other: Isolation) -> bool {
         self == other || self == Isolation::Serializable || other == Isolation::ReadCommitted
     }
 
-    /// Whether the rows that a transaction has read were so together at some moment.
+    /// Whether the rows that a transaction has read existed together at some moment.
     pub fn reads_one_state(self) -> bool {
         self != Isolation::ReadCommitted
     }
@@ -56,7 +56,7 @@ impl fmt::Display for Isolation {
 impl FromStr for Isolation {
     type Err = String;
 
-    /// Takes the level's name with spaces or hyphens, in any case.
+    /// Parses the level's name, with spaces or hyphens, in any case.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = text.trim().to_ascii_lowercase().replace('-', " ");
         let level = Isolation::ALL.into_iter().find(|level| level.name() == wanted);

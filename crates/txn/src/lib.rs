@@ -1,48 +1,64 @@
-//! The vocabulary of transactions. No behaviour, but for the rule by which they are let in where they fail because of each other.
+//! The vocabulary of transactions. It has no behaviour, except for the rule that limits how many transactions are let
+//! in where they make each other fail.
 //!
 //! | noun | what it is |
 //! | --- | --- |
-//! | [`Protocol`] | a concurrency-control protocol: what it keeps beside a record, per worker and per transaction |
+//! | [`Protocol`] | a concurrency-control protocol: its data beside a record, per worker and per transaction |
 //! | [`Transaction`] | what a transaction can do; object-safe, so that SQL is compiled once |
-//! | [`Wrapper`] | a transaction around another one |
+//! | [`Holding`], [`Yielding`], [`Planned`], [`Diagnostics`] | its parts beside the core |
+//! | [`Capabilities`] | what the transactions of a database can do beyond the core |
 //! | [`Procedure`] | a one-shot transaction, written once for all engines |
-//! | [`Accesses`] | what a procedure will touch, when it is known beforehand |
+//! | [`Accesses`] | what a procedure will read and write, as far as it is known beforehand |
 //! | [`Engine`] | a database under one protocol chosen at run time |
-//! | [`Deadlock`] | what the victim of a deadlock is told |
-//! | [`LoadLimit`] | how many transactions are let in where they fail because of each other |
-//! | [`Tickets`] | which of them are let in, and for how long |
+//! | [`Inspection`] | what is seen of it from outside its transactions |
+//! | [`Deadlock`] | the cycle of waits that a deadlock's victim was part of |
+//! | [`LoadLimit`] | how many transactions are let in where they make each other fail |
+//! | [`Tickets`] | which of these are let in, and for how long that counts |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
+//! | [`standard!`], [`forward!`] | how an engine fills in what it lacks, and an object around another one forwards |
 
 mod abort;
 mod access;
+mod capabilities;
 mod concurrency;
 mod deadlock;
+mod diagnostics;
 mod engine;
+mod forward;
+mod holding;
+mod info;
+mod inspection;
 mod isolation;
 mod load_limit;
+mod planned;
 mod procedure;
 mod protocol;
 mod settings;
+mod standard;
 mod statistics;
 mod tickets;
 mod transaction;
 mod words;
-mod wrapper;
+mod yielding;
 
 pub use abort::Abort;
 pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
+pub use capabilities::Capabilities;
 pub use concurrency::Concurrency;
 pub use deadlock::{Deadlock, LockPart, LockTarget, LockWait, WaitsFor};
-pub use engine::{
-    AdmissionStatistics, EarlyReleaseStatistics, Engine, EngineInfo, LockStatistics, Scheduler, VersionStatistics,
-};
+pub use diagnostics::{Diagnostics, Exclusion, Prospect};
+pub use engine::Engine;
+pub use holding::{Holding, Ownership};
+pub use info::{EngineInfo, Scheduler};
+pub use inspection::{AdmissionStatistics, EarlyReleaseStatistics, Inspection, LockStatistics, VersionStatistics};
 pub use isolation::Isolation;
 pub use load_limit::LoadLimit;
+pub use planned::Planned;
 pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};
 pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use tickets::Tickets;
-pub use transaction::{Begin, Direction, Exclusion, LockFor, Prospect, Residual, Savepoint, Scan, Transaction, Write};
+pub use transaction::{Begin, Direction, LockFor, Residual, Savepoint, Scan, Transaction, Write};
 pub use words::number_of;
-pub use wrapper::Wrapper;
+pub use yielding::Yielding;

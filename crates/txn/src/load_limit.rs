@@ -1,43 +1,45 @@
-//! How many transactions are let in at once, as the share of attempts that fail allows.
+//! The number of transactions that are let in at once, as the share of failed attempts allows.
 //!
-//! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the Avoidance of
-//! Data-Contention Thrashing. There the measure is the share of locks that blocked transactions hold; here it is the share of attempts
-//! that fail. Waits by themselves cost nothing that another transaction could use: a queue at one hot row moves as fast
-//! as its holders do, however long it is. Only who has something else to run counts the share that waits, too.
+//! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the
+//! Avoidance of Data-Contention Thrashing. The paper measures the share of locks that blocked transactions hold; here
+//! the measure is the share of attempts that fail. A wait alone wastes nothing that another transaction could use: a
+//! queue at one hot row moves as fast as its holders do, however long it is. Waits count only for a caller that has
+//! other work to run ([`LoadLimit::waited`]).
 
 use crate::Abort;
 
-/// The limit is counted in these parts of a transaction.
+/// The fixed-point one: the limit is kept in these parts of a transaction.
 const ONE: u32 = 1 << 8;
 
-/// A number of transactions, one at the least.
+/// A limit on the number of transactions, at least one.
 ///
-/// It rises by a sixty-fourth with each success while others are held back. It falls by an eighth with each attempt that fails late: it has waited, as
-/// the victim of a deadlock has, and others have waited for it. With an attempt that fails as soon as it meets another one it falls by a
-/// thirty-second, since that costs nobody else; with one that has waited, if those are counted, by a sixteenth. So it settles where a
-/// tenth of the attempts fail late, a third fail early, or a fifth wait.
+/// The limit rises by a sixty-fourth with each success while other transactions are held back. It falls by an eighth
+/// with each attempt that fails late: such an attempt has waited, as the victim of a deadlock has, and others have
+/// waited for it. It falls by a thirty-second with an attempt that fails as soon as it meets another transaction, since
+/// that costs no other transaction anything. It falls by a sixteenth with an attempt that has waited, if the caller
+/// counts waits. So it settles where a tenth of the attempts fail late, a third fail early, or a fifth wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadLimit {
-    /// In parts.
+    /// The limit in parts of [`ONE`].
     limit: u32,
 }
 
 impl LoadLimit {
-    /// No more than this are of use to anybody.
+    /// The greatest limit: more transactions at once help nobody.
     pub const MOST: u32 = 1 << 16;
 
-    /// Begins with `first`, from 1 to [`MOST`](Self::MOST).
+    /// A limit that begins with `first` transactions, from 1 to [`MOST`](Self::MOST).
     pub const fn new(first: u32) -> Self {
         Self { limit: first * ONE }
     }
 
-    /// How many may be let in.
+    /// The number of transactions that may be let in at once.
     #[inline]
     pub fn get(self) -> usize {
         (self.limit / ONE) as usize
     }
 
-    /// An attempt has failed, for this reason.
+    /// Lowers the limit: an attempt has failed with `abort`.
     pub fn failed(&mut self, abort: Abort) {
         let share = match abort {
             Abort::Conflict | Abort::Validation | Abort::WriteConflict | Abort::Cascade => 32,
@@ -46,7 +48,7 @@ impl LoadLimit {
         self.fall(share);
     }
 
-    /// A transaction has waited for others.
+    /// Lowers the limit: a transaction has waited for others.
     pub fn waited(&mut self) {
         self.fall(16);
     }
@@ -55,7 +57,7 @@ impl LoadLimit {
         self.limit = (self.limit - self.limit / share).max(ONE);
     }
 
-    /// A transaction has succeeded while others were held back. The limit does not rise above `most`.
+    /// Raises the limit, up to `most`: a transaction has succeeded while others were held back.
     pub fn succeeded(&mut self, most: u32) {
         self.limit = (self.limit + self.limit / 64).min(most * ONE);
     }

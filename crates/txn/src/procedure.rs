@@ -2,14 +2,14 @@
 
 use crate::{Abort, Accesses, Isolation, Transaction};
 
-/// A transaction that runs from begin to commit with nobody to talk to; written once for all engines.
+/// A transaction that runs from begin to commit without talking to a client, written once for all engines.
 ///
 /// It may be run several times before it commits, so `run` must have no effects but those on `txn`.
 pub trait Procedure {
-    /// What it returns.
+    /// The result of a run.
     type Output;
 
-    /// Adds what [`run`](Self::run) will touch, in its order. If that is not all, it says so with
+    /// Adds what [`run`](Self::run) will access, in its order. If the set is incomplete, the procedure says so with
     /// [`Accesses::set_partial`]; adding nothing means the same.
     fn accesses(&self, accesses: &mut Accesses);
 
@@ -18,23 +18,23 @@ pub trait Procedure {
         false
     }
 
-    /// The level that it needs, if that is not up to its runner.
+    /// The isolation level that the procedure needs; `None` leaves it to the runner.
     fn isolation(&self) -> Option<Isolation> {
         None
     }
 
-    /// The transaction's work. Neither begins nor ends the transaction.
+    /// Does the transaction's work. It neither begins nor ends the transaction.
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<Self::Output, Abort>;
 }
 
-/// Runs procedures: begins, runs, commits, and retries with back-off what a retry can cure.
+/// Runs procedures: begins, runs and commits them, and retries, with back-off, after aborts that a retry can cure.
 ///
-/// This is what a workload's client sees of an engine; the runtime implements it over any [`Transaction`].
+/// This is all that a workload's client sees of an engine; the runtime implements it over any [`Transaction`].
 pub trait Runner {
     /// Runs `procedure` until it commits, or until it aborts for a reason that no retry cures.
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort>;
 
-    /// Says of what kind the procedure was that committed last, as a position in the workload's list of kinds, and
-    /// whether it found what it was looking for. Reports count both; who makes none ignores it.
+    /// Records the kind of the procedure that committed last, as a position in the workload's list of kinds, and
+    /// whether it found what it was looking for. Reports count both; a runner that makes no reports ignores them.
     fn note(&mut self, _kind: usize, _succeeded: bool) {}
 }

@@ -1,4 +1,4 @@
-//! What a concurrency-control protocol is.
+//! The interface of a concurrency-control protocol.
 
 use crate::{
     AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, LockWait, Settings, SettingsError,
@@ -11,41 +11,42 @@ use hotrow_sync::{Arc, Time, Waiter};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u32);
 
-/// What a worker does for its protocol beside running transactions. A scheduler that keeps several transactions on one
-/// thread calls these, on that thread; under all others nobody does.
+/// What a worker does for its protocol in addition to running transactions. A scheduler that keeps several transactions
+/// on one thread calls these methods, on that thread. Other schedulers never call them.
 pub trait Duties: Send {
-    /// Settles the worker on the calling thread, which waits through `waiter` when it has nothing to do: who has
-    /// something for the worker wakes it. The thread calls [`leave`](Self::leave) before it ends.
+    /// Settles the worker on the calling thread, which waits through `waiter` when it has nothing to do. Another worker
+    /// that has something for this one wakes `waiter`. The thread calls [`leave`](Self::leave) before it ends.
     fn settle(&mut self, _waiter: &Waiter) {}
 
-    /// Gives up what [`settle`](Self::settle) took. Nothing of the worker's is left waiting.
+    /// Undoes [`settle`](Self::settle). No transaction and no message of the worker may be left waiting.
     fn leave(&mut self) {}
 
-    /// Looks at what has come in from other workers, before anything else is chosen to run.
+    /// Handles what has come in from other workers, before the next transaction is chosen to run.
     fn receive(&mut self) {}
 
-    /// When something comes in that is on its way, if anything is: the worker looks again then at the latest.
+    /// The time when the next message on its way arrives, if there is one. The worker looks again at that time at the
+    /// latest.
     fn expected(&self) -> Option<Time> {
         None
     }
 
-    /// Whether transactions wait for what other workers do for them, and not for each other only.
+    /// Whether transactions wait for work of other workers, and not only for each other.
     fn expects_messages(&self) -> bool {
         false
     }
 
-    /// Whether a new transaction may begin; otherwise those that have begun go first.
+    /// Whether a new transaction may begin; if not, the transactions that have begun go first.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Looks for a transaction that waits and need not: nothing can run, and nothing new may begin. Whether one was
-    /// found; it has been woken.
+    /// Looks for a transaction that waits without need. The worker calls this if no transaction can run and no new one
+    /// may begin. Returns whether one was found; it has been woken.
     fn find_work(&mut self) -> bool {
         false
     }
 
-    /// What these duties counted since the worker was made.
+    /// The counts of these duties since the worker was made.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }
@@ -55,79 +56,80 @@ impl Duties for () {}
 
 /// A concurrency-control protocol: what tables it has, what it keeps per worker, and how a transaction runs.
 pub trait Protocol: Sized + Send + Sync + 'static {
-    /// The engine's name and what it needs and offers.
+    /// The engine's name, needs and offers.
     const INFO: EngineInfo;
 
-    /// Typed, documented knobs.
+    /// The protocol's typed, documented knobs.
     type Config: Default + Clone + Send + Sync;
 
-    /// How rows lie in memory and are found, and what of the protocol's stands beside them.
+    /// The table type: how rows lie in memory and are found, with the protocol's data beside them.
     type Table: StoredTable;
 
-    /// What the transactions of one worker share.
+    /// The state that the transactions of one worker share.
     type Worker: Duties;
 
     /// A transaction in flight.
     type Transaction: Transaction + 'static;
 
-    /// The knobs for these settings.
+    /// Converts settings to the protocol's knobs.
     ///
     /// # Errors
-    /// A setting that this protocol cannot have; says what it can.
+    /// If this protocol cannot have a setting; the error says what it can have.
     fn configure(_settings: &Settings) -> Result<Self::Config, SettingsError> {
         Ok(Self::Config::default())
     }
 
-    /// The protocol for one database.
+    /// Makes the protocol of one database.
     fn new(config: Self::Config) -> Self;
 
-    /// Whether it can have tables like this one.
+    /// Checks that the protocol can have tables with this schema.
     ///
     /// # Errors
-    /// Why not, and what it can have.
+    /// If it cannot; the text says why not, and what it can have.
     fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
         Ok(())
     }
 
-    /// Checks its invariants: [`Engine::audit`](crate::Engine::audit).
+    /// Checks the protocol's invariants: [`Inspection::audit`](crate::Inspection::audit).
     fn audit(&self, _database: &Tables<Self::Table>) -> Result<(), String> {
         Ok(())
     }
 
-    /// The versions of all tables: [`Engine::versions`](crate::Engine::versions).
+    /// Counts the versions of all tables: [`Inspection::versions`](crate::Inspection::versions).
     fn versions(&self, _database: &Tables<Self::Table>) -> Option<VersionStatistics> {
         None
     }
 
-    /// The locks of all transactions: [`Engine::locks`](crate::Engine::locks).
+    /// Counts the locks of all transactions: [`Inspection::locks`](crate::Inspection::locks).
     fn locks(&self, _database: &Tables<Self::Table>) -> Option<LockStatistics> {
         None
     }
 
-    /// How transactions are held back from locks on which too many would meet, if the engine does so.
+    /// The state of admission control at hot locks: [`Engine::admission`](crate::Engine::admission).
     fn admission(&self) -> Option<AdmissionStatistics> {
         None
     }
 
-    /// What became of rows that were let go before the commit, if transactions do so: [`Engine::early_release`](crate::Engine::early_release).
+    /// What happened to rows that were released before the commit:
+    /// [`Inspection::early_release`](crate::Inspection::early_release).
     fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None
     }
 
-    /// Who waits for whom: [`Engine::lock_waits`](crate::Engine::lock_waits).
+    /// The transactions that wait for locks: [`Inspection::lock_waits`](crate::Inspection::lock_waits).
     fn lock_waits(&self) -> Vec<LockWait> {
         Vec::new()
     }
 
-    /// Parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
+    /// The number of parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
     fn parts(&self) -> usize {
         1
     }
 
-    /// What the transactions of worker `id` share.
+    /// Makes the state that the transactions of worker `id` share.
     fn worker(&self, id: WorkerId) -> Self::Worker;
 
-    /// A transaction in flight on `worker`, waiting through `waiter`.
+    /// Makes a transaction object on `worker` that waits through `waiter`.
     fn transaction(
         self: &Arc<Self>,
         database: &Arc<Tables<Self::Table>>,

@@ -1,29 +1,29 @@
-//! What users set of an engine.
+//! The settings of an engine.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What users set of an engine, on the command line or in code; each protocol takes from it what concerns it.
+/// The settings of an engine, from the command line or from code. Each protocol uses those that concern it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Worker threads that will run transactions.
+    /// The number of worker threads that will run transactions.
     pub workers: usize,
-    /// Partitions of the data, for engines that keep partitions apart: one for each worker unless set.
+    /// The number of partitions of the data, for engines with partitions; one for each worker unless set.
     pub partitions: Option<usize>,
-    /// How many blocked transactions a queue may hold before no new ones are let in, for engines with such a queue.
+    /// The number of blocked transactions that a queue may hold before no new ones are let in, for engines with such a
+    /// queue.
     pub blocked_limit: Option<usize>,
-    /// Whether deadlocks end by time, as in the papers, rather than being found: for engines that can have it either
-    /// way.
+    /// Whether deadlocks end by time-out, as in the papers, rather than by detection: for engines that offer both.
     pub deadlock_time_outs: bool,
-    /// Whether a transaction locks each row when it comes to it, as in the papers, even if its access set is known: for engines
-    /// that otherwise lock an access set as the transaction begins.
+    /// Whether a transaction locks each row when it reaches it, as in the papers, even if its access set is known: for
+    /// engines that otherwise lock an access set as the transaction begins.
     pub lock_as_it_goes: bool,
-    /// How long a message between two partitions is on its way, in addition to what it takes anyway: to study on one machine
-    /// what a network does.
+    /// The time that a message between two partitions takes, in addition to what it takes anyway: to study the effects
+    /// of a network on one machine.
     pub network_delay: Duration,
 }
 
-/// What may be set of engines, and not of every one: one of the [`Settings`], but for what sessions say.
+/// A setting that only some engines have: one of the [`Settings`], or one that sessions make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// [`Settings::partitions`].
@@ -34,14 +34,15 @@ pub enum Setting {
     DeadlockTimeOuts,
     /// [`Settings::lock_as_it_goes`].
     LockAsItGoes,
-    /// Whether sessions retire what they have written ([`Transaction::retire_writes`](crate::Transaction::retire_writes)): their own to say.
+    /// Whether sessions retire what they have written
+    /// ([`Yielding::retire_writes`](crate::Yielding::retire_writes)). Sessions set it, not [`Settings`].
     EarlyRelease,
     /// [`Settings::network_delay`].
     NetworkDelay,
 }
 
 impl Default for Settings {
-    /// A worker for each core, and everything else as the engine likes it.
+    /// One worker for each core, and the engine's defaults for everything else.
     fn default() -> Self {
         Self {
             workers: hotrow_sync::cores(),
@@ -54,7 +55,7 @@ impl Default for Settings {
     }
 }
 
-/// An engine cannot have a setting; the text says what it can have.
+/// The error for a setting that an engine cannot have; the text says what it can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError(pub String);
 

@@ -1,43 +1,45 @@
-//! What a transaction in flight counts.
+//! The counters of a transaction in flight.
 
-/// Counters and times of one transaction object, never reset by the engine. Whoever runs it reads them out.
+/// Counters and times of one transaction object. The engine never resets them; the caller that runs the transaction
+/// reads them.
 ///
-/// Times are taken only while [`timed`](Self::timed) is set: reading the clock twice per access costs as much as a lock.
+/// Times are measured only while [`timed`](Self::timed) is set: reading the clock twice per access costs as much as a
+/// lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Whether to take times.
+    /// Whether to measure times.
     pub timed: bool,
-    /// Locks granted, at once or after a wait.
+    /// The locks that were granted, at once or after a wait.
     pub locks: u64,
-    /// Requests that had to wait.
+    /// The requests that had to wait.
     pub waits: u64,
-    /// Nanoseconds suspended, waiting for locks.
+    /// The nanoseconds that the transaction was suspended, waiting for locks.
     pub wait_ns: u64,
-    /// Nanoseconds in the lock manager, to lock and to release, waits excluded. As the clock showed them: reading it took
-    /// its share of each of the timed calls.
+    /// The nanoseconds spent in the lock manager, to lock and to release, without waits. They include the cost of
+    /// reading the clock for each timed call.
     pub lock_manager_ns: u64,
-    /// Calls of the lock manager that were timed, each with the clock read before and after.
+    /// The calls of the lock manager that were timed; for each, the clock is read before and after.
     pub timed_calls: u64,
-    /// Contention analyses: looks through a queue for a blocked transaction that can run.
+    /// Contention analyses: searches of a queue for a blocked transaction that can run.
     pub analyses: u64,
-    /// Transactions that contention analyses found.
+    /// The transactions that contention analyses found.
     pub analyses_found: u64,
-    /// Bits that contention analyses set.
+    /// The bits that contention analyses set.
     pub analyses_bits: u64,
-    /// Messages sent to other partitions.
+    /// The messages sent to other partitions.
     pub messages: u64,
-    /// Versions that were read though their maker had not committed yet.
+    /// Versions that were read before their writer had committed.
     pub speculative_reads: u64,
-    /// Versions that were passed by though the one who replaced them had not committed yet.
+    /// Versions that were skipped before the transaction that replaced them had committed.
     pub speculative_ignores: u64,
-    /// Transactions whose commit another one had to wait for, because of these two, or of a row that was retired.
+    /// Transactions for whose commit this one had to wait, because of such a read or skip, or because of a retired row.
     pub dependencies: u64,
-    /// Rows that went to others before their writer had committed.
+    /// Rows that were released to other transactions before their writer had committed.
     pub retired: u64,
 }
 
 impl Statistics {
-    /// Adds what another one counted, of whatever transaction or worker.
+    /// Adds the counts of another transaction or worker.
     pub fn add(&mut self, other: &Statistics) {
         self.locks += other.locks;
         self.waits += other.waits;
@@ -54,7 +56,7 @@ impl Statistics {
         self.retired += other.retired;
     }
 
-    /// What was counted after `before`.
+    /// The counts since `before`.
     pub fn since(&self, before: &Statistics) -> Statistics {
         Statistics {
             timed: false,

@@ -1,39 +1,40 @@
-//! Tickets: who is let in to contended data, and for how long that counts.
+//! Tickets: which transactions are let in to contended data, and for how long that counts.
 
 use crate::{Abort, LoadLimit};
 use hotrow_sync::Time;
 use std::time::Duration;
 
-/// A ticket counts for so many times as long as tickets are held on average, within these bounds.
+/// A ticket counts for this multiple of the average time for which tickets are held, within the two bounds.
 const LEASE: u64 = 8;
 const SHORTEST_LEASE: Duration = Duration::from_millis(10);
 const LONGEST_LEASE: Duration = Duration::from_secs(1);
 
-/// The average is that of so many tickets.
+/// The average is a moving one, over about this many tickets.
 const AVERAGED: u64 = 16;
 
-/// The limit in the beginning.
+/// The initial limit.
 const FIRST_LIMIT: LoadLimit = LoadLimit::new(4);
 
-/// About so many of the transactions that are held back look at the leases during one lease.
+/// During one lease, about this many of the transactions that are held back look at the leases.
 const LOOKS_EACH_LEASE: u32 = 8;
 
-/// A ticket that counts.
+/// A ticket that counts toward the limit.
 #[derive(Debug)]
 struct Ticket {
     holder: u32,
     since: Time,
 }
 
-/// As many tickets as a [`LoadLimit`] allows. A holder that stands still keeps nobody out for long: its ticket counts for a *lease*, some
-/// multiple of the time for which tickets are held here. After that it goes on beside the limit.
+/// Hands out as many tickets as a [`LoadLimit`] allows. A holder that does not run keeps other transactions out only
+/// for a while: its ticket counts for a *lease*, a multiple of the average time for which tickets are held. After that
+/// the holder continues beside the limit.
 ///
-/// For one thread at a time.
+/// One thread at a time may use it.
 #[derive(Debug)]
 pub struct Tickets {
     limit: LoadLimit,
     counted: Vec<Ticket>,
-    /// For how long tickets are held, on average, in nanoseconds.
+    /// The average time for which tickets are held, in nanoseconds.
     held_ns: u64,
 }
 
@@ -44,22 +45,22 @@ impl Default for Tickets {
 }
 
 impl Tickets {
-    /// How many there are.
+    /// The number of tickets.
     pub fn limit(&self) -> usize {
         self.limit.get()
     }
 
-    /// The limit is as it was in the beginning.
+    /// Resets the limit to its initial value.
     pub fn reset_limit(&mut self) {
         self.limit = FIRST_LIMIT;
     }
 
-    /// How many are held, and count.
+    /// The number of tickets that are held and count.
     pub fn held(&self) -> usize {
         self.counted.len()
     }
 
-    /// Whether one is free.
+    /// Whether a ticket is free.
     pub fn is_free(&self) -> bool {
         self.held() < self.limit()
     }
@@ -69,7 +70,8 @@ impl Tickets {
         Duration::from_nanos(self.held_ns.saturating_mul(LEASE)).clamp(SHORTEST_LEASE, LONGEST_LEASE)
     }
 
-    /// When a transaction that is held back, with so many others, looks again whether tickets have [lapsed](Self::lapse).
+    /// The time when a transaction looks again whether tickets have [lapsed](Self::lapse), if it is held back together
+    /// with `held_back` transactions.
     pub fn next_look(&self, now: Time, held_back: usize) -> Time {
         let (lease, shared) = (self.lease(), self.lease() * (held_back as u32 / LOOKS_EACH_LEASE));
         now.after(lease + shared.min(LONGEST_LEASE))
@@ -80,8 +82,8 @@ impl Tickets {
         self.counted.push(Ticket { holder, since: now });
     }
 
-    /// A transaction returns its ticket: `failed` why it did not get through, if that was because of others, `is_short` that others are held
-    /// back for want of tickets.
+    /// Takes back the ticket of a transaction. `failed` is the reason of its abort, if other transactions caused it.
+    /// `is_short` says whether transactions are held back because no ticket is free.
     pub fn take_back(&mut self, holder: u32, now: Time, failed: Option<Abort>, is_short: bool) {
         let lease = self.lease();
         let held = match self.counted.iter().position(|ticket| ticket.holder == holder) {
@@ -96,7 +98,7 @@ impl Tickets {
         }
     }
 
-    /// Tickets whose lease is over count no longer.
+    /// Stops counting the tickets whose lease is over.
     pub fn lapse(&mut self, now: Time) {
         let lease = self.lease();
         self.counted.retain(|ticket| now.since(ticket.since) < lease);

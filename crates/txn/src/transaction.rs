@@ -1,7 +1,9 @@
 //! What a transaction can do.
 
-use crate::{Abort, Accesses, Concurrency, Deadlock, Isolation, Statistics};
-use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
+use crate::{
+    Abort, Accesses, Capabilities, Concurrency, Diagnostics, Holding, Isolation, Planned, Statistics, Yielding,
+};
+use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::Arc;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
@@ -17,7 +19,7 @@ pub struct Begin<'a> {
     /// The transaction promises not to write. An engine may do less for it; a write gives [`Abort::User`].
     pub read_only: bool,
     /// What it will touch, if that is known: the whole plan for engines that need one; the rows that are locked as the
-    /// transaction begins for those that [lock access sets](Transaction::locks_accesses); a hint to look the keys up
+    /// transaction begins for those that [lock access sets](Capabilities::locks_accesses); a hint to look the keys up
     /// together for all others. An engine that needs a plan and gets none keeps everybody else off the database until
     /// the transaction ends, but for one that is read-only and gets read committed: that one reads row by row.
     pub accesses: Option<&'a Accesses>,
@@ -173,49 +175,44 @@ impl Scan {
     }
 }
 
-/// What a transaction keeps from others between two of its calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Exclusion {
-    /// At the most what it has touched.
-    #[default]
-    None,
-    /// The whole database, or all writes to it, and nobody waits for it.
-    Database,
-    /// The same, and others wait.
-    WaitedFor,
-}
-
-/// Whether a transaction may still commit, between two of its calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prospect {
-    /// As far as others are concerned.
-    #[default]
-    Open,
-    /// If others commit whose changes it has seen.
-    Follows,
-    /// It will not: one of those has failed.
-    Doomed,
-}
-
 /// A place in a transaction to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub usize);
 
-/// What a transaction can do: the one interface between all engines and all who use them.
+/// What a transaction can do: the one interface between all engines and their callers.
 ///
 /// The object is a *transaction in flight*: it is made once, for a worker or a session, and then runs one transaction
 /// after the other, [`begin`](Self::begin) to [`commit`](Self::commit) or [`abort`](Self::abort), keeping its buffers.
 /// It is also the participant in reclamation. Dropped while a transaction runs, it aborts that one.
 ///
+/// # Contract
 /// After any method returned [`Abort`] the only sensible call is [`abort`](Self::abort) (or
 /// [`rollback_to`](Self::rollback_to) after [`Abort::User`], or after [`Abort::Conflict`] where
-/// [requests are retried](Self::retries_requests)).
+/// [requests are retried](Capabilities::retries_requests)).
 ///
 /// Between two transactions every call but [`begin`](Self::begin) fails with [`Abort::User`] or does nothing.
 ///
 /// Calls may wait, through the waiter the object was made with; nothing else blocks. Each wait for a lock asks the
 /// waiter when it begins how long it may last ([`lock_timeout`](hotrow_sync::Waiter::lock_timeout)).
-pub trait Transaction: Send {
+///
+/// # Parts
+/// This trait is the core, which every engine writes. The rest are four small traits that each transaction has too, so
+/// that a caller of `dyn Transaction` or `T: Transaction` has all calls at hand, and each is one virtual call or none:
+///
+/// | part | what it is for |
+/// | --- | --- |
+/// | [`Holding`] | constraints and DDL: reads and tables that stay as they are |
+/// | [`Yielding`] | transactions that make room for others |
+/// | [`Planned`] | callers that make access sets |
+/// | [`Diagnostics`] | what the transaction knows of its relation to others |
+///
+/// What all transactions of a database can do is one value, [`capabilities`](Self::capabilities).
+///
+/// # Implementing
+/// No method has a default, so an object that forgets one does not compile. Two macros fill in what an object does not
+/// do by itself: an engine names in [`standard!`](crate::standard) what it lacks; an object around another one names in
+/// [`forward!`](crate::forward) what goes to the object within.
+pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Begins a transaction. None is running.
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;
 
@@ -243,70 +240,11 @@ pub trait Transaction: Send {
     /// Visits the rows of an index's range until `visit` breaks.
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort>;
 
-    /// From now on, or no longer, what the transaction reads and looks for in vain, by key or in a range, stays as it is until its end, whatever
-    /// its level: as at serializable, for reads that a constraint between rows depends on. A transaction begins without it, and what
-    /// was read meanwhile is not let go by turning it off. Engines whose reads stay as they are at every level have nothing to do.
-    fn hold_reads(&mut self, _hold: bool) {}
-
-    /// Whether there is a row with this primary key. If so it stays there until the transaction's end, whatever its level: nobody else deletes it. If not, it stays
-    /// away at serializable, as after a read.
-    /// Its other columns may change, and where an engine can tell the two apart neither waits for the other.
-    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
-        self.hold_reads(true);
-        let found = self.read(table, key).map(|row| row.is_some());
-        self.hold_reads(false);
-        found
-    }
-
-    /// Promises that the caller keeps everybody else off `table` until the transaction's end (it is new, or locked as a
-    /// whole by DDL): the engine need not lock its rows.
-    fn own_table(&mut self, table: TableId);
-
-    /// Promises the same of a table that was made for this transaction, and that others get to know of when it has committed.
-    /// Who reads as of an earlier moment must not take it for a table that was empty then: [`Abort::TableChanged`].
-    fn own_new_table(&mut self, table: TableId) {
-        self.own_table(table);
-    }
-
-    /// Whether what the transaction reads in a table that it owns is what is there, so that something made of it can be put in
-    /// the table's place.
-    ///
-    /// # Errors
-    /// [`Abort::TableChanged`]: the transaction reads as of a moment since when others have changed rows of the table.
-    fn check_owned_table(&mut self, _table: TableId) -> Result<(), Abort> {
-        Ok(())
-    }
-
     /// Marks the present state.
     fn savepoint(&mut self) -> Savepoint;
 
     /// Undoes everything since `savepoint`, which stays usable. Locks may be kept.
     fn rollback_to(&mut self, savepoint: Savepoint);
-
-    /// Undoes everything since a savepoint, or everything, in place of [`rollback_to`](Self::rollback_to) or [`abort`](Self::abort), and then
-    /// waits until the transaction has ended that stood in the way of the last call. The caller tries again what was undone. Returns false,
-    /// without a wait, if no such transaction is known.
-    ///
-    /// Engines that let the first writer win ([`Abort::WriteConflict`]) know it. Transactions that give way to the same row go on one after
-    /// the other, in the order in which they came; a transaction that was undone as a whole keeps its place until it
-    /// [begins](Self::begin) and ends again, or [is idle](Self::idle). A wait lasts as long as its
-    /// waiter's [lock time-out](hotrow_sync::Waiter::lock_timeout), if there is one.
-    ///
-    /// # Errors
-    /// [`Abort::Timeout`] after the limit, [`Abort::Deadlock`] if transactions would wait for each other in a circle, or
-    /// [`Abort::Cancelled`]; then the transaction has still to be aborted.
-    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
-        match to {
-            Some(savepoint) => self.rollback_to(savepoint),
-            None => self.abort(),
-        }
-        Ok(false)
-    }
-
-    /// Says that what has been written is not written again, and that there is no savepoint to which the transaction may yet roll back. An engine
-    /// may let others have such rows now (Guo et al., *Releasing Locks As Early As You Can*, §3): these commit after this transaction, or
-    /// fail with [`Abort::Cascade`]. A row that is touched again all the same costs those their transactions.
-    fn retire_writes(&mut self) {}
 
     /// Commits. On an error the transaction still has to be aborted.
     fn commit(&mut self) -> Result<(), Abort>;
@@ -314,60 +252,13 @@ pub trait Transaction: Send {
     /// Undoes everything and ends the transaction. Without a transaction it does nothing.
     fn abort(&mut self);
 
-    /// Whether the running transaction makes use of the residual predicate of a scan with this lock.
-    fn takes_residual(&self, _lock: LockFor) -> bool {
-        false
-    }
+    /// Returns whether the running transaction makes use of the [residual predicate](Scan::residual) of a scan with
+    /// this lock.
+    fn takes_residual(&self, lock: LockFor) -> bool;
 
-    /// Whether the engine wants the access set before the transaction begins
-    /// ([`EngineInfo::needs_accesses`](crate::EngineInfo::needs_accesses)).
-    fn needs_accesses(&self) -> bool {
-        false
-    }
+    /// Returns what all transactions of the database can do.
+    fn capabilities(&self) -> Capabilities;
 
-    /// Whether the engine locks the rows of an access set as the transaction begins, in one order that all transactions
-    /// share, and locks what is outside the set when the transaction comes to it. Such an engine does without a set as well:
-    /// no reconnaissance is worth its while.
-    fn locks_accesses(&self) -> bool {
-        false
-    }
-
-    /// Whether nobody waits under the engine but its callers: after [`Abort::Conflict`] a transaction may go on from a savepoint, and try again
-    /// what was in conflict.
-    fn retries_requests(&self) -> bool {
-        false
-    }
-
-    /// A table's definition, while a transaction runs; none if there is no such table. Engines that need accesses answer
-    /// this, so that those who plan know how keys are made.
-    fn schema(&mut self, _table: TableId) -> Option<Arc<TableSchema>> {
-        None
-    }
-
-    /// After [`Abort::OutsidePlan`], until [`abort`](Self::abort): adds what was touched outside the access set, so that the next attempt has it.
-    fn add_missing(&mut self, _accesses: &mut Accesses) {}
-
-    /// After [`Abort::Deadlock`], until the next [`begin`](Self::begin): the deadlock that the transaction was the victim
-    /// of, if the engine knows.
-    fn deadlock(&self) -> Option<&Deadlock> {
-        None
-    }
-
-    /// Whether the running transaction keeps everybody else off the database.
-    fn exclusion(&self) -> Exclusion {
-        Exclusion::None
-    }
-
-    /// Whether the running transaction may still commit, whatever its next calls are. One that cannot is better rolled back at once than at its next
-    /// call: it has locks.
-    fn prospect(&self) -> Prospect {
-        Prospect::Open
-    }
-
-    /// Says that nothing will be called for a while (a session waits for its client, a worker goes on with another transaction):
-    /// lets reclamation go on, and of a transaction that is over nothing is left that anybody could wait for.
-    fn idle(&mut self) {}
-
-    /// Counters and times since the object was made.
+    /// Returns the counters and times since the object was made.
     fn statistics(&mut self) -> &mut Statistics;
 }

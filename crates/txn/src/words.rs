@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-/// A number with its noun, which is given in the singular and takes an s in the plural: `1 thread`, `2 threads`.
+/// Formats a number with its noun, which is given in the singular and takes an s in the plural: `1 thread`, `2
+/// threads`.
 pub fn number_of<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let ending = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{ending}")

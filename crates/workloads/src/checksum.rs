@@ -1,6 +1,6 @@
-//! What makes a transaction look at the bytes that it reads.
+//! Checksums, which make a transaction read every byte of its rows.
 
-/// The sum of the bytes taken as words of eight: every byte is looked at, for a fraction of a nanosecond each.
+/// The sum of the bytes, taken as words of eight. Every byte is read, for a fraction of a nanosecond each.
 #[inline]
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(8);

@@ -1,10 +1,10 @@
-//! Work that transactions do beside what they do to rows.
+//! Computation that transactions do in addition to their accesses to rows.
 
 use hotrow_storage::mix;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// How many rounds of computation take so many microseconds on this machine now.
+/// The number of rounds of computation that take `microseconds` on this machine now.
 pub(crate) fn rounds_of(microseconds: f64) -> u64 {
     const ROUNDS: u64 = 50_000;
     const ATTEMPTS: u64 = 5;
@@ -16,13 +16,13 @@ pub(crate) fn rounds_of(microseconds: f64) -> u64 {
         black_box(compute(black_box(ROUNDS), seed));
         begin.elapsed()
     };
-    // The shortest attempt is the one that nobody interrupted.
+    // The shortest attempt is the one that was not interrupted.
     let shortest = (0..ATTEMPTS).map(attempt).min().unwrap_or_default();
     let round_us = shortest.as_secs_f64() * 1e6 / ROUNDS as f64;
     ((microseconds / round_us.max(1e-6)) as u64).max(1)
 }
 
-/// So many rounds of computation, each of which needs the one before.
+/// Runs `rounds` rounds of computation, each of which needs the result of the one before.
 pub(crate) fn compute(rounds: u64, seed: u64) -> u64 {
     (0..rounds).fold(seed, |word, round| mix(word ^ round))
 }

@@ -6,7 +6,7 @@ use hotrow_storage::{RowRef, TableId};
 use hotrow_txn::{Engine, number_of};
 use std::cmp::Ordering;
 
-/// Checks a table whose rows each count their updates, in column `counter`: the `rows` that were loaded are there, and the
+/// Checks a table whose rows each count their updates, in column `counter`: the `rows` that were loaded exist, and the
 /// counters add up to the updates that committed.
 pub(crate) fn check_counters(
     engine: &dyn Engine,
@@ -20,7 +20,7 @@ pub(crate) fn check_counters(
     counted.judge(rows, committed)
 }
 
-/// The counters of the rows that were met.
+/// The number of rows that were visited, and the sum of their counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     rows: u64,
@@ -34,7 +34,7 @@ impl Counters {
         self.sum = self.sum.wrapping_add(row.int8(counter));
     }
 
-    /// Compares them with the rows that were loaded and the updates that committed.
+    /// Compares the rows with those that were loaded, and the counters with the updates that committed.
     pub(crate) fn judge(self, rows: u64, committed: u64) -> Result<(), Violation> {
         if self.rows != rows {
             return Err(Violation::Corruption(format!(

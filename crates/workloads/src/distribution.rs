@@ -1,33 +1,35 @@
-//! Which keys are popular.
+//! The popularity of keys.
 //!
-//! Ranks are plain: rank 0, the most popular, is key 0, rank 1 is key 1, as in the test beds that results are compared
-//! with. A hash index scatters them; their records, loaded in key order, are neighbours in memory.
+//! A key is its rank: rank 0, the most popular, is key 0, and rank 1 is key 1, as in the test beds with which results
+//! are compared. A hash index scatters popular keys; their records are loaded in key order, and so are neighbours in
+//! memory.
 
 use fastrand::Rng;
 use std::ops::Range;
 
-/// The largest exponent that [`Zipf`] takes: far beyond it, one key has all the draws.
+/// The largest exponent that [`Zipf`] takes. Far beyond it, one key gets all draws.
 pub const THETA_MAX: f64 = 5.0;
 
 /// Draws keys from `0..keys`.
 #[derive(Clone, Debug)]
 pub enum Distribution {
-    /// All alike.
+    /// All keys are equally popular.
     Uniform {
         /// The number of keys.
         keys: u64,
     },
-    /// The lower the more popular.
+    /// Lower keys are more popular.
     Zipfian(Zipf),
 }
 
 impl Distribution {
-    /// Zipfian with exponent `theta`; uniform if that is zero. `keys` is not zero, `theta` within `0..=THETA_MAX`.
+    /// Zipfian with exponent `theta`; uniform if that is zero. `keys` must not be zero, and `theta` must be within
+    /// `0..=THETA_MAX`.
     pub fn new(keys: u64, theta: f64) -> Self {
         if theta == 0.0 { Distribution::Uniform { keys } } else { Distribution::Zipfian(Zipf::new(keys, theta)) }
     }
 
-    /// The next key.
+    /// Draws a key.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
@@ -37,8 +39,8 @@ impl Distribution {
     }
 }
 
-/// Draws until the key, one of `keys`, is a new one. When one key has nearly all the draws, the next free one after it is
-/// taken. There is a free one.
+/// Draws until a key of `keys` is not taken. If one key gets nearly all draws, returns the next free key after it. At
+/// least one key must be free.
 #[inline]
 pub(crate) fn different(is_taken: impl Fn(u64) -> bool, keys: Range<u64>, mut draw: impl FnMut() -> u64) -> u64 {
     const DRAWS: usize = 64;
@@ -58,8 +60,8 @@ pub(crate) fn different(is_taken: impl Fn(u64) -> bool, keys: Range<u64>, mut dr
 /// Draws rank r of `0..n` with probability proportional to 1/(r + 1)^θ: exactly, in constant time and memory.
 ///
 /// Rejection-inversion (W. Hörmann and G. Derflinger, *Rejection-inversion to generate variates from monotone discrete
-/// distributions*, ACM TOMACS 6(3), 1996): a point below the continuous x^-θ is drawn by inverting its integral H, and
-/// rejected, seldom, if it lies outside the histogram of the discrete probabilities.
+/// distributions*, ACM TOMACS 6(3), 1996): a point below the continuous x^-θ is drawn by inverting its integral H. It
+/// is rejected, which is rare, if it lies outside the histogram of the discrete probabilities.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     keys: f64,
@@ -67,11 +69,11 @@ pub struct Zipf {
     /// 1 - θ, and its inverse.
     power: f64,
     inverse_power: f64,
-    /// H(1.5) - 1, where the integral begins.
+    /// H(1.5) - 1, at which the integral begins.
     from: f64,
-    /// H(n + 0.5), where it ends.
+    /// H(n + 0.5), at which it ends.
     to: f64,
-    /// A point this close below its rank needs no look at the histogram.
+    /// A point this close below its rank is accepted without evaluating the histogram.
     squeeze: f64,
 }
 
@@ -92,7 +94,7 @@ impl Zipf {
         zipf
     }
 
-    /// The next rank, from zero.
+    /// Draws a rank, from zero.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
@@ -105,7 +107,8 @@ impl Zipf {
         }
     }
 
-    /// So close to an exponent of one the general formulas lose their digits, and the logarithm is as good.
+    /// Whether the exponent is so close to one that the general formulas lose their digits, while the logarithm is
+    /// accurate.
     fn is_harmonic(&self) -> bool {
         self.power.abs() < 1e-9
     }

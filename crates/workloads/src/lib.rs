@@ -1,27 +1,27 @@
 //! Benchmark workloads: native one-shot procedures over the schemas and rows that SQL sees.
 //!
-//! A workload is a folder with the same five files:
+//! Each workload is a folder with the same five files:
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `schema.rs` | its tables |
-//! | `load.rs` | the rows they begin with |
-//! | `generate.rs` | its options, and the next transaction of a client |
-//! | `procedures.rs` | its transactions, as [`Procedure`](hotrow_txn::Procedure)s |
-//! | `consistency.rs` | what must hold after a run, whatever engine ran it |
+//! | `schema.rs` | the workload's tables |
+//! | `load.rs` | the initial rows of the tables |
+//! | `generate.rs` | the options, and the next transaction of a client |
+//! | `procedures.rs` | the transactions, as [`Procedure`](hotrow_txn::Procedure)s |
+//! | `consistency.rs` | the conditions that must hold after a run, under any engine |
 //!
 //! | workload | what it is |
 //! | --- | --- |
 //! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
 //! | [`hekaton`] | short reads and writes of small rows, beside long readers |
-//! | [`interactive`] | reads and writes of a table of keys and values, each a request of its own |
+//! | [`interactive`] | reads and writes of a table of keys and values, each a separate request |
 //! | [`micro`] | read-and-update of a few records, some of them hot |
 //! | [`range`] | locks on ranges of keys: no rows, no engine, and so neither schema nor procedures |
-//! | [`tatp`] | TATP: seven short transactions of a register of mobile subscribers |
+//! | [`tatp`] | TATP: seven short transactions on a register of mobile subscribers |
 //! | [`tpcb`] | TPC-B on pgbench's schema |
 //! | [`tpcc`] | TPC-C, all five transactions, on BenchBase's schema |
 //!
-//! A workload never asks which engine runs it. Its transactions allocate nothing once the buffers have grown.
+//! A workload never asks which engine runs it. Once their buffers have grown, its transactions allocate nothing.
 
 mod checksum;
 mod computation;

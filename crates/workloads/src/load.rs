@@ -1,4 +1,4 @@
-//! Loading a table from several threads.
+//! Loading of a table from several threads.
 
 use hotrow_storage::{Row, TableId};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,15 +7,16 @@ use hotrow_txn::Engine;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Hears how many more rows were inserted, from any of the loading threads; to break stops the loading.
+/// A listener to the progress of a load. Any of the loading threads calls it with the number of rows that it has
+/// inserted since its last call; a break stops the loading.
 pub type Progress<'a> = dyn Fn(u64) -> ControlFlow<()> + Sync + 'a;
 
-/// Why a load did not finish.
+/// The reason why a load did not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
     /// The listener to the progress stopped it.
     Stopped,
-    /// A row's key was there already: the table was not empty.
+    /// A row's key existed already: the table was not empty.
     Duplicate {
         /// The table.
         table: TableId,
@@ -37,11 +38,11 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Items that a thread claims, and reports, at a time.
+/// The number of items that a thread claims, and reports, at a time.
 const CHUNK: u64 = 4096;
 
-/// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row; it is given the row as it left
-/// it last, so columns that are the same in all rows need to be set in `template` only.
+/// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row. It gets the row as its last
+/// call left it, so columns that are the same in all rows need to be set only in `template`.
 pub(crate) fn load_rows(
     engine: &dyn Engine,
     table: TableId,
@@ -59,13 +60,13 @@ pub(crate) fn load_rows(
     load_items(rows, threads, progress, || template.clone(), insert)
 }
 
-/// Inserts one row outside any transaction; `number` is what an error calls it.
+/// Inserts one row outside any transaction; An error names the row `number`.
 pub(crate) fn insert_row(engine: &dyn Engine, table: TableId, row: &Row, number: u64) -> Result<(), LoadError> {
     engine.load(table, row.as_ref()).map_err(|_| LoadError::Duplicate { table, row: number })
 }
 
-/// Calls `insert` for each of the items numbered `0..items`, from `threads` threads, each with buffers of its own.
-/// `insert` tells how many rows it inserted for the item.
+/// Calls `insert` for each of the items numbered `0..items`, from `threads` threads, each of which has its own buffers.
+/// `insert` returns the number of rows that it inserted for the item.
 pub(crate) fn load_items<B>(
     items: u64,
     threads: usize,

@@ -1,11 +1,11 @@
-//! What the options of several workloads are read with.
+//! Parsers for the options of several workloads.
 
-/// A share, from 0 to 1.
+/// Parses a share, from 0 to 1.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     parse_within(text, 1.0)
 }
 
-/// A number from 0 to `most`.
+/// Parses a number from 0 to `most`.
 pub(crate) fn parse_within(text: &str, most: f64) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("expected a number from 0 to {most}"))?;
     if (0.0..=most).contains(&number) { Ok(number) } else { Err(format!("{number} is not within 0 and {most}")) }
@@ -22,7 +22,7 @@ pub(crate) mod tests {
         options: O,
     }
 
-    /// The options of a command line, or what is wrong with it.
+    /// Parses the options of a command line; the error says what is wrong with it.
     pub(crate) fn parse<O: clap::Args>(line: &str) -> Result<O, String> {
         let words = std::iter::once("bench").chain(line.split_whitespace());
         Command::try_parse_from(words).map(|command| command.options).map_err(|error| error.to_string())

@@ -1,13 +1,14 @@
-//! Visiting rows after a run.
+//! Visits to rows after a run.
 
 use crate::Violation;
 use hotrow_storage::{IndexRef, RowRef, TableId};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Ownership, Scan};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Calls `visit` on every row of each of `tables`, within one transaction. Nobody else uses the tables meanwhile.
+/// Calls `visit` on every row of each of `tables`, within one transaction. No other transaction uses the tables
+/// meanwhile.
 pub(crate) fn visit_tables(
     engine: &dyn Engine,
     tables: &[TableId],
@@ -17,7 +18,8 @@ pub(crate) fn visit_tables(
     visit_scans(engine, &scans, visit)
 }
 
-/// Calls `visit` on the rows of each of `scans`, within one transaction. Nobody else changes the tables meanwhile.
+/// Calls `visit` on the rows of each of `scans`, within one transaction. No other transaction changes the tables
+/// meanwhile.
 pub(crate) fn visit_scans(
     engine: &dyn Engine,
     scans: &[Scan],
@@ -27,7 +29,7 @@ pub(crate) fn visit_scans(
     let mut walk = || -> Result<(), Abort> {
         txn.begin(&Begin { read_only: true, ..Begin::at(Isolation::Serializable) })?;
         for scan in scans {
-            txn.own_table(scan.table);
+            txn.own_table(scan.table, Ownership::Locked);
             txn.scan(scan, &mut |row| {
                 visit(scan.table, row);
                 ControlFlow::Continue(())

@@ -1,4 +1,4 @@
-//! What a workload is, and what its clients do.
+//! The interface of workloads and of their clients.
 
 use crate::{LoadError, Progress};
 use fastrand::Rng;
@@ -6,75 +6,76 @@ use hotrow_storage::{TableSchema, mix};
 use hotrow_txn::{Abort, Engine, Isolation, Runner};
 use std::fmt;
 
-/// A benchmark: tables, their first rows, transactions, and what must hold after a run.
+/// A benchmark: its tables, their initial rows, its transactions, and the conditions that must hold after a run.
 ///
-/// One workload object serves any number of databases, one after the other or at once.
+/// One workload object serves any number of databases, one after the other or at the same time.
 pub trait Workload: Sized + Send + Sync + 'static {
-    /// The name by which users choose it.
+    /// The name by which users choose the workload.
     const NAME: &'static str;
 
-    /// Whether [`check`](Self::check) is worth a run after the load too, when no client has done anything.
+    /// Whether [`check`](Self::check) should also run after the load, before any client has done anything.
     const CHECKS_LOAD: bool = false;
 
-    /// Whether an engine runs its transactions. If not, something else does, which whoever drives it knows by name, and a step
-    /// of a client is a rollback.
+    /// Whether an engine runs its transactions. If not, the benchmark driver knows the workload by name and runs it in
+    /// another way, and a step of a client is a rollback.
     const RUNS_ON_ENGINES: bool = true;
 
-    /// Its knobs. They are command-line options and, serialized, part of a report.
+    /// The options of the workload. They are command-line options and, serialized, part of a report.
     type Options: clap::Args + serde::Serialize + Clone + Send + Sync;
 
     /// The numbers of its tables in one database.
     type Tables: Copy + Send + Sync;
 
-    /// Who runs its transactions: one a worker.
+    /// The type that generates and runs its transactions, one object for each worker.
     type Client: Client;
 
-    /// The workload with these options; the error says which of them was wrong and what would be right.
+    /// Makes the workload with these options. The error says which option is wrong, and what would be right.
     fn new(options: Self::Options) -> Result<Self, String>;
 
     /// The options.
     fn options(&self) -> &Self::Options;
 
-    /// What it does, in one line with its figures.
+    /// Describes the workload in one line, with its figures.
     fn summary(&self) -> String;
 
-    /// The kinds of its transactions, by the numbers that clients [note](Runner::note); none if there is but one.
+    /// The kinds of its transactions, by the numbers that clients [note](Runner::note); empty if there is only one.
     fn kinds(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// How many partitions its clients keep to, if they keep to any: worker `k`'s transactions are in partition `k` modulo
-    /// this, or begin there. Engines that keep partitions apart do best with as many.
+    /// The number of partitions that its clients respect, if any: the transactions of worker `k` are in partition `k`
+    /// modulo this number, or begin there. Engines with partitions do best with as many.
     fn partitions(&self) -> Option<usize> {
         None
     }
 
-    /// Whether so many workers can run it; the error says how many can.
+    /// Checks that this many workers can run the workload; the error says how many can.
     fn refuse_threads(&self, _threads: usize) -> Result<(), String> {
         Ok(())
     }
 
-    /// The level of the transactions that [`check`](Self::check) asks whether they read [one
-    /// state](Isolation::reads_one_state), if it is not that of the run.
+    /// The isolation level of the transactions for which [`check`](Self::check) asks whether they read [one
+    /// state](Isolation::reads_one_state), if it is not the level of the run.
     fn judged_isolation(&self) -> Option<Isolation> {
         None
     }
 
-    /// Its tables, in the order of [`create`](Self::create).
+    /// The schemas of its tables, in the order of [`create`](Self::create).
     fn schemas(&self) -> Vec<TableSchema>;
 
-    /// Makes its tables, empty.
+    /// Makes its tables, which are empty.
     fn create(&self, engine: &dyn Engine) -> Self::Tables;
 
-    /// How many rows [`load`](Self::load) inserts into each table, in the order of [`schemas`](Self::schemas).
+    /// The number of rows that [`load`](Self::load) inserts into each table, in the order of
+    /// [`schemas`](Self::schemas).
     fn rows_of_tables(&self) -> Vec<u64>;
 
-    /// How many rows [`load`](Self::load) inserts.
+    /// The number of rows that [`load`](Self::load) inserts.
     fn rows(&self) -> u64 {
         self.rows_of_tables().iter().sum()
     }
 
-    /// Fills the tables, which nobody else uses yet, from `threads` threads. `progress` hears of the rows as they are
+    /// Fills the tables, which no transaction uses yet, from `threads` threads. `progress` is called as rows are
     /// inserted.
     fn load(
         &self,
@@ -84,22 +85,23 @@ pub trait Workload: Sized + Send + Sync + 'static {
         progress: &Progress<'_>,
     ) -> Result<(), LoadError>;
 
-    /// A client of a run.
+    /// Makes a client of a run.
     fn client(&self, tables: Self::Tables, seat: Seat) -> Self::Client;
 
-    /// Checks what must hold after all transactions that `clients` ran since the load, and nobody else ran.
+    /// Checks the conditions that must hold after all transactions of `clients` since the load. No other transactions
+    /// may have run.
     fn check(&self, engine: &dyn Engine, tables: Self::Tables, clients: &[Self::Client]) -> Result<(), Violation>;
 }
 
-/// What does not hold after a run.
+/// A condition that does not hold after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// Transactions were not isolated from each other: an update was lost. An engine without isolation may do this.
     Anomaly(String),
-    /// A transaction read rows as they never were together. A level at which it need not
-    /// [read one state](hotrow_txn::Isolation::reads_one_state) may do this, too.
+    /// A transaction read rows in a state that never existed. It may do so at a level that need not [read one
+    /// state](hotrow_txn::Isolation::reads_one_state).
     TornRead(String),
-    /// No interleaving of the transactions explains it: rows or whole transactions are missing, or there twice.
+    /// No interleaving of the transactions explains the state: rows or whole transactions are missing, or exist twice.
     Corruption(String),
 }
 
@@ -113,21 +115,22 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// One worker's stream of transactions. It remembers what its committed transactions did, for [`Workload::check`].
+/// A worker's stream of transactions. It counts the effects of its committed transactions, for [`Workload::check`].
 pub trait Client: Send {
-    /// Makes the next transaction up and runs it until it commits or cannot.
+    /// Draws the next transaction and runs it until it commits or fails for good.
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort>;
 }
 
-/// Where a client sits: it tells the clients of a database apart.
+/// The place of a client, which distinguishes the clients of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// The number of its worker, from zero in each run.
     pub worker: u32,
-    /// A number that no other client of the database has, from zero over all runs: what two clients insert does not
-    /// collide.
+    /// A number that no other client of the database has, counted from zero over all runs, so that the rows that two
+    /// clients insert do not collide.
     pub number: u32,
-    /// The seed of the run. The same one gives each client its own, always the same transactions.
+    /// The seed of the run. With the same seed, each client has the same transactions, which differ from those of other
+    /// clients.
     pub seed: u64,
 }
 

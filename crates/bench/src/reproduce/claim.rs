@@ -1,61 +1,61 @@
-//! What a paper reads from its figure, and whether our measurements say so too.
+//! A claim of a paper about its figure, and the verdict of the measurements made here.
 
 use super::results::{At, Results};
 use std::fmt;
 
-/// Two throughputs are taken for different if they differ by more than this: what shared machines vary by.
+/// The share by which two throughputs must differ to count as different: results on shared machines vary by less.
 pub(crate) const TOLERANCE: f64 = 0.05;
 
-/// A paper's reading of its figure.
+/// What a paper reads from its figure.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// In our words.
+    /// The claim in our words.
     pub text: &'static str,
-    /// When it is said to hold here, in words that say what `judge` does: by the paper's own bar.
+    /// When the claim counts as holding: what `judge` does, in words. It is the paper's own bar.
     pub criterion: &'static str,
-    /// Compares; nothing if points are missing that it needs.
+    /// Decides the claim. There is no finding if points that it needs are missing.
     pub judge: fn(&Results) -> Option<Finding>,
-    /// A part of the claim that is looked at beside it, where its bar may be out of reach.
+    /// A weaker claim that is decided as well, if the bar may be out of reach.
     pub weaker: Option<Weaker>,
-    /// Why it may not hold here.
+    /// Why the claim may not hold here.
     pub otherwise: &'static str,
 }
 
-/// Less than a claim says. The page shows it as such beside the claim; that it holds does not count.
+/// A weaker claim than the paper's. The page shows it as such beside the claim, and does not count it as holding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weaker {
-    /// When it is said to hold, in words that say what `judge` does.
+    /// When the weaker claim counts as holding: what `judge` does, in words.
     pub criterion: &'static str,
-    /// Compares, as [`Claim::judge`].
+    /// Decides the weaker claim, as [`Claim::judge`] does.
     pub judge: fn(&Results) -> Option<Finding>,
 }
 
-/// What the measured data say to a claim.
+/// What the measurements say about a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
     pub holds: bool,
-    /// The figures that it was decided by.
+    /// The numbers that decided it.
     pub evidence: String,
 }
 
-/// A claim's fate.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Holds(String),
     Fails(String),
-    /// Points that it needs were not measured.
+    /// Points that the claim needs were not measured.
     Undecided,
 }
 
 impl Claim {
-    /// Whether the claim holds in what was measured. Nothing is said of a figure that is not complete.
+    /// Returns the verdict on the claim. A claim about an incomplete figure is not decided.
     pub(crate) fn verdict(&self, results: &Results) -> Verdict {
         decide(self.judge, results)
     }
 }
 
 impl Weaker {
-    /// The same for the weaker claim.
+    /// Returns the verdict on the weaker claim, as [`Claim::verdict`] does.
     pub(crate) fn verdict(&self, results: &Results) -> Verdict {
         decide(self.judge, results)
     }
@@ -80,8 +80,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Whether `name` is at least `least` times each of `others` at every one of `points`; the evidence is the comparison
-/// that comes out worst.
+/// Decides whether `name` is at least `least` times each of `others` at every one of `points`. The evidence is the
+/// worst comparison.
 pub(crate) fn leads(
     results: &Results,
     panel: &str,
@@ -105,22 +105,22 @@ pub(crate) fn leads(
     Some(Finding { holds: ratio >= least, evidence })
 }
 
-/// Every point of a panel.
+/// Returns every point of a panel.
 pub(crate) fn everywhere(results: &Results, panel: &str) -> impl Iterator<Item = At> + Clone + use<> {
     (0..results.points(panel)).map(At::Number)
 }
 
-/// The first half of a panel's points, the middle one left out.
+/// Returns the first half of a panel's points, without the middle one.
 pub(crate) fn left_half(results: &Results, panel: &str) -> impl Iterator<Item = At> + Clone + use<> {
     (0..results.points(panel) / 2).map(At::Number)
 }
 
-/// One point.
+/// Returns one point.
 pub(crate) fn only(at: At) -> impl Iterator<Item = At> + Clone {
     std::iter::once(at)
 }
 
-/// All findings must hold; the evidence is all of theirs.
+/// Joins findings, all of which must hold. The evidence is that of all of them.
 pub(crate) fn all<const N: usize>(findings: [Option<Finding>; N]) -> Option<Finding> {
     let findings: Vec<Finding> = findings.into_iter().collect::<Option<_>>()?;
     let evidence = findings.iter().map(|finding| finding.evidence.as_str()).collect::<Vec<_>>().join("; ");
@@ -132,10 +132,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::reproduce::figure::Figure;
     use crate::reproduce::figures::FIGURES;
-    use crate::reproduce::results::tests::{Made, QUICK, made_up};
+    use crate::reproduce::results::tests::{MadeUpPoint, QUICK, made_up};
 
-    /// Judges a figure's claims by made-up data. What is called weaker must hold wherever the claim does.
-    pub(crate) fn check(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
+    /// Judges a figure's claims by made-up data. A weaker claim must hold wherever its claim does.
+    pub(crate) fn check(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64, expected: &[bool]) {
         let results = made_up(figure, value);
         let verdicts: Vec<_> = figure.claims.iter().map(|claim| claim.verdict(&results)).collect();
         let holding: Vec<_> = verdicts.iter().map(|verdict| matches!(verdict, Verdict::Holds(_))).collect();
@@ -147,8 +147,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Judges what is weaker than a figure's claims, in their order, by made-up data.
-    pub(crate) fn check_weaker(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
+    /// Judges the weaker claims of a figure, in their order, by made-up data.
+    pub(crate) fn check_weaker(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64, expected: &[bool]) {
         let results = made_up(figure, value);
         let weaker = figure.claims.iter().filter_map(|claim| claim.weaker);
         let verdicts: Vec<_> = weaker.map(|weaker| weaker.verdict(&results)).collect();

@@ -1,44 +1,44 @@
-//! What a figure costs before it is run: time and memory.
+//! The time and the memory that a figure will take, estimated before it is run.
 
-use super::figure::{Panel, Plan, Point};
-use super::run::{engines, parse_options, parse_rows};
+use super::plan::{Panel, Plan, Point};
+use super::point_command::{parse_options, parse_rows};
 use super::scale::Scale;
-use crate::engine_run::Drivers;
-use crate::options::WithWorkload;
-use crate::{WorkloadOptions, memory};
+use crate::command::{Drivers, WithWorkload};
+use crate::machine::needed_bytes;
+use crate::options::WorkloadOptions;
 use hotrow_workloads::Workload;
 use std::time::Duration;
 
-/// Loading a row takes about so long on one core.
+/// The time to load a row, on one core.
 const LOAD_ROW: Duration = Duration::from_nanos(1500);
-/// Looking at a row after a run.
+/// The time to check a row after a run.
 const CHECK_ROW: Duration = Duration::from_nanos(150);
-/// Over the wire, loading a row, on one core of the server's and one of the client's.
+/// The time to load a row over the network, on one core of the server's and one of the client's.
 const COPY_ROW: Duration = Duration::from_nanos(4000);
-/// Connecting a client, which prepares its statements.
+/// The time to connect a client, which prepares its statements.
 const CONNECT: Duration = Duration::from_micros(400);
-/// Starting and ending a run.
+/// The time to start and to end a run.
 const RUN: Duration = Duration::from_millis(10);
 
-/// One set of rows and the runs on it.
+/// The cost of one set of rows and the runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Rows under one engine.
+    /// The number of rows under one engine.
     pub rows: u64,
-    /// Bytes under all engines together.
+    /// The bytes of all rows under all engines together.
     pub bytes: u64,
     pub engines: u64,
-    /// Runs of one repetition.
+    /// The number of runs in one repetition.
     pub runs: u64,
-    /// How many times as long as elsewhere they are.
+    /// The factor by which the runs are longer than those of other figures.
     pub stretch: u32,
-    /// Clients on the network that connect in one repetition; without any, there is no network.
+    /// The number of clients that connect over the network in one repetition; zero for runs without a network.
     pub clients: u64,
 }
 
-/// What each set of rows of a figure costs.
+/// Estimates the cost of each set of rows of a figure.
 pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
-    /// Of a point: all with its rows are alike.
+    /// Counts the rows of a point and their bytes, which are the same for all points of the set.
     struct Rows<'a>(&'a Point);
 
     impl WithWorkload for Rows<'_> {
@@ -46,11 +46,11 @@ pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
 
         fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
             let (workload, _) = parse_options::<W>(&self.0.rows, &self.0.options)?;
-            Ok((workload.rows(), memory::needed_bytes(&workload)))
+            Ok((workload.rows(), needed_bytes(&workload)))
         }
     }
 
-    /// Clients of a point on the network.
+    /// Counts the clients of a point on the network.
     struct Clients<'a>(&'a Point);
 
     impl WithWorkload for Clients<'_> {
@@ -66,7 +66,7 @@ pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
         let mut points = plan.panels.iter().flat_map(|panel| &panel.points);
         let first = points.find(|point| point.rows == set).ok_or("a set of rows has no points")?;
         let (rows, bytes) = parse_rows(set)?.with_workload(Rows(first))?;
-        let engines = engines(plan, set).len() as u64;
+        let engines = engines_on(plan, set).len() as u64;
         let of_panel =
             |panel: &Panel| panel.points.iter().filter(|point| point.rows == set).count() * panel.engines().len();
         let runs = plan.panels.iter().map(of_panel).sum::<usize>() as u64;
@@ -81,13 +81,22 @@ pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
     plan.row_sets().into_iter().map(cost).collect()
 }
 
+/// Returns the engines that some point with these rows is run on.
+pub(super) fn engines_on(plan: &Plan, rows: &str) -> Vec<&'static str> {
+    let has_them = |panel: &&Panel| panel.points.iter().any(|point| point.rows == rows);
+    let mut engines: Vec<_> = plan.panels.iter().filter(has_them).flat_map(Panel::engines).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    engines
+}
+
 impl Cost {
-    /// How long the load and all runs will take, about.
+    /// Estimates how long the load and all runs take.
     pub(crate) fn duration(&self, scale: &Scale) -> Duration {
         self.load(scale) + self.run(scale).mul_f64((self.runs * u64::from(scale.repetitions())) as f64)
     }
 
-    /// How long loading takes, about.
+    /// Estimates how long the load takes.
     pub(crate) fn load(&self, scale: &Scale) -> Duration {
         match self.clients {
             0 => LOAD_ROW.mul_f64((self.rows * self.engines) as f64 / scale.cores.max(1) as f64),
@@ -95,7 +104,7 @@ impl Cost {
         }
     }
 
-    /// How long one run takes with its check, about.
+    /// Estimates how long one run takes with its check.
     pub(crate) fn run(&self, scale: &Scale) -> Duration {
         let run =
             if scale.steps().is_some() { Duration::ZERO } else { scale.warmup() + scale.measured() * self.stretch };

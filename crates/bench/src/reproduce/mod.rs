@@ -1,176 +1,136 @@
 //! `hotrow reproduce`: figures of papers, measured here.
 //!
 //! A figure is a declaration: what the paper measured, the points to measure here as command lines of `hotrow bench`,
-//! and the paper's claims with the functions that decide them. A later engine adds a series, a later paper a file in
-//! `figures/` and a line in [`FIGURES`](figures::FIGURES); nothing else knows one figure from another.
+//! and the paper's claims with the functions that decide them. A new engine adds a series; a new paper adds files to
+//! `figures/` and lines to [`FIGURES`](figures::FIGURES). Nothing else knows one figure from another.
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `figure.rs` | what a figure is |
-//! | `figures/` | one file for each |
-//! | `scale.rs` | how long and how large: in full, `--quick`, and for tests |
+//! | `figure.rs`, `plan.rs`, `claim.rs` | the parts of a declaration: the figure, its points, its claims |
+//! | `figures/` | a file for each figure |
+//! | `options.rs`, `scale.rs` | the command line; how long and how large: in full, `--quick`, and for tests |
+//! | `point_command.rs` | the command line of a point |
 //! | `cost.rs` | the time and memory that a figure takes, before it is run |
-//! | `run.rs` | running its points |
+//! | `run.rs` | the runs of its points |
 //! | `results.rs` | what was measured: medians, and ratios within one repetition |
-//! | `claim.rs` | comparing it with what the paper says |
-//! | `csv.rs`, `chart.rs`, `sheet.rs`, `page.rs` | the points, the drawings, the page |
-//! | `book.rs` | the folder with the files |
-//! | `watch.rs`, `listing.rs` | progress and the time left; what is printed |
+//! | `requested.rs` | a figure that was asked for, and how far it is |
+//! | `output/` | the points, the drawings, the page, and what is printed |
+//! | `progress.rs` | progress and the time left |
 //!
 //! **How it measures.** Every run goes through the driver of `hotrow bench`. Points that have the same rows run on the
 //! same database, one for each engine, all loaded at once. A repetition goes through all points, and at each point
 //! through all engines, so that a drift of the machine hits all of them; ratios are medians of the ratios within one
-//! repetition. After every run the workload's check is made over everything that has run on that database. A check that
-//! fails ends the figure, and the page says so.
+//! repetition. After every run the workload's check is made over everything that has run on that database. A failed
+//! check ends the figure, and the page says so.
 //!
-//! **Files.** The points are written after each repetition, drawings and page after each figure; an interrupt ends the
-//! run under way, and what was measured before is written.
+//! **Files.** The points are written after each repetition, drawings and page after each figure. An interrupt ends the
+//! run under way; what was measured before is written.
 
-mod book;
-mod chart;
 mod claim;
 mod cost;
-mod csv;
 mod figure;
 mod figures;
-mod listing;
 mod options;
-mod page;
+mod output;
+mod plan;
+mod point_command;
+mod progress;
+mod requested;
 mod results;
 mod run;
 mod scale;
-mod sheet;
-mod watch;
 
 pub use options::ReproduceOptions;
 
-use crate::engine_run::{RunFailure, Tools};
-use crate::host::Host;
-use crate::progress::Progress;
-use crate::{BenchError, Interrupt, memory};
-use book::Book;
-use claim::Verdict;
+use crate::error::BenchError;
+use crate::interrupt::Interrupt;
+use crate::machine::{Host, refuse_if_too_large};
+use crate::run::{Progress, RunContext};
 use cost::Cost;
 use figure::Figure;
 use hotrow_txn::number_of;
+use output::{OutputFolder, listing};
+use progress::FigureProgress;
+use requested::{RequestedFigure, State};
 use results::Results;
-use run::Observer;
+use run::RunObserver;
 use scale::Scale;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use watch::Watch;
 
-/// Measures the figures that were asked for, or lists those there are.
+/// Measures the figures that were asked for, or lists all figures.
 ///
 /// # Errors
-/// A folder that cannot be written, before anything is run; a run that failed or whose check did; the interrupt.
+/// The folder cannot be written or the tables are too large, which is found before anything is run; a run or its
+/// consistency check failed; or the interrupt was raised.
 pub fn reproduce(options: &ReproduceOptions, out: &mut dyn Write, interrupt: &Interrupt) -> Result<(), BenchError> {
-    let Some(folder) = options.folder() else { return Ok(listing::list(out)?) };
+    let Some(folder) = options.folder() else { return Ok(listing::print_figures(out)?) };
     let cores = hotrow_sync::thread::available_parallelism().map_or(1, usize::from) as u64;
     let scale = Scale { size: options.size(), cores };
-    let mut entries: Vec<_> = options.figures().into_iter().map(|figure| Entry::new(figure, &scale)).collect();
-    let costs: Vec<Vec<Cost>> = entries
+    let mut figures: Vec<_> =
+        options.figures().into_iter().map(|figure| RequestedFigure::new(figure, &scale)).collect();
+    let costs: Vec<Vec<Cost>> = figures
         .iter()
-        .map(|entry| cost::costs(&entry.results.plan))
+        .map(|requested| cost::costs(&requested.results.plan))
         .collect::<Result<_, _>>()
         .map_err(BenchError::Failed)?;
-    refuse_if_too_large(&entries, &costs)?;
+    refuse_large_figures(&figures, &costs)?;
 
     let host = Host::detect();
-    let book = Book::create(folder, &host, &scale, &entries)?;
-    listing::announce(out, &entries, &costs, &scale)?;
-    let mut watch = Watch::new(&costs, &scale);
-    let tools = Tools { host: &host, progress: &Progress::silent(), interrupt };
-    for number in 0..entries.len() {
-        let entry = &mut entries[number];
+    let folder = OutputFolder::create(folder, &host, &scale, &figures)?;
+    listing::print_durations(out, &figures, &costs, &scale)?;
+    let mut progress = FigureProgress::new(&costs, &scale);
+    let context = RunContext { host: &host, progress: &Progress::silent(), interrupt };
+    for number in 0..figures.len() {
+        let requested = &mut figures[number];
         let begin = Instant::now();
-        let mut notes =
-            Notes { figure: entry.figure, book: &book, scale: &scale, watch: &mut watch, run: Duration::ZERO };
-        entry.state = State::after(run::run(&mut entry.results, &scale, tools, &mut notes));
-        entry.took = begin.elapsed();
-        watch.end_figure(number);
-        book.write_figure(&entries[number])?;
-        book.write_page(&entries)?;
-        watch.suspend(|| listing::tell(out, &entries[number]))?;
+        let figure = requested.figure;
+        let mut observer =
+            FigureObserver { figure, folder: &folder, scale: &scale, progress: &mut progress, run: Duration::ZERO };
+        requested.state = State::after(run::run(&mut requested.results, &scale, context, &mut observer));
+        requested.took = begin.elapsed();
+        progress.end_figure(number);
+        folder.write_figure(&figures[number])?;
+        folder.write_page(&figures)?;
+        progress.suspend(|| listing::print_claims(out, &figures[number]))?;
         if interrupt.is_raised() {
             break;
         }
     }
-    watch.end();
-    writeln!(out, "\n{}", book.page().display())?;
-    conclude(&entries, interrupt)
+    progress.end();
+    writeln!(out, "\n{}", folder.page().display())?;
+    conclude(&figures, interrupt)
 }
 
-/// A figure that was asked for, and what became of it.
-pub(crate) struct Entry {
+/// Shows the progress of one figure, and writes its points after each repetition.
+struct FigureObserver<'a> {
     figure: &'static Figure,
-    results: Results,
-    state: State,
-    took: Duration,
-}
-
-/// How far a figure is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Waiting,
-    Done,
-    Interrupted,
-    Failed(String),
-}
-
-impl State {
-    fn after(outcome: Result<(), RunFailure>) -> Self {
-        match outcome {
-            Ok(()) => State::Done,
-            Err(RunFailure::Interrupted) => State::Interrupted,
-            Err(RunFailure::Failed(what)) => State::Failed(what),
-        }
-    }
-}
-
-impl Entry {
-    fn new(figure: &'static Figure, scale: &Scale) -> Self {
-        let results = Results::new((figure.plan)(scale));
-        Self { figure, results, state: State::Waiting, took: Duration::ZERO }
-    }
-
-    /// How many of its claims hold.
-    fn tally(&self) -> String {
-        let verdicts = self.figure.claims.iter().map(|claim| claim.verdict(&self.results));
-        let holding = verdicts.filter(|verdict| matches!(verdict, Verdict::Holds(_))).count();
-        format!("{holding} of {}", self.figure.claims.len())
-    }
-}
-
-/// Shows the progress of one figure, and writes its points down.
-struct Notes<'a> {
-    figure: &'static Figure,
-    book: &'a Book<'a>,
+    folder: &'a OutputFolder<'a>,
     scale: &'a Scale,
-    watch: &'a mut Watch,
-    /// How long a run on the present rows was planned to take.
+    progress: &'a mut FigureProgress,
+    /// The planned duration of a run on the present rows.
     run: Duration,
 }
 
-impl Observer for Notes<'_> {
+impl RunObserver for FigureObserver<'_> {
     fn loading(&mut self, cost: Cost) {
         let Cost { rows, engines, .. } = cost;
-        self.watch.begin(&format!("{} loading {} {}", self.figure.id, number_of(rows, "row"), under(engines)));
-        self.watch.advance(cost.load(self.scale), 0);
+        self.progress.begin(&format!("{} loading {} {}", self.figure.id, number_of(rows, "row"), under(engines)));
+        self.progress.advance(cost.load(self.scale), 0);
         self.run = cost.run(self.scale);
     }
 
     fn running(&mut self, point: &str, engine: &str) {
-        self.watch.show(&format!("{} {point} {engine}", self.figure.id));
-        self.watch.advance(self.run, 1);
+        self.progress.show(&format!("{} {point} {engine}", self.figure.id));
+        self.progress.advance(self.run, 1);
     }
 
     fn repeated(&mut self, results: &Results) -> Result<(), String> {
-        self.book.write_points(self.figure, results).map_err(|error| error.to_string())
+        self.folder.write_points(self.figure, results).map_err(|error| error.to_string())
     }
 }
 
-/// Under how many engines rows are loaded.
+/// Returns the words that say under how many engines rows are loaded.
 fn under(engines: u64) -> String {
     match engines {
         1 => "under one engine".to_owned(),
@@ -178,21 +138,23 @@ fn under(engines: u64) -> String {
     }
 }
 
-fn refuse_if_too_large(entries: &[Entry], costs: &[Vec<Cost>]) -> Result<(), BenchError> {
-    for (entry, costs) in entries.iter().zip(costs) {
+/// Refuses a figure whose tables, under all its engines, are larger than this machine's memory.
+fn refuse_large_figures(figures: &[RequestedFigure], costs: &[Vec<Cost>]) -> Result<(), BenchError> {
+    for (requested, costs) in figures.iter().zip(costs) {
         for &Cost { rows, bytes, engines, .. } in costs {
             let under = under(engines);
-            let what = || format!("{}: {} {under} (--quick takes fewer)", entry.figure.id, number_of(rows, "row"));
-            memory::refuse_if_too_large(bytes, what)?;
+            let what = || format!("{}: {} {under} (--quick takes fewer)", requested.figure.id, number_of(rows, "row"));
+            refuse_if_too_large(bytes, what)?;
         }
     }
     Ok(())
 }
 
-fn conclude(entries: &[Entry], interrupt: &Interrupt) -> Result<(), BenchError> {
-    let failed: Vec<_> = entries.iter().filter(|entry| matches!(entry.state, State::Failed(_))).collect();
+/// Returns the error of the first figure that failed, or that of the interrupt.
+fn conclude(figures: &[RequestedFigure], interrupt: &Interrupt) -> Result<(), BenchError> {
+    let failed: Vec<_> = figures.iter().filter(|requested| matches!(requested.state, State::Failed(_))).collect();
     match failed.first() {
-        Some(Entry { figure, state: State::Failed(what), .. }) => {
+        Some(RequestedFigure { figure, state: State::Failed(what), .. }) => {
             Err(BenchError::Failed(format!("{}: {what}", figure.id)))
         }
         _ if interrupt.is_raised() => Err(BenchError::Interrupted),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// What is to be reproduced, and where it is written.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ReproduceOptions {
-    /// Figures to measure, papers for all of their figures, or `all`; without any, those there are are listed
+    /// Figures to measure, papers for all of their figures, or `all`; without any, the figures are listed
     #[arg(value_name = "FIGURE", value_parser = figure_names(), requires = "out", hide_possible_values = true)]
     figures: Vec<String>,
 
@@ -17,7 +17,7 @@ pub struct ReproduceOptions {
     #[arg(long, requires = "figures")]
     quick: bool,
 
-    /// Write the page, the drawings and the points here; what is there of the same names is replaced
+    /// Write the page, the drawings and the points into this folder; files of the same names are replaced
     #[arg(long, value_name = "DIR", requires = "figures")]
     out: Option<PathBuf>,
 
@@ -25,8 +25,8 @@ pub struct ReproduceOptions {
     #[arg(long, conflicts_with_all = ["figures", "out", "quick"])]
     list: bool,
 
-    /// End each run after so many transactions of each worker, on tables of a few rows: shows that everything works, and
-    /// measures nothing
+    /// End each run after this number of transactions of each worker, on tables of a few rows: a test that everything
+    /// works, not a measurement
     #[arg(long, value_name = "N", conflicts_with = "quick", requires = "figures", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
@@ -35,6 +35,7 @@ pub struct ReproduceOptions {
 /// The name of all figures together.
 const ALL: &str = "all";
 
+/// Returns the parser of the names of figures and papers.
 fn figure_names() -> PossibleValuesParser {
     let mut names: Vec<_> = FIGURES.iter().flat_map(|figure| [figure.id, figure.paper.name]).chain([ALL]).collect();
     names.sort_unstable();
@@ -43,12 +44,12 @@ fn figure_names() -> PossibleValuesParser {
 }
 
 impl ReproduceOptions {
-    /// Where to write, or nowhere if the figures are to be listed.
+    /// Returns the folder to write into, or `None` if the figures are to be listed.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.out.as_deref()
     }
 
-    /// The figures that were asked for, each once, in the order of the list.
+    /// Returns the figures that were asked for, each once, in the order of the list.
     pub(super) fn figures(&self) -> Vec<&'static Figure> {
         let asked = |figure: &&'static Figure| {
             self.figures.iter().any(|name| [figure.id, figure.paper.name, ALL].contains(&name.as_str()))
@@ -56,6 +57,7 @@ impl ReproduceOptions {
         FIGURES.iter().copied().filter(asked).collect()
     }
 
+    /// Returns how much is measured.
     pub(super) fn size(&self) -> Size {
         match self.steps {
             Some(steps) => Size::Steps(steps),

@@ -1,6 +1,6 @@
-//! What was measured of a figure.
+//! The results of a figure: its runs so far, and the values that drawings and claims take from them.
 
-use super::figure::{Plan, Series, Value};
+use super::plan::{Plan, Series, Value};
 use crate::report::EngineReport;
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct Results {
     pub plan: Plan,
-    runs: BTreeMap<Place, Vec<EngineReport>>,
+    runs: BTreeMap<RunPosition, Vec<EngineReport>>,
 }
 
-/// Panel, point and engine of a run, each by its number in the plan.
+/// The position of a run in the plan: the numbers of its panel, point and engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct RunPosition {
     pub panel: usize,
     pub point: usize,
     pub engine: usize,
 }
 
-/// Of the repetitions of a point.
+/// The values of a series over the repetitions of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
     pub median: f64,
     pub min: f64,
     pub max: f64,
     pub repetitions: usize,
-    /// Aborted attempts in per cent of all.
+    /// Aborted attempts in per cent of all attempts.
     pub abort_percent: f64,
 }
 
-/// Which point of a panel.
+/// A choice of a point of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     First,
@@ -39,14 +39,14 @@ pub(crate) enum At {
 }
 
 impl Results {
-    /// Nothing measured yet.
+    /// Returns results of a plan with nothing measured yet.
     pub(crate) fn new(plan: Plan) -> Self {
         Self { plan, runs: BTreeMap::new() }
     }
 
-    /// Adds the next repetition of a place.
-    pub(crate) fn push(&mut self, place: Place, report: EngineReport) {
-        self.runs.entry(place).or_default().push(report);
+    /// Adds the next repetition at a position.
+    pub(crate) fn push(&mut self, position: RunPosition, report: EngineReport) {
+        self.runs.entry(position).or_default().push(report);
     }
 
     /// Whether every point has a run.
@@ -59,20 +59,21 @@ impl Results {
         self.runs.is_empty()
     }
 
-    /// All runs of a series at a point, in the order of their repetitions.
+    /// Returns all runs of a series at a point, in the order of their repetitions.
     pub(crate) fn runs(&self, panel: usize, point: usize, series: &Series) -> &[EngineReport] {
         let engines = self.plan.panels[panel].engines();
         let Some(engine) = engines.iter().position(|&engine| engine == series.engine) else { return &[] };
-        self.runs.get(&Place { panel, point, engine }).map_or(&[], Vec::as_slice)
+        self.runs.get(&RunPosition { panel, point, engine }).map_or(&[], Vec::as_slice)
     }
 
-    /// A series at a point, if it was measured there. The median is the value of the run whose throughput is the median,
-    /// so that parts of a whole are all of one run; of one kind of transactions it is the kind's own.
+    /// Returns the values of a series at a point, if it was measured there. The median is the value of the run whose
+    /// throughput is the median, so that parts of a whole are all of one run. For a series of one kind of transactions
+    /// it is the run whose throughput in this kind is the median.
     pub(crate) fn summary(&self, panel: usize, point: usize, series: &Series) -> Option<Summary> {
         let mut runs: Vec<_> = self.runs(panel, point, series).iter().collect();
         let place = |run: &EngineReport| match series.value {
             Value::Kind { .. } => series.value.of(run),
-            Value::Throughput | Value::Cpu | Value::Share(_) => run.throughput,
+            Value::Throughput | Value::Cpu | Value::Share(_) => run.throughput(),
         };
         runs.sort_by(|a, b| place(a).total_cmp(&place(b)));
         let middle = runs.get(runs.len().checked_sub(1)? / 2)?;
@@ -86,19 +87,19 @@ impl Results {
         })
     }
 
-    /// The median of a series at a point.
+    /// Returns the median of a series at a point.
     pub(crate) fn median(&self, panel: &str, series: &str, at: At) -> Option<f64> {
         let (panel, point, series) = self.find(panel, series, at)?;
         self.summary(panel, point, series).map(|summary| summary.median)
     }
 
-    /// The median share of aborted attempts, in per cent.
+    /// Returns the aborted attempts of the median run, in per cent.
     pub(crate) fn aborts(&self, panel: &str, series: &str, at: At) -> Option<f64> {
         let (panel, point, series) = self.find(panel, series, at)?;
         self.summary(panel, point, series).map(|summary| summary.abort_percent)
     }
 
-    /// The median of anything that a run tells.
+    /// Returns the median of a value that is taken from each run.
     pub(crate) fn median_of(
         &self,
         panel: &str,
@@ -110,7 +111,7 @@ impl Results {
         median(&self.runs(panel, point, series).iter().map(value).collect::<Vec<_>>())
     }
 
-    /// How many times one series is another at a point: the median of the ratios within one repetition.
+    /// Returns the ratio of two series at a point: the median of the ratios within one repetition.
     pub(crate) fn ratio(&self, panel: &str, at: At, over: &str, under: &str) -> Option<f64> {
         let values = |name| {
             let (panel, point, series) = self.find(panel, name, at)?;
@@ -121,24 +122,25 @@ impl Results {
         median(&ratios.collect::<Vec<_>>())
     }
 
-    /// How many points a panel has.
+    /// Returns the number of points of a panel.
     pub(crate) fn points(&self, panel: &str) -> usize {
         self.plan.panels.iter().find(|other| other.id == panel).map_or(0, |panel| panel.points.len())
     }
 
-    /// What the points of a panel are.
+    /// Returns the title of the axis of a panel's points.
     pub(crate) fn x(&self, panel: &str) -> &'static str {
         let number = self.plan.panels.iter().position(|other| other.id == panel);
         number.map_or("", |number| self.plan.chart.x(number))
     }
 
-    /// What is written at a point.
+    /// Returns the label of a point.
     pub(crate) fn label(&self, panel: &str, at: At) -> &str {
         let panel = self.plan.panels.iter().find(|other| other.id == panel);
         panel.and_then(|panel| panel.points.get(at.index(panel.points.len())?)).map_or("", |point| &point.label)
     }
 
-    /// How many runs there were, and how many of them lost updates under an engine that promises no isolation.
+    /// Returns the number of runs, and the number of those that lost updates under an engine that promises no
+    /// isolation.
     pub(crate) fn checked(&self) -> (usize, usize) {
         let runs = || self.runs.values().flatten();
         (runs().count(), runs().filter(|run| run.is_unisolated()).count())
@@ -163,7 +165,7 @@ impl At {
     }
 }
 
-/// The middle value, or the lower of the two.
+/// Returns the middle value, or the lower of the two middle values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -174,27 +176,28 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 pub(crate) mod tests {
     use super::*;
     use crate::report::{KindReport, tests::report};
-    use crate::reproduce::figure::{Figure, Value};
+    use crate::reproduce::figure::Figure;
     use crate::reproduce::figures::FIGURES;
+    use crate::reproduce::plan::Value;
     use crate::reproduce::scale::{Scale, Size};
 
     /// A scale at which figures have few points.
     pub(crate) const QUICK: Scale = Scale { size: Size::Quick, cores: 2 };
 
-    /// A point of a series, for those who make its value up.
+    /// A point of a series, for which a test makes up the value.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Made<'a> {
+    pub(crate) struct MadeUpPoint<'a> {
         pub panel: &'a str,
         pub series: &'a str,
-        /// What is written at the point.
+        /// The label of the point.
         pub label: &'a str,
         /// From zero at the first point to one at the last.
         pub way: f64,
         pub repetition: usize,
     }
 
-    /// A complete figure with values that were made up, three repetitions of each point.
-    pub(crate) fn made_up(figure: &Figure, value: impl Fn(Made<'_>) -> f64) -> Results {
+    /// Returns a complete figure with made-up values, three repetitions of each point.
+    pub(crate) fn made_up(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64) -> Results {
         let mut results = Results::new((figure.plan)(&QUICK));
         for (panel_number, panel) in results.plan.clone().panels.iter().enumerate() {
             for (point, at) in panel.points.iter().enumerate() {
@@ -204,22 +207,27 @@ pub(crate) mod tests {
                         for series in panel.series.iter().filter(|series| series.engine == name) {
                             let way = point as f64 / (panel.points.len() - 1).max(1) as f64;
                             let (panel, label) = (panel.id, at.label.as_str());
-                            let value = value(Made { panel, series: series.name, label, way, repetition });
+                            let value = value(MadeUpPoint { panel, series: series.name, label, way, repetition });
                             match series.value {
-                                Value::Throughput => made.throughput = value * 1e3,
+                                Value::Throughput => made.transactions.throughput = value * 1e3,
                                 Value::Kind { kind, unit } => {
                                     let throughput = value * f64::from(unit);
-                                    made.kinds.push(KindReport { kind, committed: 1, throughput, success: 1.0 });
+                                    made.transactions.kinds.push(KindReport {
+                                        kind,
+                                        committed: 1,
+                                        throughput,
+                                        success: 1.0,
+                                    });
                                 }
-                                Value::Cpu => made.cpu_us_per_txn = value,
+                                Value::Cpu => made.transactions.cpu_us_per_txn = value,
                                 Value::Share(part) => {
                                     // Of transactions that take 100 µs.
-                                    made.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));
-                                    made.breakdown_us.insert(part.to_owned(), serde_json::json!(value));
+                                    made.costs.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));
+                                    made.costs.breakdown_us.insert(part.to_owned(), serde_json::json!(value));
                                 }
                             }
                         }
-                        results.push(Place { panel: panel_number, point, engine }, made);
+                        results.push(RunPosition { panel: panel_number, point, engine }, made);
                     }
                 }
             }

@@ -1,20 +1,21 @@
-//! Runs a figure's points: databases loaded once for all points that have the same rows, engines taking turns.
+//! The runs of a figure's points. A database is loaded once for all points that have the same rows; the engines take
+//! turns.
 
-use super::cost::{self, Cost};
-use super::figure::{Panel, Plan};
-use super::results::{Place, Results};
+use super::cost::{self, Cost, engines_on};
+use super::plan::Plan;
+use super::point_command::{parse_options, parse_rows};
+use super::results::{Results, RunPosition};
 use super::scale::Scale;
-use crate::engine_run::{self, Bed, Drivers, RunFailure, Tools};
-use crate::options::WithWorkload;
+use crate::command::{Drivers, WithWorkload};
+use crate::options::{RunOptions, WireOptions, WorkloadOptions};
 use crate::report::{EngineReport, RunIdentity};
-use crate::{BenchCommand, RunOptions, WireOptions, WorkloadOptions};
-use clap::Parser;
+use crate::run::{LoadedDatabase, RunContext, RunFailure};
 use hotrow_protocols::ENGINES;
 use hotrow_txn::{EngineInfo, Scheduler, Settings};
 use hotrow_workloads::Workload;
 
-/// Who hears of a figure's runs while they are made.
-pub(crate) trait Observer {
+/// An observer of a figure's runs while they are made.
+pub(crate) trait RunObserver {
     /// The rows of the next set are about to be loaded under all its engines.
     fn loading(&mut self, cost: Cost);
 
@@ -24,61 +25,26 @@ pub(crate) trait Observer {
     /// Every point of a set of rows has one more repetition.
     ///
     /// # Errors
-    /// What went wrong and ends the figure.
+    /// The message of an error that ends the figure.
     fn repeated(&mut self, results: &Results) -> Result<(), String>;
 }
 
-/// Runs all of the plan in `results`, to the end or until something ends it early. What was measured until then stays.
+/// Runs the plan in `results` to its end. What was measured before an error stays in `results`.
 pub(crate) fn run(
     results: &mut Results,
     scale: &Scale,
-    tools: Tools<'_>,
-    observer: &mut dyn Observer,
+    context: RunContext<'_>,
+    observer: &mut dyn RunObserver,
 ) -> Result<(), RunFailure> {
     let plan = results.plan.clone();
     let costs = cost::costs(&plan).map_err(RunFailure::Failed)?;
     for (rows, cost) in plan.row_sets().into_iter().zip(costs) {
         observer.loading(cost);
         let command = parse_rows(rows).map_err(RunFailure::Failed)?;
-        let run = RunRowSet { rows, plan: &plan, results, scale, tools, observer };
+        let run = RunRowSet { rows, plan: &plan, results, scale, context, observer };
         command.with_workload(run)?;
     }
     Ok(())
-}
-
-/// The words of a command that name a workload and its rows.
-pub(super) fn parse_rows(rows: &str) -> Result<BenchCommand, String> {
-    #[derive(Parser)]
-    #[command(no_binary_name = true)]
-    struct Line {
-        #[command(subcommand)]
-        workload: BenchCommand,
-    }
-
-    let line = Line::try_parse_from(rows.split_whitespace()).map_err(|error| error.to_string())?;
-    Ok(line.workload)
-}
-
-/// The workload of a point, whose type is known, and how it is run.
-pub(super) fn parse_options<W: Workload>(rows: &str, options: &str) -> Result<(W, RunOptions), String> {
-    #[derive(Parser)]
-    struct Line<O: clap::Args> {
-        #[command(flatten)]
-        options: WorkloadOptions<O>,
-    }
-
-    let words = rows.split_whitespace().chain(options.split_whitespace());
-    let line = Line::<W::Options>::try_parse_from(words).map_err(|error| error.to_string())?;
-    Ok((W::new(line.options.workload)?, line.options.run))
-}
-
-/// The engines that some point with these rows is run on.
-pub(super) fn engines(plan: &Plan, rows: &str) -> Vec<&'static str> {
-    let has_them = |panel: &&Panel| panel.points.iter().any(|point| point.rows == rows);
-    let mut engines: Vec<_> = plan.panels.iter().filter(has_them).flat_map(Panel::engines).collect();
-    engines.sort_unstable();
-    engines.dedup();
-    engines
 }
 
 /// Runs the points with the same rows.
@@ -87,46 +53,46 @@ struct RunRowSet<'a> {
     plan: &'a Plan,
     results: &'a mut Results,
     scale: &'a Scale,
-    tools: Tools<'a>,
-    observer: &'a mut dyn Observer,
+    context: RunContext<'a>,
+    observer: &'a mut dyn RunObserver,
 }
 
 impl WithWorkload for RunRowSet<'_> {
     type Output = Result<(), RunFailure>;
 
     fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output {
-        let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
-        // All of them have the same rows.
-        let Some(first) = jobs.first() else { return Ok(()) };
-        let loading = loading(&first.options, jobs.iter().map(|job| &job.options));
-        let mut beds = Vec::new();
-        for engine in engines(self.plan, self.rows) {
+        let runs = self.point_runs::<W>().map_err(RunFailure::Failed)?;
+        // All points have the same rows.
+        let Some(first) = runs.first() else { return Ok(()) };
+        let loading = loading(&first.options, runs.iter().map(|run| &run.options));
+        let mut databases = Vec::new();
+        for engine in engines_on(self.plan, self.rows) {
             for settings in
-                jobs.iter().filter(|job| job.engines.contains(&engine)).map(|job| job.settings(engine, first))
+                runs.iter().filter(|run| run.engines.contains(&engine)).map(|run| run.settings(engine, first))
             {
-                if !beds.iter().any(|bed: &Made<W>| bed.is(engine, &settings)) {
-                    let bed = engine_run::load(engine, &first.workload, drivers, &loading, &settings, self.tools)?;
-                    beds.push(Made { engine, settings, bed });
+                if !databases.iter().any(|loaded: &DatabaseOfEngine<W>| loaded.is(engine, &settings)) {
+                    let database = drivers.load(engine, &first.workload, &loading, &settings, self.context)?;
+                    databases.push(DatabaseOfEngine { engine, settings, database });
                 }
             }
         }
-        let Self { results, scale, tools, observer, .. } = self;
+        let Self { results, scale, context, observer, .. } = self;
         for repetition in 1..=scale.repetitions() {
-            for job in &jobs {
-                for (number, engine) in job.engines.iter().enumerate() {
-                    observer.running(&job.name, engine);
-                    let settings = job.settings(engine, first);
-                    let made = beds.iter_mut().find(|made| made.is(engine, &settings));
-                    let made = made.expect("every engine of the row set has its database");
-                    let identity = job.identity(engine, repetition).map_err(RunFailure::Failed)?;
-                    let report = made.bed.measure(&job.workload, &identity, tools)?;
-                    let failure = report.has_failed().then(|| failure(engine, job, &report));
+            for run in &runs {
+                for (number, engine) in run.engines.iter().enumerate() {
+                    observer.running(&run.name, engine);
+                    let settings = run.settings(engine, first);
+                    let loaded = databases.iter_mut().find(|loaded| loaded.is(engine, &settings));
+                    let loaded = loaded.expect("every engine of the row set has its database");
+                    let identity = run.identity(engine, repetition).map_err(RunFailure::Failed)?;
+                    let report = loaded.database.measure(&run.workload, &identity, context)?;
+                    let failure = report.has_failed().then(|| failure(engine, run, &report));
                     if !report.interrupted || failure.is_some() {
-                        results.push(Place { engine: number, ..job.place }, report);
+                        results.push(RunPosition { engine: number, ..run.position }, report);
                     }
                     match failure {
                         Some(failure) => return Err(failure),
-                        None if tools.interrupt.is_raised() => return Err(RunFailure::Interrupted),
+                        None if context.interrupt.is_raised() => return Err(RunFailure::Interrupted),
                         None => {}
                     }
                 }
@@ -137,68 +103,72 @@ impl WithWorkload for RunRowSet<'_> {
     }
 }
 
-/// The options with which the rows are loaded of points that are measured with `options`: servers are started for all of their clients.
+/// Returns the options with which rows are loaded for points with these options. A server is started for the most
+/// clients of any point.
 fn loading<'o>(first: &RunOptions, options: impl Iterator<Item = &'o RunOptions>) -> RunOptions {
     let clients = options.filter(|options| options.wire.over_wire).map(|options| options.wire.clients() as u32).max();
     RunOptions { wire: WireOptions { clients, ..first.wire.clone() }, ..first.clone() }
 }
 
 impl RunRowSet<'_> {
-    fn jobs<W: Workload>(&self) -> Result<Vec<Job<W>>, String> {
-        let mut jobs = Vec::new();
+    /// Returns the points with the rows, ready to run.
+    fn point_runs<W: Workload>(&self) -> Result<Vec<PointRun<W>>, String> {
+        let mut runs = Vec::new();
         for (panel_number, panel) in self.plan.panels.iter().enumerate() {
             for (point_number, point) in panel.points.iter().enumerate().filter(|(_, point)| point.rows == self.rows) {
                 let (workload, mut options) = parse_options::<W>(&point.rows, &point.options)?;
                 options.seconds = self.plan.measured(self.scale);
                 options.warmup = self.scale.warmup();
                 options.steps = self.scale.steps();
-                options.breakdown = panel.has_shares();
-                jobs.push(Job {
+                options.report.breakdown = panel.has_shares();
+                runs.push(PointRun {
                     name: format!("({}) {}", panel.id, point.label),
-                    place: Place { panel: panel_number, point: point_number, engine: 0 },
+                    position: RunPosition { panel: panel_number, point: point_number, engine: 0 },
                     engines: panel.engines(),
                     workload,
                     options,
                 });
             }
         }
-        Ok(jobs)
+        Ok(runs)
     }
 }
 
-fn failure<W>(engine: &str, job: &Job<W>, report: &EngineReport) -> RunFailure {
-    RunFailure::Failed(format!("{engine} at {}: the consistency check {}", job.name, report.consistency))
+/// Returns the failure of a run whose check failed.
+fn failure<W>(engine: &str, run: &PointRun<W>, report: &EngineReport) -> RunFailure {
+    RunFailure::Failed(format!("{engine} at {}: the consistency check {}", run.name, report.consistency))
 }
 
-/// A database with the rows, under one engine.
-struct Made<W: Workload> {
+/// A database with the rows under one engine.
+struct DatabaseOfEngine<W: Workload> {
     engine: &'static str,
     settings: Settings,
-    bed: Box<dyn Bed<W>>,
+    database: Box<dyn LoadedDatabase<W>>,
 }
 
-impl<W: Workload> Made<W> {
+impl<W: Workload> DatabaseOfEngine<W> {
+    /// Whether it is the database of this engine with these settings.
     fn is(&self, engine: &str, settings: &Settings) -> bool {
         (self.engine, &self.settings) == (engine, settings)
     }
 }
 
 /// A point, ready to run.
-struct Job<W> {
+struct PointRun<W> {
     name: String,
-    place: Place,
+    position: RunPosition,
     engines: Vec<&'static str>,
     workload: W,
     options: RunOptions,
 }
 
-impl<W: Workload> Job<W> {
-    /// What is set of an engine for this point. To all but engines in a pool they mean nothing, so that all points
-    /// share a database, made as the first one says.
-    fn settings(&self, engine: &str, first: &Job<W>) -> Settings {
+impl<W: Workload> PointRun<W> {
+    /// Returns the settings of an engine for this point. Only engines in a pool depend on them. All points share one
+    /// database of any other engine, with the settings of the first point.
+    fn settings(&self, engine: &str, first: &PointRun<W>) -> Settings {
         let depends = |info: &EngineInfo| info.name == engine && info.scheduler != Scheduler::Thread;
-        let job = if ENGINES.iter().any(depends) { self } else { first };
-        job.options.settings(&job.workload)
+        let run = if ENGINES.iter().any(depends) { self } else { first };
+        run.options.settings(&run.workload)
     }
 
     fn identity<'a>(&'a self, engine: &'a str, repetition: u32) -> Result<RunIdentity<'a>, String> {
@@ -206,30 +176,6 @@ impl<W: Workload> Job<W> {
         let (workload, kinds, options) = (W::NAME, self.workload.kinds(), &self.options);
         Ok(RunIdentity { engine, workload, workload_options, kinds, options, repetition })
     }
-}
-
-/// Whether every point of a plan is a command that can be run.
-#[cfg(test)]
-pub(super) fn check_points(plan: &Plan) -> Result<(), String> {
-    struct Check<'a>(&'a Plan, &'a str);
-
-    impl WithWorkload for Check<'_> {
-        type Output = Result<(), String>;
-
-        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
-            let Check(plan, rows) = self;
-            let points = plan.panels.iter().flat_map(|panel| &panel.points).filter(|point| point.rows == rows);
-            for point in points {
-                parse_options::<W>(rows, &point.options).map_err(|error| format!("{} {error}", point.label))?;
-            }
-            Ok(())
-        }
-    }
-
-    for rows in plan.row_sets() {
-        parse_rows(rows)?.with_workload(Check(plan, rows))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

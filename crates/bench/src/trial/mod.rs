@@ -1,52 +1,60 @@
-//! Trials: real threads run random transactions on a small table, and everything that they see is recorded to be judged. The
-//! transactions are put onto the threads as the engine has it in a benchmark.
+//! Trials: real threads run random transactions on a small table, and everything that they see is recorded to be
+//! judged. The transactions are put onto the threads as in a benchmark of the engine.
 //!
-//! The rows are few, so that transactions meet, and the transactions are made to go wrong: they read before they write, look
-//! twice at the same thing, and move rows in and out of the ranges that others scan. What the engine let them see is a
-//! [`History`], for [`hotrow_check::check`]; and the rows that are left must be those that it implies.
+//! | file | what it holds |
+//! | --- | --- |
+//! | `table.rs` | the table and its rows |
+//! | `transaction.rs` | the random transactions |
+//!
+//! The rows are few, so that transactions conflict, and the transactions are made to meet anomalies: they read before
+//! they write, read the same thing twice, and move rows in and out of the ranges that others scan. Everything that the
+//! engine let them see is a [`History`] for [`hotrow_check::check`]. The rows that are left must be those that the
+//! history implies.
 
 mod table;
-mod work;
+mod transaction;
 
 use hotrow_check::{History, Recorder, Recording, final_versions};
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, Planner, PoolConfig, RunConfig, drive, drive_pool};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Protocol, Scheduler, Settings, Transaction, WorkerId};
+use hotrow_txn::{
+    Abort, Begin, Inspection, Isolation, Procedure, Protocol, Scheduler, Settings, Transaction, WorkerId,
+};
 use std::time::Duration;
-use table::Table;
-pub use work::TrialWorkload;
-use work::Work;
+use table::TrialTable;
+use transaction::RandomTransaction;
+pub use transaction::TrialWorkload;
 
 /// How to try an engine.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// What to run.
+    /// The transactions to run.
     pub workload: TrialWorkload,
-    /// At this level; none for all of the engine's levels in one history, each transaction at another.
+    /// The level of all transactions; if there is none, each transaction has a random one of the engine's levels.
     pub isolation: Option<Isolation>,
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Transactions, of all threads together; each thread runs as many.
+    /// The number of transactions of all threads together. Each thread runs the same number.
     pub transactions: u64,
-    /// The seed of the transactions. What they meet is up to the machine.
+    /// The seed of the transactions. How they interleave is up to the machine.
     pub seed: u64,
 }
 
-/// How often a transaction is begun again whose access set was wrong.
+/// How often a transaction with a wrong access set is begun again.
 const CORRECTIONS: u32 = 20;
 
-/// A waiter spins for so long before it parks.
+/// How long a waiter spins before it parks.
 const SPIN: Duration = Duration::from_micros(5);
 
-/// A trial ends when all transactions have run.
+/// The length of the measured period: a trial ends when all transactions have run, not by time.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Runs a trial on an empty database under the engine called `name`.
 ///
 /// # Errors
-/// If there is no such engine, it cannot so much as have and load the table, does not pass its own audit at the end, or leaves
-/// other rows than the history implies.
+/// There is no such engine; it cannot have the table; it fails its own audit at the end; or it leaves other rows than
+/// the history implies.
 pub fn run_trial(name: &str, trial: &Trial) -> Result<History, String> {
     struct Run<'a>(&'a Trial);
 
@@ -56,27 +64,27 @@ pub fn run_trial(name: &str, trial: &Trial) -> Result<History, String> {
         fn run<P: Protocol>(self) -> Self::Output {
             let settings = Settings { workers: self.0.threads, ..Settings::default() };
             let config = P::configure(&settings).map_err(|error| error.to_string())?;
-            Stage::new(self.0, Instance::<P>::new(config))?.run()
+            TrialRun::new(self.0, Instance::<P>::new(config))?.run()
         }
     }
 
     dispatch(name, Run(trial)).unwrap_or_else(|unknown| Err(unknown.to_string()))
 }
 
-/// A loaded table, to run transactions on.
-struct Stage<'t, P: Protocol> {
+/// A loaded table, and the recording of the transactions that run on it.
+struct TrialRun<'t, P: Protocol> {
     trial: &'t Trial,
     instance: Arc<Instance<P>>,
-    table: Table,
+    table: TrialTable,
     levels: Vec<Isolation>,
     recording: Arc<Recording>,
 }
 
-impl<'t, P: Protocol> Stage<'t, P> {
+impl<'t, P: Protocol> TrialRun<'t, P> {
     fn new(trial: &'t Trial, instance: Arc<Instance<P>>) -> Result<Self, String> {
-        let table = Table::load(&*instance, trial.workload.keys())?;
+        let table = TrialTable::load(&*instance, trial.workload.keys())?;
         let recording = Recording::new();
-        recording.table(&*instance, table.id, table::STAMP).map_err(cannot_look)?;
+        recording.table(&*instance, table.id, table::STAMP).map_err(unreadable)?;
         let levels = match trial.isolation {
             Some(level) => vec![P::INFO.granted(level)],
             None => P::INFO.isolation.to_vec(),
@@ -95,7 +103,7 @@ impl<'t, P: Protocol> Stage<'t, P> {
                 let txn = self.instance.transaction(&mut worker, waiter.clone());
                 let mut client = self.client(id.0 as usize);
                 let client = move |runner: &mut OneShot<Recorder>| {
-                    // What a worker's transactions share lives as long as they do.
+                    // The state that the worker's transactions share must live as long as they do.
                     let _worker = &worker;
                     client(runner)
                 };
@@ -119,23 +127,23 @@ impl<'t, P: Protocol> Stage<'t, P> {
         Recorder::new(Box::new(txn), &self.recording, &format!("client {number}"))
     }
 
-    /// The steps of client `number`.
+    /// Returns the steps of client `number`.
     fn client(&self, number: usize) -> impl FnMut(&mut OneShot<Recorder>) -> Result<(), Abort> {
         let mut random = fastrand::Rng::with_seed(self.trial.seed ^ (number as u64) << 32);
         let mut planner = Planner::default();
         move |runner| {
-            let work = Work::random(&mut random, self.trial.workload, &self.table);
+            let work = RandomTransaction::random(&mut random, self.trial.workload, &self.table);
             let isolation = random.choice(&self.levels).copied().unwrap_or_default();
             step(runner.transaction(), &mut planner, &work, isolation);
             Ok(())
         }
     }
 
-    /// What was recorded, if the rows that are left are those that it implies.
+    /// Returns the history, if the rows that are left are those that it implies.
     fn history(&self) -> Result<History, String> {
-        let present = self.recording.present(&*self.instance, self.table.id).map_err(cannot_look)?;
+        let present = self.recording.present(&*self.instance, self.table.id).map_err(unreadable)?;
         let history = std::mem::take(&mut *self.recording.history());
-        // A history that is too broken to imply anything is for the checker to judge.
+        // A history that implies no rows is for the checker to refuse.
         match final_versions(&history) {
             Ok(implied) if implied != present => {
                 let differ = implied.keys().chain(present.keys()).find(|item| implied.get(item) != present.get(item));
@@ -154,13 +162,13 @@ impl<'t, P: Protocol> Stage<'t, P> {
     }
 }
 
-fn cannot_look(abort: Abort) -> String {
+fn unreadable(abort: Abort) -> String {
     format!("the table could not be looked at: {abort}")
 }
 
-/// One transaction, begun again while its access set is wrong.
-fn step(txn: &mut Recorder, planner: &mut Planner, work: &Work<'_>, isolation: Isolation) {
-    planner.begin(&*txn, work);
+/// Runs one transaction, which is begun again while its access set is wrong.
+fn step(txn: &mut Recorder, planner: &mut Planner, work: &RandomTransaction<'_>, isolation: Isolation) {
+    planner.begin(txn.capabilities(), work);
     for _ in 0..=CORRECTIONS {
         let outcome = attempt(txn, planner, work, isolation);
         txn.abort();
@@ -170,8 +178,13 @@ fn step(txn: &mut Recorder, planner: &mut Planner, work: &Work<'_>, isolation: I
     }
 }
 
-/// One attempt. Whether it succeeded or not, an abort ends what is left of it.
-fn attempt(txn: &mut Recorder, planner: &mut Planner, work: &Work<'_>, isolation: Isolation) -> Result<(), Abort> {
+/// Makes one attempt. The caller aborts the transaction, whether the attempt succeeded or not.
+fn attempt(
+    txn: &mut Recorder,
+    planner: &mut Planner,
+    work: &RandomTransaction<'_>,
+    isolation: Isolation,
+) -> Result<(), Abort> {
     if planner.is_unknown() {
         planner.reconnoitre(txn, work)?;
     }
@@ -220,7 +233,8 @@ mod tests {
         assert!(history.transactions.iter().all(|record| record.isolation == Isolation::Serializable), "it is raised");
     }
 
-    /// One thread at a time, so that what they meet is no accident: without isolation, scripts of two would show it too.
+    /// One thread at a time, so that what they meet is no accident: without isolation, scripts of two would show it
+    /// too.
     #[test]
     fn a_history_without_isolation_is_refused() {
         let refused = (0..20).any(|seed| {

@@ -6,22 +6,24 @@ use hotrow_storage::{
 use hotrow_sync::Arc;
 use hotrow_txn::Engine;
 
-/// Columns.
+/// The positions of the columns.
 const ID: usize = 0;
 pub const STAMP: usize = 1;
 pub const GROUP: usize = 2;
 pub const CODE: usize = 3;
 
-/// The index of groups; the unique one of codes, which may be NULL.
+/// The index of groups.
 pub const BY_GROUP: IndexRef = IndexRef::Secondary(IndexId(0));
+
+/// The unique index of codes, which may be NULL.
 pub const BY_CODE: IndexRef = IndexRef::Secondary(IndexId(1));
 
-/// Groups are below this.
+/// The number of groups.
 pub const GROUPS: i32 = 6;
 
-/// Every other of some keys is there at first.
+/// The table of a trial. At first it has a row for every other key.
 #[derive(Debug)]
-pub struct Table {
+pub struct TrialTable {
     pub id: TableId,
     /// Primary keys are below this.
     pub keys: i64,
@@ -29,7 +31,7 @@ pub struct Table {
     group_key: KeySpec,
 }
 
-impl Table {
+impl TrialTable {
     /// Creates the table and its rows.
     pub fn load(engine: &dyn Engine, keys: i64) -> Result<Self, String> {
         let columns = vec![
@@ -57,13 +59,13 @@ impl Table {
         Ok(table)
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, key: i64, group: i32, code: Option<i32>) -> Row {
         let code = code.map_or(Value::Null, Value::Int4);
         Row::from_values(&self.layout, &[Value::Int8(key), Value::Int8(0), Value::Int4(group), code])
     }
 
-    /// A group's key in its index.
+    /// Returns a group's key in its index.
     pub fn group_key(&self, group: i32) -> Key {
         self.group_key.key([Value::Int4(group)])
     }

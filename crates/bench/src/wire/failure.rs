@@ -1,21 +1,22 @@
-//! What goes wrong over the network, and what a retry cures.
+//! The errors of transactions over the network: those that a retry cures, and the messages of the rest.
 
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// What a retry of the transaction cures: serialization failures, deadlocks, and locks that were not to be had in time.
+/// The errors that a retry of the transaction cures: serialization failures, deadlocks, and locks that were not granted
+/// in time.
 const RETRIED: [SqlState; 3] =
     [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE];
 
 /// Why an attempt at a transaction did not commit.
 #[derive(Debug)]
 pub(crate) enum AttemptError {
-    /// What the server or the connection said.
+    /// The error of the server or of the connection.
     Sql(Error),
-    /// The answer was not what the workload's rows imply.
+    /// The answer is not what the workload's rows imply; the message says how.
     Unexpected(String),
-    /// Nothing went wrong: the transaction is one that its user takes back.
-    TakenBack,
+    /// Nothing went wrong: the transaction is one that its user rolls back.
+    RolledBack,
 }
 
 impl From<Error> for AttemptError {
@@ -25,25 +26,25 @@ impl From<Error> for AttemptError {
 }
 
 impl AttemptError {
-    /// The SQLSTATE, if a retry of the transaction cures it.
+    /// Returns the SQLSTATE of an error that a retry of the transaction cures.
     pub(super) fn retried(&self) -> Option<&SqlState> {
         match self {
             AttemptError::Sql(error) => error.code().filter(|code| RETRIED.contains(code)),
-            AttemptError::Unexpected(_) | AttemptError::TakenBack => None,
+            AttemptError::Unexpected(_) | AttemptError::RolledBack => None,
         }
     }
 
-    /// What it says to people.
+    /// Returns the message for people.
     pub(super) fn explain(&self) -> String {
         match self {
             AttemptError::Sql(error) => explain(error),
             AttemptError::Unexpected(what) => what.clone(),
-            AttemptError::TakenBack => "the transaction was taken back".to_owned(),
+            AttemptError::RolledBack => "the transaction was taken back".to_owned(),
         }
     }
 }
 
-/// What the server said, or why it could not be asked.
+/// Returns the server's message, or the reasons why the server could not be asked.
 pub(super) fn explain(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("the server says {}: {}", said.code().code(), said.message());

@@ -1,5 +1,6 @@
 //! A client's connection, with the statements of its workload prepared.
 
+use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 
@@ -9,28 +10,36 @@ pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 /// All of a statement's parameters.
 pub(crate) type Params<'a> = &'a [Param<'a>];
 
-/// Sends one statement after the other and waits for each answer: a request and a reply on the network for every one of
-/// them, those that begin and end transactions too.
+/// A connection that sends one statement after the other and waits for each answer. Every statement is a request and a
+/// reply on the network, those that begin and end transactions too.
 pub(crate) struct Session {
     client: Client,
     statements: Vec<Statement>,
     begin: Statement,
     commit: Statement,
     rollback: Statement,
+    /// Statements that were sent since they were taken last.
     sent: u64,
+    /// Whether a transaction block is open, or its end is not known.
     in_block: bool,
 }
 
-/// Connects. The connection lives in a task of the calling runtime until the client is dropped.
+/// Starts the runtime of one thread's connections.
+pub(super) fn start_runtime() -> Result<Runtime, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| format!("the clients' runtime could not be started: {error}"))
+}
+
+/// Connects to a server. The connection lives in a task of the calling runtime until the client is dropped.
 pub(super) async fn connect(config: &Config) -> Result<Client, Error> {
     let (client, connection) = config.connect(NoTls).await?;
-    // Its error is what the client's next statement ends with.
+    // An error of the connection ends the client's next statement, which reports it.
     tokio::spawn(connection);
     Ok(client)
 }
 
 impl Session {
-    /// Connects, makes `settings` and prepares `statements`, which are called by their positions.
+    /// Connects, makes the settings and prepares the statements, which are called by their positions.
     pub(super) async fn open(config: &Config, settings: &[String], statements: &[String]) -> Result<Self, Error> {
         let client = connect(config).await?;
         for sql in settings {
@@ -52,7 +61,7 @@ impl Session {
         self.client.execute(&self.begin, &[]).await.map(drop)
     }
 
-    /// Commits it.
+    /// Commits the block.
     pub(crate) async fn commit(&mut self) -> Result<(), Error> {
         self.sent += 1;
         self.client.execute(&self.commit, &[]).await?;
@@ -60,7 +69,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes it back, if there is one: after an error of a statement, too.
+    /// Rolls the block back if one is open, also after an error of a statement.
     pub(crate) async fn rollback(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.in_block) {
             self.sent += 1;
@@ -69,19 +78,19 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a statement: how many rows it changed.
+    /// Runs a statement. Returns how many rows it changed.
     pub(crate) async fn execute(&mut self, statement: usize, params: Params<'_>) -> Result<u64, Error> {
         self.sent += 1;
         self.client.execute(&self.statements[statement], params).await
     }
 
-    /// Runs a statement: its rows.
+    /// Runs a statement. Returns its rows.
     pub(crate) async fn query(&mut self, statement: usize, params: Params<'_>) -> Result<Vec<Row>, Error> {
         self.sent += 1;
         self.client.query(&self.statements[statement], params).await
     }
 
-    /// How many statements were sent since this was asked last.
+    /// Returns how many statements were sent since the last call.
     pub(super) fn take_sent(&mut self) -> u64 {
         std::mem::take(&mut self.sent)
     }

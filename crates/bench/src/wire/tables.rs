@@ -1,11 +1,11 @@
 //! A workload's tables on a server: made, filled by COPY, and dropped.
 //!
-//! The rows are those that the workload loads anywhere: it loads them into this process first, and they are copied from there.
+//! The rows are those that the workload loads into any database: it loads them into this process first, and they are
+//! copied from there.
 
-use super::OverWire;
 use super::failure::explain;
 use super::target::Target;
-use crate::engine_run::{RunFailure, Tools};
+use crate::run::{RunContext, RunFailure};
 use bytes::BytesMut;
 use futures_util::SinkExt;
 use hotrow_protocols::none::NoIsolation;
@@ -15,13 +15,13 @@ use hotrow_sql::types::Styles;
 use hotrow_storage::{Column, IndexRef, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Begin, Engine, Isolation, Scan};
-use hotrow_workloads::LoadError;
+use hotrow_workloads::Workload;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::error::SqlState;
 
-/// Bytes of rows that are sent at a time.
+/// The size of the pieces in which rows are sent.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// Whether tables of the engine called `engine` need a partition key.
@@ -30,7 +30,7 @@ pub(super) fn are_partitioned(engine: &str) -> bool {
     open(engine).is_ok_and(|engine| engine.admits(&probe).is_err())
 }
 
-/// Makes a table on a server, empty, with its indexes.
+/// Makes an empty table with its indexes on a server.
 pub(super) fn create(
     schema: &TableSchema,
     target: &Target,
@@ -48,7 +48,7 @@ pub(super) fn create(
     Ok(())
 }
 
-/// Drops the tables of these names, as far as they are there.
+/// Drops those tables of these names that exist.
 pub(super) fn drop_all(names: &[String], target: &Target, runtime: &Runtime) -> Result<(), String> {
     for name in names {
         let dropped = runtime.block_on(target.admin.batch_execute(&format!("DROP TABLE IF EXISTS {name}")));
@@ -57,12 +57,12 @@ pub(super) fn drop_all(names: &[String], target: &Target, runtime: &Runtime) -> 
     Ok(())
 }
 
-/// Names of a table's columns. The hidden one of a table without a primary key has none.
+/// Returns the names of a table's columns. The hidden column of a table without a primary key has none and is left out.
 pub(super) fn columns(schema: &TableSchema) -> Vec<&str> {
     schema.columns.iter().map(|column| column.name.as_str()).filter(|name| !name.is_empty()).collect()
 }
 
-/// The statements that make a table and its indexes.
+/// Returns the statements that make a table and its indexes.
 fn statements_of(schema: &TableSchema, partitioned: bool) -> Vec<String> {
     let names = |positions: &[usize]| {
         let names: Vec<_> = positions.iter().map(|&at| schema.columns[at].name.as_str()).collect();
@@ -88,47 +88,48 @@ fn statements_of(schema: &TableSchema, partitioned: bool) -> Vec<String> {
     statements
 }
 
-/// Copies the rows of `workload` to a server.
-pub(super) fn copy<W: OverWire>(
+/// Copies the rows of `workload`, whose tables have the numbers `tables` here, to a server.
+pub(super) fn copy<W: Workload>(
     workload: &W,
+    tables: W::Tables,
     target: &Target,
     runtime: &Runtime,
-    tools: Tools<'_>,
+    context: RunContext<'_>,
 ) -> Result<(), RunFailure> {
-    let instance = load_here(workload, tools)?;
+    let instance = load_here(workload, tables, context)?;
     for (number, schema) in workload.schemas().iter().enumerate() {
-        copy_table(&*instance, TableId(number as u32), schema, target, runtime, tools)?;
+        copy_table(&*instance, TableId(number as u32), schema, target, runtime, context)?;
     }
     Ok(())
 }
 
-/// Loads the rows into this process. All tables have their keys in order here, so that they are copied in that order, which
-/// costs any server least.
-fn load_here<W: OverWire>(workload: &W, tools: Tools<'_>) -> Result<Arc<Instance<NoIsolation>>, RunFailure> {
+/// Loads the rows into this process. All tables have ordered keys here, so that rows are copied in the order of their
+/// keys, which costs any server least.
+fn load_here<W: Workload>(
+    workload: &W,
+    tables: W::Tables,
+    context: RunContext<'_>,
+) -> Result<Arc<Instance<NoIsolation>>, RunFailure> {
     let config = <NoIsolation as hotrow_txn::Protocol>::Config::default();
     let instance = Instance::<NoIsolation>::new(config);
     for schema in workload.schemas() {
         instance.create_table(TableSchema { ordered: true, ..schema });
     }
-    let tables = workload.tables();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let load = |progress: &hotrow_workloads::Progress<'_>| workload.load(&*instance, tables, threads, progress);
-    tools.progress.loading(workload.rows(), tools.interrupt, load).map_err(|error| match error {
-        LoadError::Stopped => RunFailure::Interrupted,
-        error => RunFailure::Failed(error.to_string()),
-    })?;
+    context.progress.loading(workload.rows(), context.interrupt, load)?;
     Ok(instance)
 }
 
-/// Copies one table, from the first key to the last, and has the server look at it, which some do not do of themselves
-/// for a while.
+/// Copies one table, from the first key to the last, and has the server analyse it, which some servers would otherwise
+/// do much later.
 fn copy_table(
     engine: &dyn Engine,
     table: TableId,
     schema: &TableSchema,
     target: &Target,
     runtime: &Runtime,
-    tools: Tools<'_>,
+    context: RunContext<'_>,
 ) -> Result<(), RunFailure> {
     let failed = |error: tokio_postgres::Error| {
         RunFailure::Failed(format!("rows of {} could not be copied: {}", schema.name, explain(&error)))
@@ -151,7 +152,7 @@ fn copy_table(
             if piece.len() >= PIECE_BYTES {
                 outcome = runtime.block_on(sink.send(piece.split().freeze())).map_err(failed);
             }
-            match (&outcome, tools.interrupt.is_raised()) {
+            match (&outcome, context.interrupt.is_raised()) {
                 (Ok(()), false) => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
@@ -160,7 +161,7 @@ fn copy_table(
     });
     outcome?;
     scanned.map_err(|abort| RunFailure::Failed(format!("the rows of {} could not be read: {abort}", schema.name)))?;
-    if tools.interrupt.is_raised() {
+    if context.interrupt.is_raised() {
         return Err(RunFailure::Interrupted);
     }
     runtime

@@ -1,10 +1,10 @@
 //! A server to be driven: one of ours in a process of its own, or one that a URL leads to.
 
 use super::failure::explain;
-use super::options::{Url, WireOptions, engine_of, execution_of};
-use super::process;
 use super::session::connect;
-use crate::RunOptions;
+use crate::machine::{cpu_of_process_tree, parent_of};
+use crate::options::names::{engine_of, execution_of};
+use crate::options::{RunOptions, Url, WireOptions};
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -15,34 +15,34 @@ use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
-/// What the first line of a server ends its address with.
+/// What a server's first line says before its address.
 const LISTENS: &str = "hotrow listens on ";
 
-/// A server that has not answered after this time is none.
+/// How long a server may take to answer the first connection.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// A server, and a connection that nobody measures.
+/// A server, and a connection to it that is not measured.
 pub(super) struct Target {
     pub config: Config,
     pub admin: Client,
-    /// What the server calls itself.
+    /// The version that the server tells.
     pub version: String,
-    /// Whether it belongs to somebody else.
+    /// Whether it is a server at a URL, which was not started here.
     pub is_foreign: bool,
-    /// Its process, whose children count too, if it is known.
+    /// Its process, if it is known. CPU time of its children is counted with it.
     pub process: Option<u32>,
-    _server: Option<OwnServer>,
+    _server: Option<ServerProcess>,
 }
 
 impl Target {
-    /// Starts the server of this name: an engine, and an execution model if it says one.
+    /// Starts the server of a name: an engine, and an execution model if the name says one.
     pub(super) fn start(name: &str, options: &RunOptions, runtime: &Runtime) -> Result<Self, String> {
-        // Some more, to load, to check and to look.
+        // A few more connections load, check and measure.
         let clients = options.wire.clients() + 16;
         let mut serve_options = vec![format!("--max-connections={clients}")];
         serve_options.extend(options.wire.serve_options.iter().cloned());
-        serve_options.extend(options.breakdown.then(|| "--count-times".to_owned()));
-        let server = OwnServer::start(name, &serve_options)?;
+        serve_options.extend(options.report.breakdown.then(|| "--count-times".to_owned()));
+        let server = ServerProcess::start(name, &serve_options)?;
         let (host, port) = server.address.rsplit_once(':').ok_or("the server has no port")?;
         let mut config = Config::new();
         config.host(host).port(port.parse().map_err(|_| "the server has no port")?);
@@ -50,14 +50,14 @@ impl Target {
         Self::open(config, Some(server), None, runtime)
     }
 
-    /// Finds the server that `url` leads to.
+    /// Connects to the server that `url` leads to.
     pub(super) fn find(url: &Url, options: &WireOptions, runtime: &Runtime) -> Result<Self, String> {
         Self::open(url.config.clone(), None, options.server_pid, runtime)
     }
 
     fn open(
         mut config: Config,
-        server: Option<OwnServer>,
+        server: Option<ServerProcess>,
         process: Option<u32>,
         runtime: &Runtime,
     ) -> Result<Self, String> {
@@ -75,13 +75,13 @@ impl Target {
         Ok(Self { config, admin, version, is_foreign: server.is_none(), process, _server: server })
     }
 
-    /// CPU time of the server so far, if its process is known.
+    /// Returns the CPU time of the server so far, if its process is known.
     pub(super) fn cpu(&self) -> Option<Duration> {
-        process::cpu_of_tree(self.process?)
+        cpu_of_process_tree(self.process?)
     }
 }
 
-/// PostgreSQL's first process, if it is PostgreSQL and runs on this machine: the parent of the one that serves us.
+/// Returns the first process of a PostgreSQL on this machine: the parent of the process that serves our connection.
 fn postmaster(config: &Config, admin: &Client, runtime: &Runtime) -> Option<u32> {
     let is_here = config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,
@@ -92,25 +92,26 @@ fn postmaster(config: &Config, admin: &Client, runtime: &Runtime) -> Option<u32>
     }
     let row = runtime.block_on(admin.query_one("SELECT pg_backend_pid()", &[])).ok()?;
     let backend: i32 = row.try_get(0).ok()?;
-    process::parent_of(u32::try_from(backend).ok()?, "postgres")
+    parent_of(u32::try_from(backend).ok()?, "postgres")
 }
 
-/// A `hotrow serve` of our own. It ends when this is dropped, and when this process ends.
-struct OwnServer {
+/// A `hotrow serve` that was started here. It ends when it is dropped, and when this process ends.
+struct ServerProcess {
     child: Child,
     address: String,
     /// Kept open, so that the server may write.
     _stdout: BufReader<ChildStdout>,
 }
 
-impl OwnServer {
+impl ServerProcess {
     fn start(name: &str, options: &[String]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--engine", engine_of(name)]);
         command.args(execution_of(name).map(|model| format!("--execution={model}")));
         command.arg("--stop-at-eof").args(options);
-        // A group of its own: Ctrl-C on the terminal is for us, who end it once the run has been checked.
+        // The server has a process group of its own, so that Ctrl-C on the terminal reaches this process only. It ends
+        // the server once the run has been checked.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| format!("the server could not be started: {error}"))?;
         let stdout = child.stdout.take().expect("it was asked for");
@@ -125,9 +126,9 @@ impl OwnServer {
     }
 }
 
-impl Drop for OwnServer {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // All that it has is in memory. If it is gone already, so much the better.
+        // All its data is in memory and not needed any more. It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

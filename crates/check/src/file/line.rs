@@ -1,4 +1,4 @@
-//! The lines of a history's file, as serde sees them.
+//! The lines of a history's file, in the form that serde reads and writes.
 
 use super::About;
 use super::valid::Validator;
@@ -41,14 +41,14 @@ pub(super) struct End {
     pub transactions: u64,
 }
 
-/// A row that was there at first.
+/// An initial row.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RowLine {
     table: u32,
     key: KeyText,
     version: i64,
-    /// Its key in each secondary index.
+    /// The row's key in each secondary index.
     index_keys: Vec<KeyText>,
 }
 

@@ -1,23 +1,23 @@
-//! What a file must keep to be a history: the checker relies on it.
+//! The rules that a file must follow to be a history, on which the checker relies.
 
 use crate::history::{Event, History, Item, Operation, Range, Record, Version};
 use hotrow_storage::{IndexRef, TableId};
 use std::collections::{HashMap, HashSet};
 
-/// What was in the lines until now.
+/// The contents of the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct Validator {
     rows: HashSet<Item>,
-    /// Who made each version.
+    /// The stamps of all versions that were made.
     made: HashSet<i64>,
-    /// How many secondary indexes each table has.
+    /// The number of secondary indexes of each table.
     indexes: HashMap<TableId, usize>,
-    /// The greatest of them that a range names, where no row has said how many there are.
+    /// The greatest secondary index that a range names, for tables of which no row has shown how many there are.
     named: HashMap<TableId, u16>,
 }
 
 impl Validator {
-    /// A row that was there at first.
+    /// Checks an initial row.
     pub fn row(&mut self, history: &History, item: &Item, version: &Version) -> Result<(), String> {
         if !history.transactions.is_empty() {
             return Err("a row after the first transaction: rows that were there at first come first".to_owned());
@@ -31,7 +31,7 @@ impl Validator {
         self.version_of(item.table, version)
     }
 
-    /// A transaction.
+    /// Checks a transaction.
     pub fn record(&mut self, record: &Record) -> Result<(), String> {
         let mut last = record.began;
         for (position, event) in record.events.iter().enumerate() {

@@ -1,16 +1,16 @@
-//! Whether there is a serial order of a history's committed transactions that explains all that they saw: *strict*
-//! serializability, decided by trying.
+//! The search for a serial order of a history's committed transactions that explains all that they saw. It decides
+//! *strict* serializability by trying.
 //!
-//! Transactions are placed one after the other on the rows that were there at first. A transaction that changes rows is
-//! placed between the begin and the end of its call of commit; one that changes none, anywhere between its own begin
-//! and end. Where it is placed, its reads, scans, writes and refusals must be just what the rows say that the
+//! Transactions are placed one after the other, beginning with the initial rows. A transaction that changes rows is
+//! placed between the begin and the end of its call of commit; a transaction that changes none, anywhere between its
+//! own begin and end. At its place, its reads, scans, writes and refusals must agree exactly with the rows that the
 //! transactions before it have left. If every transaction finds a place, the history is strictly serializable; if no
 //! order is left to try, it is not.
 //!
-//! **Why it is fast.** At any point only a few transactions can come next: one that must come before another, since its
-//! call was over when the other's began, goes first. A transaction that changes nothing is placed as soon as it fits,
-//! which takes no place from another. The search goes depth first, and remembers the states from which it failed: which
-//! transactions had a place, and what rows they had left.
+//! **Why it is fast.** At any point only a few transactions can come next: if the call of one was over when the call of
+//! another began, the first must come before the other. A transaction that changes nothing is placed as soon as it
+//! fits, which does not affect the others. The search goes depth first, and remembers the states from which it failed:
+//! which transactions had a place, and the rows that they had left.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -28,34 +28,34 @@ use rows::{Misfit, Rows, Steps, items_of};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
-/// So many times transactions are tried in a place: a few seconds' work.
+/// The number of times that a transaction is tried at a place: a few seconds' work.
 const MOST_TRIES: usize = 5_000_000;
 
-/// For each transaction of a long history so many. One that has an order takes a few.
+/// In a long history, the number of tries for each transaction. A history that has an order takes a few.
 const TRIES_EACH: usize = 100;
 
-/// What came of the search.
+/// The outcome of the search.
 #[derive(Debug)]
 pub(crate) enum Search {
     /// There is an order.
     Found,
-    /// There is none.
+    /// There is no order.
     Refuted(Stuck),
     /// The tries ran out.
     Undecided,
 }
 
-/// Why there is no order.
+/// The reason why there is no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stuck {
-    /// How far the search came, and then a sentence for each transaction that fits in no place, the smallest first. If
-    /// each of those that could have come next fits somewhere, they are named.
+    /// A sentence about how far the search got, and then a sentence for each transaction that fits in no place, the
+    /// smallest first. If each transaction that could have come next fits somewhere, these are named.
     pub sentences: Vec<String>,
-    /// These transactions, and those that made what does not agree with them.
+    /// The transactions in the sentences, and the writers of the versions that do not agree with them.
     pub involved: Vec<usize>,
 }
 
-/// Searches a serial order of the committed transactions.
+/// Searches for a serial order of the committed transactions.
 pub(crate) fn serial_order(history: &History) -> Search {
     let items = items_of(history);
     let mut order = Order::new(history, &items);
@@ -69,33 +69,33 @@ pub(crate) fn serial_order(history: &History) -> Search {
 /// A transaction that is to be placed.
 #[derive(Debug)]
 struct Candidate<'h> {
-    /// Its number in the history.
+    /// The transaction's number in the history.
     transaction: usize,
-    /// Between these positions of the history it has its place.
+    /// The positions of the history between which it must have its place.
     from: u64,
     until: u64,
     steps: Steps<'h>,
-    /// Whether it fitted anywhere.
+    /// Whether it has fitted anywhere.
     has_fitted: bool,
 }
 
-/// A transaction that was placed and changed rows, and what is left to try in its place.
+/// A transaction that was placed and changed rows, and the transactions that are left to try after it.
 #[derive(Debug)]
 struct Choice<'h> {
-    /// What changed for it, the last change first to be undone; and how many had a place before it.
+    /// The changes that it made, in their order; they are undone in reverse order. `placed_before` is the number of
+    /// transactions that had a place before it.
     undo: Vec<(usize, Option<&'h Version>)>,
     placed_before: usize,
-    /// What is to be tried next after it, the best last.
+    /// The transactions to try next after it, the best last.
     rest: Vec<usize>,
     /// The state after it.
     state: State,
 }
 
-/// The transactions that can come next, which tell those that have a place from those that have none; and the rows'
-/// fingerprint.
+/// The transactions that can come next, which determine those that have a place, and the fingerprint of the rows.
 type State = (Vec<usize>, u64);
 
-/// An order in the making. Candidates go by their position in `candidates`.
+/// An order in the making. Candidates are identified by their position in `candidates`.
 struct Order<'h> {
     history: &'h History,
     items: &'h Items,
@@ -106,7 +106,8 @@ struct Order<'h> {
     placed: Vec<usize>,
     failed: HashSet<State>,
     tries: usize,
-    /// How many had a place when the search came farthest, and why none of the others could come next.
+    /// The number of transactions that had a place when the search got farthest, and the reasons why none of the others
+    /// could come next.
     farthest: Option<(usize, Vec<(usize, Misfit)>)>,
 }
 
@@ -139,7 +140,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// Places all. `Some(false)` if that cannot be done, none if the tries ran out.
+    /// Places all transactions. Returns `Some(false)` if that is impossible, and `None` if the tries ran out.
     fn search(&mut self) -> Option<bool> {
         let most_tries = MOST_TRIES.max(TRIES_EACH * self.candidates.len());
         let mut choices = vec![self.choice(Vec::new(), 0)];
@@ -168,8 +169,8 @@ impl<'h> Order<'h> {
         Some(true)
     }
 
-    /// What can be done after a transaction was placed that changed rows: those that change none and fit are placed at
-    /// once.
+    /// Computes what can be done after a transaction that changed rows was placed: transactions that change none and
+    /// fit are placed at once.
     fn choice(&mut self, undo: Vec<(usize, Option<&'h Version>)>, placed_before: usize) -> Choice<'h> {
         let mut next = self.next();
         loop {
@@ -190,7 +191,7 @@ impl<'h> Order<'h> {
         Choice { undo, placed_before, rest, state: (next, self.rows.fingerprint()) }
     }
 
-    /// The transactions without a place that none of the others must come before.
+    /// The transactions without a place that may come next, since none of the others must come before them.
     fn next(&self) -> Vec<usize> {
         let Some(first) = self.by_until.first() else { return Vec::new() };
         let until = self.candidates[first].until;
@@ -205,7 +206,7 @@ impl<'h> Order<'h> {
         fits
     }
 
-    /// Places a transaction. Returns what was there before what it changed.
+    /// Places a transaction. Returns the previous versions of what it changed.
     fn place(&mut self, number: usize) -> Vec<(usize, Option<&'h Version>)> {
         self.by_from.take(number);
         self.by_until.take(number);
@@ -224,7 +225,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// Notes how far the search came, and why none of `next` can come next.
+    /// Records how far the search got, and why none of `next` can come next.
     fn note(&mut self, next: &[usize]) {
         if self.farthest.as_ref().is_none_or(|(placed, _)| *placed < self.placed.len()) {
             let rows = &mut self.rows;
@@ -234,7 +235,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// Which transactions fit nowhere.
+    /// Determines the transactions that fit nowhere.
     fn stuck(self) -> Stuck {
         let (placed, mut misfits) = self.farthest.clone().expect("the search failed somewhere");
         if misfits.iter().any(|&(number, _)| !self.candidates[number].has_fitted) {

@@ -1,16 +1,16 @@
-//! An order from which members are taken and to which they come back.
+//! An ordered set from which members are taken and to which they are returned.
 
-/// The transactions that have no place yet, in a fixed order. Taking one out, and putting back the one that was taken
-/// out last, take constant time (Knuth's dancing links).
+/// The transactions that have no place yet, in a fixed order. Taking a transaction out, and putting back the one that
+/// was taken out last, take constant time (Knuth's dancing links).
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// By number; the last entry is that of the ends.
+    /// The links by number; the last entry is that of both ends.
     next: Vec<usize>,
     previous: Vec<usize>,
 }
 
 impl Queue {
-    /// A queue of `count` members, all of which `order` names.
+    /// A queue of `count` members, in the order `order`, which names all of them.
     pub fn new(count: usize, order: &[usize]) -> Self {
         let mut queue = Self { next: vec![count; count + 1], previous: vec![count; count + 1] };
         let mut last = count;
@@ -40,7 +40,7 @@ impl Queue {
         (self.next[previous], self.previous[next]) = (next, previous);
     }
 
-    /// Puts the member back that was taken out last of those that are not back.
+    /// Puts a member back. It must be the one that was taken out last, of those that are not back.
     pub fn put_back(&mut self, member: usize) {
         let (previous, next) = (self.previous[member], self.next[member]);
         (self.next[previous], self.previous[next]) = (member, member);

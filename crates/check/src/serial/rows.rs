@@ -1,15 +1,15 @@
-//! The rows at one point of a serial order, and whether a transaction would have seen just these.
+//! The rows at one point of a serial order, and the check whether a transaction would have seen exactly these.
 
 use crate::history::{Event, History, Item, Operation, Range, Record, Stamp, Version};
 use crate::items::Items;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What a transaction did, with items by their numbers.
+/// The operations of a transaction, with items identified by number.
 #[derive(Debug)]
 pub(super) struct Steps<'h> {
     list: Vec<Step<'h>>,
-    /// The writes that last, in their order: what the transaction leaves.
+    /// The lasting writes of the transaction, in their order.
     pub leaves: Vec<(usize, Option<&'h Version>)>,
 }
 
@@ -19,20 +19,20 @@ enum Step<'h> {
         item: usize,
         seen: Option<Stamp>,
     },
-    /// Writes an item, having found this version there; a delete finds any.
+    /// Writes an item, after finding this version there; a delete accepts any.
     Write {
         item: usize,
         found: Found,
         made: Option<&'h Version>,
         undone_by: Option<usize>,
     },
-    /// Saw these in a range, of all that were ever there. Both are in the order of the items' numbers.
+    /// Saw these rows in a range, out of all that were ever there. Both are in the order of the items' numbers.
     Scan {
         range: &'h Range,
         seen: Vec<(usize, Stamp)>,
         ever: Vec<usize>,
     },
-    /// Was refused by some row in a range.
+    /// Was refused because of some row in a range.
     Refused {
         range: &'h Range,
         ever: Vec<usize>,
@@ -40,7 +40,7 @@ enum Step<'h> {
     RolledBack,
 }
 
-/// What a write has found.
+/// The version that a write has found.
 #[derive(Clone, Copy, Debug)]
 enum Found {
     Nothing,
@@ -53,7 +53,7 @@ enum Found {
 pub(super) struct Misfit {
     /// The position of the event.
     pub event: usize,
-    /// The item, if it is one, and the version of it that is there.
+    /// The item, if there is one, and the version of it in the rows.
     pub item: Option<(usize, Option<Stamp>)>,
 }
 
@@ -107,19 +107,19 @@ impl<'h> Steps<'h> {
     }
 }
 
-/// The rows that are there.
+/// The rows at one point of the order.
 #[derive(Debug)]
 pub(super) struct Rows<'h> {
     items: &'h Items,
     there: Vec<Option<&'h Version>>,
-    /// Of all that is there, whatever the order in which it came.
+    /// A fingerprint of all rows, independent of the order in which they came.
     fingerprint: u64,
-    /// The writes of the transaction that is looked at, each with the event that undoes it.
+    /// The writes of the transaction that is being checked, each with the event that undoes it.
     own: Vec<(usize, Option<&'h Version>, Option<usize>)>,
 }
 
 impl<'h> Rows<'h> {
-    /// The rows at first.
+    /// The initial rows.
     pub fn new(history: &'h History, items: &'h Items) -> Self {
         let mut rows = Self { items, there: vec![None; items.len()], fingerprint: 0, own: Vec::new() };
         for (item, version) in &history.initial {
@@ -129,12 +129,12 @@ impl<'h> Rows<'h> {
         rows
     }
 
-    /// A number that differs, all but certainly, where the rows do.
+    /// A number that almost certainly differs if the rows differ.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Puts a version in an item's place, and returns what was there.
+    /// Sets the version of an item, and returns the previous one.
     pub fn set(&mut self, item: usize, version: Option<&'h Version>) -> Option<&'h Version> {
         let before = std::mem::replace(&mut self.there[item], version);
         for version in [before, version].into_iter().flatten() {
@@ -145,7 +145,8 @@ impl<'h> Rows<'h> {
         before
     }
 
-    /// Where a transaction that ran alone on these rows would not have met what it met.
+    /// Finds the first event at which a transaction that ran alone on these rows would have met something else than it
+    /// did.
     pub fn misfit(&mut self, steps: &Steps<'h>) -> Option<Misfit> {
         self.own.clear();
         for (event, step) in steps.list.iter().enumerate() {
@@ -162,7 +163,7 @@ impl<'h> Rows<'h> {
         None
     }
 
-    /// Whether a step does not agree with the rows, and the item by which that shows.
+    /// Whether a step disagrees with the rows, and the item that shows it.
     fn disagreement(&self, step: &Step<'_>) -> Option<Option<usize>> {
         let stamp = |item| self.current(item).map(|version| version.stamp);
         let differs = |item, agrees: bool| (!agrees).then_some(Some(item));
@@ -199,7 +200,7 @@ impl<'h> Rows<'h> {
         }
     }
 
-    /// An item as the transaction that is looked at would find it.
+    /// An item's version as the transaction that is being checked would find it.
     fn current(&self, item: usize) -> Option<&'h Version> {
         let own = self.own.iter().rev().find(|(written, ..)| *written == item);
         own.map_or(self.there[item], |&(_, version, _)| version)

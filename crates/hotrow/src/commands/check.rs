@@ -25,8 +25,8 @@ pub struct Options {
     #[arg(value_parser = engine_names())]
     engines: Vec<String>,
 
-    /// Of a file: judge all its transactions at this level, not each at its own. Of an engine: run them all at this level;
-    /// `mixed` gives each another. Without it, each level that the engine offers, and then mixed
+    /// Of a file: judge all its transactions at this level, not each at its own. Of an engine: run them all at this
+    /// level; `mixed` gives each another. Without it, each level that the engine offers, and then mixed
     #[arg(long, value_name = "LEVEL")]
     isolation: Option<Levels>,
 
@@ -52,12 +52,13 @@ pub struct Options {
     #[arg(long, value_name = "FILE", conflicts_with = "file", requires_all = ["workload", "isolation"])]
     save: Option<PathBuf>,
 
-    /// Fail if fewer of the transactions committed than this share, or none depends on another: such a history proves little
+    /// Fail if fewer of the transactions committed than this share, or none depends on another: such a history proves
+    /// little
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, allow_negative_numbers = true, value_parser = parse_percent)]
     least_committed: f64,
 }
 
-/// One level, or several in one history.
+/// One isolation level, or several in one history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Levels {
     One(Isolation),
@@ -147,7 +148,7 @@ fn try_engines(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-/// One run. `false` if it is not what it should be.
+/// Runs one trial. Returns whether the result is as it should be.
 fn try_engine(
     options: &Options,
     name: &str,
@@ -208,7 +209,7 @@ fn save(
     out.flush()
 }
 
-/// Prints a verdict. `false` if it is that something is wrong.
+/// Prints a verdict. Returns whether it is a good one.
 fn report(
     options: &Options,
     title: &str,

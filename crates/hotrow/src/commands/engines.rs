@@ -30,14 +30,14 @@ fn object(engine: &EngineInfo) -> Value {
         "name": engine.name,
         "summary": engine.summary,
         "source": engine.source,
-        "needs_accesses": engine.needs_accesses,
+        "needs_accesses": engine.capabilities.needs_accesses,
         "scheduler": engine.scheduler.name(),
         "isolates": engine.isolates,
         "isolation": engine.isolation.iter().map(|level| level.name()).collect::<Vec<_>>(),
     })
 }
 
-/// A few lines for each engine, within 80 columns: what it is, how it runs, and where it comes from.
+/// Prints a few lines for each engine, within 80 columns: what it does, how it runs, and its source.
 fn print_table(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
     for engine in engines {
         writeln!(out, "{:<19}{}", engine.name, engine.summary)?;
@@ -67,5 +67,5 @@ fn scheduler(engine: &EngineInfo) -> &'static str {
 }
 
 fn needs(engine: &EngineInfo) -> &'static str {
-    if engine.needs_accesses { "needs the access set first" } else { "needs no access set" }
+    if engine.capabilities.needs_accesses { "needs the access set first" } else { "needs no access set" }
 }

@@ -1,18 +1,18 @@
-//! The memory limit of a server that was given none: a share of what the machine or its control group has.
+//! The default memory limit of a server: a share of the memory of the machine or of its control group.
 
 use std::fs;
 use std::path::Path;
 
-/// The share. The resident size of the process stays within five quarters of the limit, so fifteen sixteenths of the memory are the most
-/// that a server takes, and the rest is for the system's own part of its connections.
+/// The share of the memory. The resident size of the process stays within five quarters of the limit. So a server takes
+/// at most fifteen sixteenths of the memory, and the rest is left for the system's own part of its connections.
 const SHARE: (u64, u64) = (3, 4);
 
-/// Bytes that a server may have in use unless it is told; `None` if the system does not say how much memory there is.
+/// The bytes that a server may use by default; `None` if the system does not say how much memory there is.
 pub fn default_limit() -> Option<u64> {
     limit_under(Path::new("/"))
 }
 
-/// The same of a system whose files are below `root`.
+/// The default limit on a system whose files are below `root`.
 fn limit_under(root: &Path) -> Option<u64> {
     let machine = read(&root.join("proc/meminfo")).as_deref().and_then(total);
     let group = read(&root.join("proc/self/cgroup")).and_then(|groups| group_limit(root, &groups));
@@ -24,16 +24,16 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// `MemTotal:       24551404 kB`
+/// Parses the total memory in bytes from a line such as `MemTotal: 24551404 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least limit of the process's control groups and those around them, whichever version of the interface there is.
+/// The least limit of the process's control groups and their ancestors, for either version of the interface.
 ///
-/// Lines are `0::/path` in version 2 and `4:memory:/path` in version 1. Within a container the path may be that of the host, whose
-/// directories are not there; the container's own group is then the root of what is mounted.
+/// Lines are `0::/path` in version 2 and `4:memory:/path` in version 1. In a container the path may be that of the
+/// host, whose directories do not exist there. Then the container's own group is the root of the mounted file system.
 fn group_limit(root: &Path, groups: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -47,7 +47,7 @@ fn group_limit(root: &Path, groups: &str) -> Option<u64> {
         };
         let mount = root.join(mount);
         let inside = Path::new(path.trim_start_matches('/'));
-        // What is without a limit says "max", or a number that is more than any machine has.
+        // Without a limit the file says "max", or a number that exceeds the memory of any machine.
         inside.ancestors().filter_map(|at| read(&mount.join(at).join(file))?.trim().parse().ok()).min()
     };
     groups.lines().filter_map(of_line).min()
@@ -59,7 +59,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    /// Of a system with these files.
+    /// Checks the limit on a system with these files.
     fn check(name: &str, files: &[(&str, &str)], expected: Option<u64>) {
         let root = std::env::temp_dir().join(format!("hotrow-memory-{}-{name}", std::process::id()));
         for (path, text) in files {
@@ -68,7 +68,7 @@ mod tests {
             fs::write(path, text).expect("written");
         }
         let found = limit_under(&root);
-        // It need not be there.
+        // The directory need not exist.
         let _ = fs::remove_dir_all(&root);
         assert_eq!(found, expected, "{name}");
     }

@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands of the program, one file for each.
 
 pub mod bench;
 pub mod check;
@@ -12,10 +12,10 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// What a shell reports of a program that Ctrl-C has ended.
+/// The exit code that a shell reports for a program that Ctrl-C has ended.
 const KILLED_BY_INTERRUPT: i32 = 130;
 
-/// An interrupt that Ctrl-C and SIGTERM raise. The second of them ends the program at once.
+/// An interrupt that Ctrl-C and SIGTERM raise. A second signal ends the program at once.
 pub fn interrupt() -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::new();
     let on_signal = interrupt.clone();
@@ -40,19 +40,19 @@ impl From<BenchError> for Failure {
     }
 }
 
-/// Why a command did not end well.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asked for what cannot be; says what can.
+    /// The command line asks for something impossible; the text says what is possible.
     Usage(String),
-    /// It was tried, and failed.
+    /// The command was tried, and failed.
     Failed(String),
     /// Standard output could not be written.
     Output(io::Error),
 }
 
 impl Failure {
-    /// 2 for a wrong command line, 1 otherwise.
+    /// The exit code: 2 for a wrong command line, 1 otherwise.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),

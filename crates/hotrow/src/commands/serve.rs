@@ -33,7 +33,8 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", default_value = "read committed", value_parser = hotrow_sql::isolation::parse)]
     isolation: Isolation,
 
-    /// Where Prometheus is told what the server does, at /metrics. Whoever reaches it is answered, and asked for no password
+    /// Where Prometheus is told what the server does, at /metrics. Whoever reaches it is answered, and asked for no
+    /// password
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = parse_address)]
     metrics: Option<SocketAddr>,
 
@@ -65,12 +66,13 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     silence_timeout: u32,
 
-    /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads; a thread of a
-    /// pool; or a thread for each connection
+    /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads; a
+    /// thread of a pool; or a thread for each connection
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
     execution: Execution,
 
-    /// Who reads what clients send and writes the answers: the worker that runs it, or threads of their own that hand it over
+    /// Who reads what clients send and writes the answers: the worker that runs it, or threads of their own that hand
+    /// it over
     #[arg(long, value_name = "WHO", default_value = "worker", value_parser = who_reads())]
     io: Io,
 
@@ -78,13 +80,14 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 
-    /// KiB of a coroutine's stack; memory is taken as it is used. A statement that would need more is refused [default: 512]
+    /// KiB of a coroutine's stack; memory is taken as it is used. A statement that would need more is refused [default:
+    /// 512]
     #[arg(long, value_name = "KIB", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(MIN_STACK_KIB..=1 << 20))]
     stack_kib: Option<u32>,
 
-    /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need more is refused
-    /// [default: three quarters of the machine's or the control group's]
+    /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need
+    /// more is refused [default: three quarters of the machine's or the control group's]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_memory_limit)]
     memory_limit: Option<MemoryLimit>,
 
@@ -92,17 +95,18 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
-    /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold nobody
-    /// back from hot rows
+    /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold
+    /// nobody back from hot rows
     #[arg(long)]
     deadlock_time_outs: bool,
 
-    /// Lock each row when its transaction comes to it, as in the papers, under engines that lock an access set when it is known
+    /// Lock each row when its transaction comes to it, as in the papers, under engines that lock an access set when it
+    /// is known
     #[arg(long)]
     lock_as_it_goes: bool,
 
-    /// Let others have hot rows of a block while it waits for its client: they commit after it, or fail with it (40001). Sessions set it
-    /// as hotrow.early_release
+    /// Let others have hot rows of a block while it waits for its client: they commit after it, or fail with it
+    /// (40001). Sessions set it as hotrow.early_release
     #[arg(long, value_name = "WHEN", default_value = "off")]
     early_release: EarlyRelease,
 
@@ -127,7 +131,7 @@ pub struct Options {
     stop_at_eof: bool,
 }
 
-/// Which rows others may have before their writers have committed.
+/// The rows that a writer releases to others before it commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum EarlyRelease {
     /// None
@@ -152,13 +156,13 @@ fn who_reads() -> impl TypedValueParser<Value = Io> {
         .map(|name| if name == "handoff" { Io::Handoff } else { Io::Worker })
 }
 
-/// Less is not enough to start with.
+/// The least memory with which a server can start.
 const MIN_MEMORY_BYTES: u64 = 32 << 20;
 
 const UNITS: [(&str, u32); 8] =
     [("kib", 10), ("mib", 20), ("gib", 30), ("tib", 40), ("k", 10), ("m", 20), ("g", 30), ("t", 40)];
 
-/// A number of bytes with a unit, which are powers of 1024.
+/// Parses a number of bytes with a unit; units are powers of 1024.
 fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
     let lower = text.trim().to_ascii_lowercase();
     if ["0", "none"].contains(&&*lower) {
@@ -178,13 +182,13 @@ fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
     }
 }
 
-/// The limit of a server that was given none.
+/// The memory limit of a server to which none was given.
 fn default_memory_limit() -> MemoryLimit {
     let bytes = default_limit().and_then(|bytes| usize::try_from(bytes.max(MIN_MEMORY_BYTES)).ok());
     bytes.map_or(MemoryLimit::NONE, MemoryLimit::new)
 }
 
-/// All addresses of one name.
+/// All addresses of a host name.
 #[derive(Clone, Debug)]
 struct Listen(Vec<SocketAddr>);
 
@@ -195,19 +199,20 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     }
 }
 
-/// The first address of a name.
+/// Parses the first address of a host name.
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let Listen(addresses) = parse_listen(text)?;
     addresses.first().copied().ok_or_else(|| format!("{text} has no address"))
 }
 
-/// Engines that do not isolate are known, so that they can be refused with a reason, but not offered.
+/// The names of all engines. Engines that do not isolate are known, so that they can be refused with a reason, but
+/// hidden.
 fn engine_names() -> PossibleValuesParser {
     let value = |engine: &hotrow_txn::EngineInfo| PossibleValue::new(engine.name).hide(!engine.isolates);
     PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(value))
 }
 
-/// Serves until Ctrl-C or SIGTERM, which let statements under way end; a second one exits at once.
+/// Serves until Ctrl-C or SIGTERM, which let running statements end. A second signal exits at once.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = hotrow_protocols::open_with(&options.engine, &settings(options))
         .map_err(|error| Failure::Usage(format!("engine {}: {error}", options.engine)))?;
@@ -225,7 +230,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
     let sql = hotrow_sql::Config {
         default_isolation: options.isolation,
-        // The papers, whose way with deadlocks this is, hold nobody back.
+        // With time-outs, deadlocks are treated as in the papers, and the papers hold no transaction back.
         holds_back: !options.deadlock_time_outs,
         memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
         early_release: options.early_release == EarlyRelease::Hot,
@@ -238,7 +243,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(clients) =
         raise_descriptor_limit(config.threads).filter(|&clients| clients < options.max_connections.into())
     {
-        // Nobody is there to hear it if that is closed.
+        // If standard error is closed, the warning is lost.
         let _ = writeln!(
             io::stderr(),
             "warning: --max-connections is {}, but the system lets this process have files open for {clients} only; more clients wait \
@@ -251,7 +256,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     if options.stop_at_eof {
         let handle = handle.clone();
         hotrow_sync::thread::spawn(move || {
-            // An error is an end, too.
+            // An error ends the input, too.
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             handle.shutdown();
         });
@@ -265,12 +270,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         handle.shutdown();
     })
     .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
-    // After that: whoever reads that Ctrl-C stops the server may send it at once.
+    // Printed only now: a program that reads that Ctrl-C stops the server may send the signal at once.
     print_how_to_connect(out, options, &server, partitioned).map_err(Failure::Output)?;
     server.run().map_err(explain)
 }
 
-/// Refuses options that mean nothing to the engine or the execution model. Sessions run in no pool.
+/// Refuses options that have no meaning for the engine or the execution model. Sessions do not run in a pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let meaningless = match options.execution {
         Execution::Thread | Execution::Request if options.io == Io::Handoff => {
@@ -304,8 +309,8 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is set of the engine. A session's thread works in any partition, so there is no worker for each, and there are no messages
-/// between partitions.
+/// The settings of the engine. A session's thread works in any partition, so partitions have no workers of their own,
+/// and send each other no messages.
 fn settings(options: &Options) -> Settings {
     let partitions = options.partitions.map(|partitions| partitions as usize);
     Settings {
@@ -349,7 +354,8 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
     })
 }
 
-/// An address that may not be listened on is a wrong command line; everything else is a failed start.
+/// Explains an error: an address on which the server may not listen is a wrong command line; everything else is a
+/// failed start.
 fn explain(error: ServerError) -> Failure {
     match error {
         ServerError::NoAddress | ServerError::Unprotected(_) => Failure::Usage(error.to_string()),
@@ -357,7 +363,8 @@ fn explain(error: ServerError) -> Failure {
     }
 }
 
-/// `partitioned` says that the engine wants a partition key of each table, which pgbench does not give all of its.
+/// Prints how clients connect. `partitioned` says that the engine needs a partition key for each table, which pgbench
+/// does not give to all its tables.
 fn print_how_to_connect(out: &mut dyn Write, options: &Options, server: &Server, partitioned: bool) -> io::Result<()> {
     let address = server.local_addresses()[0];
     let (host, port) = match address.ip() {

@@ -16,7 +16,7 @@ struct Command<O: clap::Args> {
     options: O,
 }
 
-/// The workload with the options of a command line.
+/// Makes the workload with the options of a command line.
 pub fn workload<W: Workload>(line: &str) -> W {
     let words = std::iter::once(W::NAME).chain(line.split_whitespace());
     let command = Command::<W::Options>::try_parse_from(words).expect("good options");
@@ -31,7 +31,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// To an empty database.
+    /// Connects to an empty database.
     pub fn new() -> Self {
         let engine = hotrow::open("2pl-timeout").expect("the engine is in the registry");
         let database = Database::new(engine.clone(), Config::default());
@@ -39,14 +39,14 @@ impl Connection {
         Self { engine, database, session }
     }
 
-    /// To a database where a script made the tables.
+    /// Connects to a database in which a script has made the tables.
     pub fn after(script: &str) -> Self {
         let mut connection = Self::new();
         connection.session.simple_query(script, &mut Rows::default()).unwrap_or_else(|error| panic!("{error}"));
         connection
     }
 
-    /// The table of this name.
+    /// The table with this name.
     pub fn table(&self, name: &str) -> TableId {
         let is_it = |&table: &TableId| self.engine.schema(table).name == name;
         self.database.tables().into_iter().find(is_it).unwrap_or_else(|| panic!("no table {name}"))
@@ -57,13 +57,13 @@ impl Connection {
         by_name(self.database.tables().into_iter().map(|table| (*self.engine.schema(table)).clone()).collect())
     }
 
-    /// Fills a workload's tables natively.
+    /// Loads a workload's tables natively.
     pub fn load<W: Workload>(&self, workload: &W, tables: W::Tables) {
         let loaded: Result<(), LoadError> = workload.load(&*self.engine, tables, 2, &|_| ControlFlow::Continue(()));
         loaded.expect("the tables are empty");
     }
 
-    /// Lets a native client make so many steps.
+    /// Makes a native client run `steps` steps.
     pub fn run<W: Workload>(&self, workload: &W, tables: W::Tables, steps: usize) -> W::Client {
         let mut client = workload.client(tables, Seat::first_run(0, 1));
         let mut worker = runtime::Session::new(&*self.engine);
@@ -73,7 +73,7 @@ impl Connection {
         client
     }
 
-    /// Prepares a statement unless it is, and runs it: its rows and its command tag.
+    /// Prepares a statement, unless that was done before, and runs it. Returns its rows and its command tag.
     fn execute(&mut self, sql: &str, parameters: &[Value<'static>]) -> (Vec<Vec<Value<'static>>>, String) {
         let session = &mut self.session;
         let mut rows = Rows::default();
@@ -93,19 +93,19 @@ impl Connection {
         (rows.rows().to_vec(), rows.tag().to_owned())
     }
 
-    /// The rows of a query.
+    /// Returns the rows of a query.
     pub fn query(&mut self, sql: &str, parameters: &[Value<'static>]) -> Vec<Vec<Value<'static>>> {
         self.execute(sql, parameters).0
     }
 
-    /// The only row of a query.
+    /// Returns the only row of a query.
     pub fn row(&mut self, sql: &str, parameters: &[Value<'static>]) -> Vec<Value<'static>> {
         let mut rows = self.query(sql, parameters);
         assert_eq!(rows.len(), 1, "{sql}: {rows:?}");
         rows.remove(0)
     }
 
-    /// How many rows a statement inserted, updated or deleted.
+    /// Returns the number of rows that a statement inserted, updated or deleted.
     pub fn change(&mut self, sql: &str, parameters: &[Value<'static>]) -> usize {
         let (_, tag) = self.execute(sql, parameters);
         tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{sql}: {tag}"))
@@ -119,7 +119,7 @@ impl Connection {
         output
     }
 
-    /// Runs statements, and undoes them.
+    /// Runs statements, and rolls them back.
     pub fn rolled_back<T>(&mut self, statements: impl FnOnce(&mut Self) -> T) -> T {
         self.execute("BEGIN", &[]);
         let output = statements(self);
@@ -128,7 +128,7 @@ impl Connection {
     }
 }
 
-/// The type that the driver declares of a parameter: none of a timestamp, which may be of either kind.
+/// The type that the driver declares for a parameter: none for a timestamp, which may be of either kind.
 fn declared(value: &Value<'_>) -> Option<Type> {
     match value {
         Value::Int2(_) => Some(Type::Int2),
@@ -140,13 +140,13 @@ fn declared(value: &Value<'_>) -> Option<Type> {
     }
 }
 
-/// Definitions in the order of their names.
+/// Sorts definitions by name.
 pub fn by_name(mut schemas: Vec<TableSchema>) -> Vec<TableSchema> {
     schemas.sort_by(|a, b| a.name.cmp(&b.name));
     schemas
 }
 
-/// A whole number of a result.
+/// An integer of a result.
 pub fn int(value: &Value<'_>) -> i64 {
     match value {
         Value::Int2(number) => i64::from(*number),
@@ -157,7 +157,7 @@ pub fn int(value: &Value<'_>) -> i64 {
     }
 }
 
-/// A number of a result, as the driver's `getDouble` has it.
+/// A number of a result, as the driver's `getDouble` returns it.
 pub fn float(value: &Value<'_>) -> f64 {
     match value {
         Value::Float8(number) => *number,
@@ -174,7 +174,7 @@ pub fn text(value: &Value<'_>) -> String {
     }
 }
 
-/// A parameter that is text.
+/// A parameter of a string type.
 pub fn string(text: impl Into<String>) -> Value<'static> {
     Value::Text(text.into().into())
 }

@@ -1,11 +1,11 @@
-//! TATP by BenchBase.
+//! Tests TATP by BenchBase.
 
 use crate::connection::{Connection, by_name, int, string, workload};
 use hotrow::storage::{IndexKind, TableSchema, Value};
 use hotrow::workloads::Workload;
 use hotrow::workloads::tatp::{Number, Tables, Tatp};
 
-/// What BenchBase sends to make the tables, without the foreign keys.
+/// The statements with which BenchBase makes the tables, without the foreign keys.
 const TABLES: &str = "
     drop table if exists access_info cascade;
     drop table if exists call_forwarding cascade;
@@ -46,7 +46,7 @@ fn tables(connection: &Connection) -> Tables {
     }
 }
 
-/// A database that was made and filled natively.
+/// A database that was created and loaded natively.
 fn native(workload: &Tatp) -> (Connection, Tables) {
     let connection = Connection::new();
     let tables = workload.create(&*connection.engine);
@@ -57,8 +57,8 @@ fn native(workload: &Tatp) -> (Connection, Tables) {
     (connection, tables)
 }
 
-/// The native definition, with the ordered indexes that SQL makes in place of hash indexes, and without the partition key,
-/// of which BenchBase knows nothing.
+/// The native definition, with ordered indexes instead of hash indexes, as SQL makes them, and without the partition
+/// key, which BenchBase does not know.
 fn ordered(mut schema: TableSchema) -> TableSchema {
     schema.ordered = true;
     schema.partitioned = false;
@@ -72,7 +72,7 @@ fn the_schemas_are_those_of_benchbase() {
     assert_eq!(Connection::after(TABLES).schemas(), by_name(native));
 }
 
-/// A subscriber's id as BenchBase sends it.
+/// A subscriber's id, as BenchBase sends it.
 fn id(subscriber: i32) -> Value<'static> {
     Value::Int8(i64::from(subscriber))
 }
@@ -105,7 +105,7 @@ impl Connection {
         self.query(sql, &[id(subscriber), Value::Int2(facility), Value::Int2(start), Value::Int2(end)])
     }
 
-    /// How many special facilities were changed.
+    /// Returns the number of special facilities that were changed.
     fn update_subscriber_data(&mut self, subscriber: i32, bit: i16, data: i16, facility: i16) -> usize {
         let sql = "UPDATE subscriber SET bit_1 = $1 WHERE s_id = $2";
         assert_eq!(self.change(sql, &[Value::Int2(bit), id(subscriber)]), 1);
@@ -141,7 +141,7 @@ impl Connection {
         self.change(sql, &[found, Value::Int2(facility), Value::Int2(start)])
     }
 
-    /// Special facilities that forward no call at some time: subscriber, type and start time.
+    /// The special facilities that forward no call at some time: subscriber, type and start time.
     fn free(&mut self) -> Vec<(i32, i16, i16)> {
         let mut free = Vec::new();
         for facility in self.query("SELECT s_id, sf_type FROM special_facility WHERE is_active = 1", &[]) {
@@ -154,7 +154,7 @@ impl Connection {
     }
 }
 
-/// Runs each transaction for many subscribers; each sees what the ones before did.
+/// Runs each transaction for many subscribers; each sees the effects of the previous ones.
 fn seven_transactions(connection: &mut Connection) {
     let free = connection.free();
     assert!(free.len() > 10, "{free:?}");

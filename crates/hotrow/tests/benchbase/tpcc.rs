@@ -1,11 +1,11 @@
-//! TPC-C by BenchBase.
+//! Tests TPC-C by BenchBase.
 
 use crate::connection::{Connection, by_name, float, int, string, text, workload};
 use hotrow::storage::{IndexKind, IndexSchema, TableSchema, Value};
 use hotrow::workloads::tpcc::{Client, Tables, Tpcc, order};
 use hotrow::workloads::{Violation, Workload};
 
-/// What BenchBase sends to make the tables, without the foreign keys.
+/// The statements with which BenchBase makes the tables, without the foreign keys.
 const TABLES: &str = "
     drop table if exists order_line cascade;
     drop table if exists new_order cascade;
@@ -67,7 +67,7 @@ const NAMES: [&str; 9] =
 const ITEMS: i32 = 100;
 const CUSTOMERS: i32 = 30;
 const DISTRICTS: i32 = 10;
-/// When everything that SQL does is done.
+/// The time of everything that SQL does.
 const NOW: Value<'static> = Value::Timestamp(700_000_000_000_000);
 
 fn tpcc() -> Tpcc {
@@ -80,7 +80,7 @@ fn tables(connection: &Connection) -> Tables {
     Tables { warehouse, district, customer, history, order, new_order, order_line, stock, item }
 }
 
-/// A database that was made and filled natively.
+/// A database that was created and loaded natively.
 fn native(workload: &Tpcc) -> (Connection, Tables) {
     let connection = Connection::new();
     let tables = workload.create(&*connection.engine);
@@ -92,8 +92,9 @@ fn native(workload: &Tpcc) -> (Connection, Tables) {
     (connection, tables)
 }
 
-/// The native definition, with the index that BenchBase makes besides the unique constraint of the same columns, without
-/// the partition key, of which it knows nothing, and with an order of its table without a primary key, which SQL keeps.
+/// The native definition, with three differences: the index that BenchBase makes in addition to the unique constraint
+/// on the same columns; no partition key, which BenchBase does not know; and an order of the table without a primary
+/// key, which SQL keeps.
 fn with_second_index(mut schema: TableSchema) -> TableSchema {
     schema.partitioned = false;
     schema.ordered |= schema.name == "history";
@@ -121,7 +122,7 @@ fn ints<const N: usize>(numbers: [i32; N]) -> [Value<'static>; N] {
 /// A line of an order: item, the warehouse that supplies it, quantity.
 type Line = [i32; 3];
 
-/// A customer who pays or asks: warehouse, district, number, and whether the last name is given instead.
+/// A customer that pays or asks: warehouse, district, number, and whether the last name is given instead.
 #[derive(Clone, Copy)]
 struct Who {
     warehouse: i32,
@@ -130,7 +131,7 @@ struct Who {
     is_named: bool,
 }
 
-/// What the transactions need to know of a customer.
+/// The properties of a customer that the transactions need.
 struct Customer {
     number: i32,
     credit: String,
@@ -141,7 +142,7 @@ struct Customer {
 
 /// The five transactions, as BenchBase's procedures send them.
 impl Connection {
-    /// The number of the order; none if the last item does not exist, and then all must be rolled back.
+    /// Returns the number of the order; `None` if the last item does not exist, and then all must be rolled back.
     fn new_order(&mut self, [warehouse, district, customer]: [i32; 3], lines: &[Line]) -> Option<i32> {
         let sql = "SELECT C_DISCOUNT, C_LAST, C_CREDIT FROM customer WHERE C_W_ID = $1 AND C_D_ID = $2 AND C_ID = $3";
         let discount = float(&self.row(sql, &ints([warehouse, district, customer]))[0]);
@@ -166,7 +167,7 @@ impl Connection {
             .then_some(number)
     }
 
-    /// Whether there is such an item.
+    /// Adds a line to an order. Returns whether the item exists.
     fn line(&mut self, [order, district, warehouse, position]: [i32; 4], &[item, supply, quantity]: &Line) -> bool {
         let items = self.query("SELECT I_PRICE, I_NAME, I_DATA FROM item WHERE I_ID = $1", &ints([item]));
         let Some(price) = items.first().map(|row| float(&row[0])) else { return false };
@@ -216,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// Whether the customer has bad credit.
+    /// Runs a payment. Returns whether the customer has bad credit.
     fn payment(&mut self, [warehouse, district]: [i32; 2], who: Who, amount: f64) -> bool {
         let sql = "UPDATE warehouse SET W_YTD = W_YTD + $1 WHERE W_ID = $2";
         assert_eq!(self.change(sql, &[Value::Float8(amount), Value::Int4(warehouse)]), 1);
@@ -255,7 +256,7 @@ impl Connection {
         has_bad_credit
     }
 
-    /// The customer's last order, and how many lines it has.
+    /// Returns the customer's last order, and the number of its lines.
     fn order_status(&mut self, who: Who) -> (i32, usize) {
         let customer = self.customer(who);
         let sql = "SELECT O_ID, O_CARRIER_ID, O_ENTRY_D FROM oorder \
@@ -266,7 +267,7 @@ impl Connection {
         (last, self.query(sql, &ints([last, who.district, who.warehouse])).len())
     }
 
-    /// The order that was delivered, if there was one.
+    /// Returns the order that was delivered, if there was one.
     fn deliver(&mut self, warehouse: i32, district: i32) -> Option<i32> {
         let sql = "SELECT NO_O_ID FROM new_order WHERE NO_D_ID = $1 AND NO_W_ID = $2 ORDER BY NO_O_ID ASC LIMIT 1";
         let oldest = self.query(sql, &ints([district, warehouse]));
@@ -291,7 +292,7 @@ impl Connection {
         Some(number)
     }
 
-    /// How many items of the last twenty orders are low in stock.
+    /// Returns the number of items of the last twenty orders that are low in stock.
     fn stock_level(&mut self, warehouse: i32, district: i32, threshold: i32) -> i64 {
         let sql = "SELECT D_NEXT_O_ID FROM district WHERE D_W_ID = $1 AND D_ID = $2";
         let next = int(&self.row(sql, &ints([warehouse, district]))[0]) as i32;
@@ -302,7 +303,8 @@ impl Connection {
     }
 }
 
-/// Orders in warehouse 1 and payments in warehouse 2, some of them with rows of the other one; then everything else.
+/// Runs orders in warehouse 1 and payments in warehouse 2, some of them with rows of the other warehouse; then
+/// everything else.
 fn five_transactions(connection: &mut Connection) {
     let mut bad_credits = 0;
     for district in 1..=DISTRICTS {
@@ -334,9 +336,9 @@ fn five_transactions(connection: &mut Connection) {
     }
 }
 
-/// The native check finds all in order, but that there is more than its clients know of: in each district of warehouse 1
-/// an order, its lines and deliveries (4, 11, 15), in each of warehouse 2 payments and what they come to (15). Lines that
-/// the check cannot know the order of are counted here.
+/// Runs the native check, which finds nothing wrong except that there is more than its clients know of: in each
+/// district of warehouse 1 an order, its lines and deliveries (4, 11, 15), and in each district of warehouse 2 payments
+/// and their sum (15). Lines whose order the check cannot know are counted here.
 fn check(workload: &Tpcc, connection: &mut Connection, tables: Tables, client: Client) {
     let verdict = workload.check(&*connection.engine, tables, &[client]);
     let Err(Violation::Corruption(what)) = verdict else { panic!("the check missed what SQL did: {verdict:?}") };

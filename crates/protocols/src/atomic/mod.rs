@@ -50,7 +50,9 @@ use crate::shared::gate::Gate;
 use crate::shared::planned::PlannedTransaction;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Duties, EngineInfo, Isolation, Protocol, Scheduler, Setting, Settings, SettingsError, WorkerId};
+use hotrow_txn::{
+    Capabilities, Duties, EngineInfo, Isolation, Protocol, Scheduler, Setting, Settings, SettingsError, WorkerId,
+};
 use std::time::Duration;
 
 /// Two-phase locking, all locks at once.
@@ -81,7 +83,7 @@ impl Protocol for Atomic {
         name: "2pl-atomic",
         summary: "two-phase locking; the access set comes first, its locks are asked for in one step",
         source: "VLL §3.2",
-        needs_accesses: true,
+        capabilities: Capabilities::PLANNED,
         scheduler: Scheduler::Planned,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],

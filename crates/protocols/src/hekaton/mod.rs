@@ -22,7 +22,7 @@
 //! **Waits.** Before it has an end timestamp a transaction waits for the holders of locks on what it changed, at no other moment than
 //! its end; such waits can come round in a circle, which is found. With an end timestamp it waits for those that it depends on, which
 //! have earlier ones: nobody waits there in a circle. Where no pessimist is, the first kind of wait does not occur. A transaction that lost a row to the
-//! first writer waits for that one only if its caller says that it [gives way](hotrow_txn::Transaction::give_way); such waits can be part of a
+//! first writer waits for that one only if its caller says that it [gives way](hotrow_txn::Yielding::give_way); such waits can be part of a
 //! circle, too, and are found by the same search.
 //!
 //! **One hot row on several threads** is slower than on one where every transaction updates the same row (`bench micro
@@ -128,7 +128,9 @@ mod words;
 use clock::Clock;
 use hotrow_storage::{Tables, VersionTable};
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Concurrency, EngineInfo, Isolation, LockWait, Protocol, Scheduler, VersionStatistics, WorkerId};
+use hotrow_txn::{
+    Capabilities, Concurrency, EngineInfo, Isolation, LockWait, Protocol, Scheduler, VersionStatistics, WorkerId,
+};
 pub use index_locks::IndexLocks;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -154,7 +156,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str, d
         name,
         summary,
         source,
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &Isolation::ALL,

@@ -2,7 +2,7 @@
 //! ended.
 //!
 //! The paper leaves retries to the application, and says of the first writer only that it wins (§2.6). Here a
-//! transaction that gave way ([`give_way`](hotrow_txn::Transaction::give_way)) stands in the queue of its *place*: a
+//! transaction that gave way ([`give_way`](hotrow_txn::Yielding::give_way)) stands in the queue of its *place*: a
 //! key in an index that keeps keys unique. The first of the queue waits for the *holder*, the transaction that it met
 //! last. When the holder has ended the first has its *turn*, and keeps it while it tries again: transactions that line
 //! up do not take the row before it. Then the next one follows.

@@ -15,7 +15,7 @@ use hotrow_storage::{
     TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Savepoint, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, Savepoint, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 

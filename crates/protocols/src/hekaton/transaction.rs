@@ -18,8 +18,8 @@ use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{
-    Abort, Access, Begin, Concurrency, Deadlock, EngineInfo, Isolation, LockFor, Savepoint, Scan, Statistics,
-    Transaction, Write,
+    Abort, Access, Begin, Capabilities, Concurrency, Deadlock, Diagnostics, EngineInfo, Holding, Isolation, LockFor,
+    Ownership, Planned, Savepoint, Scan, Statistics, Transaction, Write, Yielding, standard,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -516,49 +516,6 @@ impl Transaction for HekatonTransaction {
         scanned
     }
 
-    /// Not where it locks what it reads: who makes another version of a row looks for locks on the one before it only.
-    fn takes_residual(&self, lock: LockFor) -> bool {
-        match self.reader.tracks {
-            Tracks::Nothing => lock.is_update(),
-            Tracks::Remembers(_) => true,
-            Tracks::Locks(_) => lock == LockFor::UpdateFree,
-        }
-    }
-
-    fn hold_reads(&mut self, hold: bool) {
-        if self.running {
-            self.reader.hold(hold);
-        }
-    }
-
-    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
-        self.enter()?;
-        let read_time = self.read_time();
-        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
-        self.reader.keep_key(scene, key, read_time)
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        if self.running && !self.reader.owned.contains(&table) {
-            self.reader.owned.push(table);
-        }
-    }
-
-    fn own_new_table(&mut self, table: TableId) {
-        self.own_table(table);
-        if self.running && !self.made.contains(&table) {
-            self.made.push(table);
-        }
-    }
-
-    fn check_owned_table(&mut self, id: TableId) -> Result<(), Abort> {
-        self.enter()?;
-        let Some(read_time) = self.reader.fixed else { return Ok(()) };
-        let now = self.shared.clock.now();
-        let (guard, table) = scene(&self.participant, &self.database, id, Some(read_time))?;
-        if self.reader.look.has_changed(guard, table, (read_time, now)) { Err(Abort::TableChanged) } else { Ok(()) }
-    }
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(self.changes.len())
     }
@@ -568,10 +525,6 @@ impl Transaction for HekatonTransaction {
         if self.running && matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
             self.take_back(savepoint.0);
         }
-    }
-
-    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
-        self.undo_and_wait(to)
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
@@ -588,6 +541,67 @@ impl Transaction for HekatonTransaction {
         if self.running {
             together(|| self.roll_back());
         }
+    }
+
+    /// Not where it locks what it reads: who makes another version of a row looks for locks on the one before it only.
+    fn takes_residual(&self, lock: LockFor) -> bool {
+        match self.reader.tracks {
+            Tracks::Nothing => lock.is_update(),
+            Tracks::Remembers(_) => true,
+            Tracks::Locks(_) => lock == LockFor::UpdateFree,
+        }
+    }
+
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        self.info.capabilities
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.reader.look.statistics
+    }
+}
+
+impl Holding for HekatonTransaction {
+    fn hold_reads(&mut self, hold: bool) {
+        if self.running {
+            self.reader.hold(hold);
+        }
+    }
+
+    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
+        self.enter()?;
+        let read_time = self.read_time();
+        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
+        self.reader.keep_key(scene, key, read_time)
+    }
+
+    fn own_table(&mut self, table: TableId, ownership: Ownership) {
+        if !self.running {
+            return;
+        }
+        if !self.reader.owned.contains(&table) {
+            self.reader.owned.push(table);
+        }
+        if ownership == Ownership::New && !self.made.contains(&table) {
+            self.made.push(table);
+        }
+    }
+
+    fn check_owned_table(&mut self, id: TableId) -> Result<(), Abort> {
+        self.enter()?;
+        let Some(read_time) = self.reader.fixed else { return Ok(()) };
+        let now = self.shared.clock.now();
+        let (guard, table) = scene(&self.participant, &self.database, id, Some(read_time))?;
+        if self.reader.look.has_changed(guard, table, (read_time, now)) { Err(Abort::TableChanged) } else { Ok(()) }
+    }
+}
+
+impl Yielding for HekatonTransaction {
+    standard!(retire_writes);
+
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.undo_and_wait(to)
     }
 
     fn idle(&mut self) {
@@ -607,13 +621,17 @@ impl Transaction for HekatonTransaction {
             self.step_out();
         }
     }
+}
+
+impl Planned for HekatonTransaction {
+    standard!(schema_of, add_missing);
+}
+
+impl Diagnostics for HekatonTransaction {
+    standard!(exclusion, prospect);
 
     fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref()
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        &mut self.reader.look.statistics
     }
 }
 

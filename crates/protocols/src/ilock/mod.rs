@@ -64,7 +64,7 @@
 //! 8. *A row that is read to be written is locked so*, where deadlocks are found, after two upgrades have met:
 //!    [`shared::record_locks`](crate::shared::record_locks) says when. The paper reads, then upgrades.
 //! 9. *Hot rows may be handed over before their writer commits*, where deadlocks are found and transactions
-//!    [say](hotrow_txn::Transaction::retire_writes) that they have written them for the last time: [`shared::record_locks`](crate::shared::record_locks) says how.
+//!    [say](hotrow_txn::Yielding::retire_writes) that they have written them for the last time: [`shared::record_locks`](crate::shared::record_locks) says how.
 //! 10. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
@@ -86,8 +86,8 @@ use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    AdmissionStatistics, Duties, EarlyReleaseStatistics, EngineInfo, Isolation, LockStatistics, LockWait, Protocol,
-    Scheduler, Setting, Settings, SettingsError, WorkerId,
+    AdmissionStatistics, Capabilities, Duties, EarlyReleaseStatistics, EngineInfo, Isolation, LockStatistics, LockWait,
+    Protocol, Scheduler, Setting, Settings, SettingsError, WorkerId,
 };
 use wait_map::WaitMaps;
 
@@ -133,7 +133,7 @@ impl Protocol for Interactive {
         name: "ilock",
         summary: "latch-free locks in the records, handed over to transactions that wait; the youngest of a deadlock aborts",
         source: "interactive transactions §4 (iLock)",
-        needs_accesses: false,
+        capabilities: Capabilities { locks_accesses: true, ..Capabilities::NONE },
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
@@ -195,7 +195,8 @@ impl Protocol for Interactive {
         let (time_outs, waits) = (&self.config.time_outs, self.waits.clone());
         let (foresight, retired) = (self.foresight.clone(), self.retired.clone());
         let locks_accesses = !self.config.lock_as_it_goes;
-        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, foresight, retired, owner, locks_accesses };
+        let capabilities = Capabilities { locks_accesses, ..Self::INFO.capabilities };
+        let parts = Parts { info: &Self::INFO, capabilities, requester, time_outs, waits, foresight, retired, owner };
         RecordLocking::transaction(database, parts)
     }
 }

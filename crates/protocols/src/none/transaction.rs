@@ -8,7 +8,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Protocol, Savepoint, Scan, Scheduler, Statistics, Transaction, WorkerId, Write,
+    Abort, Begin, Capabilities, Diagnostics, EngineInfo, Holding, Planned, Protocol, Savepoint, Scan, Scheduler,
+    Statistics, Transaction, WorkerId, Write, Yielding, standard,
 };
 use std::ops::ControlFlow;
 
@@ -24,7 +25,7 @@ impl Protocol for NoIsolation {
         name: "none",
         summary: "no isolation at all: the floor that engines are measured from; benchmarks only",
         source: "VLL §3.2 (no concurrency control)",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: false,
         isolation: &[],
@@ -251,6 +252,8 @@ impl NoneTransaction {
 }
 
 impl Transaction for NoneTransaction {
+    standard!(takes_residual);
+
     #[inline]
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         debug_assert!(!self.running, "a transaction is running");
@@ -392,8 +395,6 @@ impl Transaction for NoneTransaction {
         walk::along(table, guard, scan, &mut visit)
     }
 
-    fn own_table(&mut self, _table: TableId) {}
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(self.log.len())
     }
@@ -420,9 +421,30 @@ impl Transaction for NoneTransaction {
         }
     }
 
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        NoIsolation::INFO.capabilities
+    }
+
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.statistics
     }
+}
+
+impl Holding for NoneTransaction {
+    standard!(hold_reads, hold_row, own_table, check_owned_table);
+}
+
+impl Yielding for NoneTransaction {
+    standard!(give_way, retire_writes, idle);
+}
+
+impl Planned for NoneTransaction {
+    standard!(schema_of, add_missing);
+}
+
+impl Diagnostics for NoneTransaction {
+    standard!(deadlock, exclusion, prospect);
 }
 
 impl Drop for NoneTransaction {

@@ -11,7 +11,7 @@ use hotrow_storage::{
     Column, IndexId, IndexKind, IndexNumber, IndexRef, IndexSchema, Key, Row, RowMut, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
-use hotrow_txn::{Abort, Begin, Direction, Engine, Isolation, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Direction, Engine, Inspection, Isolation, Scan, Transaction, Write, Yielding};
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Duration;

@@ -16,8 +16,8 @@ use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRe
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Setting, Settings,
-    SettingsError, Statistics, WorkerId,
+    Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Setting,
+    Settings, SettingsError, Statistics, WorkerId,
 };
 use std::ops::ControlFlow;
 
@@ -36,7 +36,7 @@ impl Protocol for OneVersion {
         name: "1v",
         summary: "locking with a lock table inside each index; all wait, and the youngest of a deadlock aborts",
         source: "Hekaton §5 (1V)",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable],
@@ -136,6 +136,11 @@ impl KeyLocking {
 
 impl Locking for KeyLocking {
     type Header = KeyLocked;
+
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        OneVersion::INFO.capabilities
+    }
 
     #[inline]
     fn begin(

@@ -1,6 +1,6 @@
 //! Whether indexes are split.
 
-use hotrow_txn::{EngineInfo, Isolation, Scheduler};
+use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler};
 
 /// How an engine of the family keeps its indexes: the only thing in which they differ.
 pub trait Indexing: Send + Sync + 'static {
@@ -25,7 +25,7 @@ impl Indexing for Whole {
         name: "2pl-ordered",
         summary: "two-phase locking; the access set comes first, its locks are taken in one order",
         source: "ORTHRUS §3.2, §4 (deadlock-free locking)",
-        needs_accesses: true,
+        capabilities: Capabilities::PLANNED,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
@@ -63,7 +63,7 @@ impl Indexing for Split {
         name: "2pl-ordered-split",
         summary: "as 2pl-ordered, with the index of partitioned tables split, a part for each core",
         source: "ORTHRUS §4.3 (split deadlock-free)",
-        needs_accesses: true,
+        capabilities: Capabilities::PLANNED,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,

@@ -12,7 +12,7 @@
 //! | read- and write-sets, known in advance | [`Accesses`](hotrow_txn::Accesses), made into a [`Plan`](plan::Plan) |
 //! | lexicographical order of lock requests | [`Plan::locks`](plan::Plan::locks) |
 //! | lock table, latch per bucket, no intention locks | [`shared::lock_table`](crate::shared::lock_table) |
-//! | access estimate was wrong: update it, abort, restart | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan), [`add_missing`](hotrow_txn::Transaction::add_missing) |
+//! | access estimate was wrong: update it, abort, restart | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan), [`add_missing`](hotrow_txn::Planned::add_missing) |
 //! | index split across worker threads (§4.3, *Split Deadlock-free*) | [`Split`], [`TableSchema::partitioned`](hotrow_storage::TableSchema::partitioned) |
 //! | reconnaissance | [`Begin::reconnaissance`](hotrow_txn::Begin::reconnaissance) |
 //!

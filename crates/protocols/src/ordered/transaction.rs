@@ -13,7 +13,7 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, IndexId, IndexRef, Key, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Exclusion, Intent, Isolation, RangeAccess, Scan, Statistics};
+use hotrow_txn::{Abort, Accesses, Begin, Capabilities, Exclusion, Intent, Isolation, RangeAccess, Scan, Statistics};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -166,7 +166,11 @@ fn push_entries(missing: &mut Accesses, table: &Table<()>, key: &Key, row: RowRe
 
 impl Locking for PlannedLocking {
     type Header = ();
-    const NEEDS_ACCESSES: bool = true;
+
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PLANNED
+    }
 
     #[inline]
     fn begin(

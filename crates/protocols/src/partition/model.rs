@@ -10,7 +10,7 @@ use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
-use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Transaction, WorkerId};
+use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Isolation, Transaction, WorkerId};
 use std::time::Duration;
 
 use Intent::{Read, Write};

@@ -9,7 +9,9 @@ use crate::shared::planned::Scene;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Tables, Type, Value};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
-use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Protocol, Statistics, Transaction, WorkerId};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Protocol, Statistics, Transaction, WorkerId,
+};
 use std::time::Duration;
 
 /// How the thread of a partition waits for its own transaction: it acts on messages meanwhile, as the pool's loop does.

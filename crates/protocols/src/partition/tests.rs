@@ -11,7 +11,9 @@ use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack, Suspender};
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, mpsc, thread};
-use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Protocol, Settings, Transaction, WorkerId, Write};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Protocol, Settings, Transaction, WorkerId, Write,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;

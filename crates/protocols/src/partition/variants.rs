@@ -4,7 +4,7 @@ use super::counted::InRecords;
 use super::locks::LockState;
 use super::queued::InQueues;
 use super::whole::Whole;
-use hotrow_txn::{EngineInfo, Isolation, Scheduler, Setting};
+use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
 /// What tells one engine of the family from another.
 pub trait PartitionLocking: Send + Sync + 'static {
@@ -23,7 +23,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         name,
         summary,
         source,
-        needs_accesses: true,
+        capabilities: Capabilities::PLANNED,
         scheduler: Scheduler::Partition,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],

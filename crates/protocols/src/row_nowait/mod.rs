@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | row locking | [`RowLock`], the record's header |
 //! | the SQL request is aborted | [`Abort::Conflict`](hotrow_txn::Abort::Conflict), and a roll back to where the request began |
-//! | and retried | by who makes requests, as [`Transaction::retries_requests`](hotrow_txn::Transaction::retries_requests) says: a session tries its statement again |
+//! | and retried | by who makes requests, as [`Capabilities::retries_requests`](hotrow_txn::Capabilities::retries_requests) says: a session tries its statement again |
 //! | time-out | the session's: `lock_timeout`, or a second (`deadlock_timeout`) |
 //!
 //! Locks that the given-up request has taken are kept to the transaction's end, as those of a savepoint are: the next attempt needs them in all likelihood.
@@ -24,11 +24,11 @@ mod lock;
 pub use lock::{Owner, RowLock};
 
 use crate::shared::lock_table::LockTable;
-use crate::shared::record_locks::{Number, Numbers, Parts, RecordLocking, RecordTransaction, statistics};
+use crate::shared::record_locks::{Number, Numbers, Parts, RecordLock, RecordLocking, RecordTransaction, statistics};
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, Setting, WorkerId};
+use hotrow_txn::{Capabilities, EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, Setting, WorkerId};
 
 /// Lock words in the records' headers, for which nobody waits.
 pub struct RowNoWait {
@@ -54,7 +54,7 @@ impl Protocol for RowNoWait {
         name: "row-nowait",
         summary: "a lock word in each record; nobody waits, and a statement that meets a conflict is tried again",
         source: "interactive transactions §5 (Row-Locking)",
-        needs_accesses: false,
+        capabilities: Capabilities { retries_requests: !<RowLock as RecordLock>::WAITS, ..Capabilities::NONE },
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
@@ -86,13 +86,13 @@ impl Protocol for RowNoWait {
     ) -> RecordTransaction<RowLock> {
         let parts = Parts {
             info: &Self::INFO,
+            capabilities: Self::INFO.capabilities,
             requester: self.names.requester(waiter),
             time_outs: &TimeOuts::default(),
             waits: None,
             foresight: None,
             retired: None,
             owner: Owner::new(Number::new(&self.numbers)),
-            locks_accesses: false,
         };
         RecordLocking::transaction(database, parts)
     }

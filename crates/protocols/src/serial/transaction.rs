@@ -9,8 +9,8 @@ use crate::shared::{batch, record, walk};
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Exclusion, Isolation, LockTarget, LockWait, Protocol, Scan, Scheduler, Statistics,
-    WorkerId,
+    Abort, Begin, Capabilities, EngineInfo, Exclusion, Isolation, LockTarget, LockWait, Protocol, Scan, Scheduler,
+    Statistics, WorkerId,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Protocol for Serial {
         name: "serial",
         summary: "one transaction at a time, under one global lock: the oracle of the tests",
         source: "none",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::Serializable],
@@ -104,6 +104,11 @@ pub struct GlobalLock {
 
 impl Locking for GlobalLock {
     type Header = ();
+
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        Serial::INFO.capabilities
+    }
 
     fn begin(
         &mut self,

@@ -8,7 +8,7 @@
 //!
 //! 1. A row's bytes are touched after [`Locking`] has said that they may be, and before it [ends](Locking::end).
 //! 2. What is undone or made final is so before the locks go; what is durable is waited for after that.
-//! 3. No call leaves an epoch open that [`idle`](Transaction::idle) does not close.
+//! 3. No call leaves an epoch open that [`idle`](Yielding::idle) does not close.
 
 use super::in_place::{InPlace, IndexLocks};
 use super::{record, table};
@@ -18,7 +18,8 @@ use hotrow_storage::{
 use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Prospect, Savepoint, Scan, Statistics, Transaction, Write,
+    Abort, Accesses, Begin, Capabilities, Deadlock, Diagnostics, Exclusion, Holding, LockFor, Ownership, Planned,
+    Prospect, Savepoint, Scan, Statistics, Transaction, Write, Yielding, standard,
 };
 use std::ops::ControlFlow;
 
@@ -27,16 +28,8 @@ pub trait Locking: Send {
     /// What stands before each record.
     type Header: RecordHeader;
 
-    /// Whether transactions are to say beforehand what they touch.
-    const NEEDS_ACCESSES: bool = false;
-
-    /// Whether nobody waits, and what meets a conflict is to be tried again.
-    const RETRIES_REQUESTS: bool = false;
-
-    /// Whether the rows of an access set are locked as the transaction begins.
-    fn locks_accesses(&self) -> bool {
-        false
-    }
+    /// What all transactions of the database can do.
+    fn capabilities(&self) -> Capabilities;
 
     /// A transaction begins; `again` says that the one before was aborted by the engine, and that this one is taken for its retry. It
     /// enters its epoch when it need not wait longer for its turn.
@@ -337,22 +330,6 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         scanned.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Range(scan)))
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.locks.hold_reads(hold);
-    }
-
-    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
-        self.enter()?;
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
-        let held = self.locks.hold_row(Sought { table, guard, key, hash: key.hash64() });
-        held.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Row))
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.locks.own(table);
-    }
-
     fn savepoint(&mut self) -> Savepoint {
         self.changes.savepoint()
     }
@@ -360,12 +337,6 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     fn rollback_to(&mut self, savepoint: Savepoint) {
         if self.resume() {
             self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
-        }
-    }
-
-    fn retire_writes(&mut self) {
-        if self.running && !self.failed && !self.changes.is_empty() && self.resume() {
-            self.locks.retire(&self.database, self.participant.guard(), &mut self.changes);
         }
     }
 
@@ -408,19 +379,54 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     }
 
     #[inline]
-    fn needs_accesses(&self) -> bool {
-        L::NEEDS_ACCESSES
+    fn capabilities(&self) -> Capabilities {
+        self.locks.capabilities()
     }
 
-    fn locks_accesses(&self) -> bool {
-        self.locks.locks_accesses()
+    fn statistics(&mut self) -> &mut Statistics {
+        self.locks.statistics()
+    }
+}
+
+impl<L: Locking> Holding for LockingTransaction<L> {
+    standard!(check_owned_table);
+
+    fn hold_reads(&mut self, hold: bool) {
+        self.locks.hold_reads(hold);
     }
 
-    fn retries_requests(&self) -> bool {
-        L::RETRIES_REQUESTS
+    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
+        self.enter()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let held = self.locks.hold_row(Sought { table, guard, key, hash: key.hash64() });
+        held.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Row))
     }
 
-    fn schema(&mut self, id: TableId) -> Option<Arc<TableSchema>> {
+    fn own_table(&mut self, table: TableId, _ownership: Ownership) {
+        self.locks.own(table);
+    }
+}
+
+impl<L: Locking> Yielding for LockingTransaction<L> {
+    standard!(give_way);
+
+    fn retire_writes(&mut self) {
+        if self.running && !self.failed && !self.changes.is_empty() && self.resume() {
+            self.locks.retire(&self.database, self.participant.guard(), &mut self.changes);
+        }
+    }
+
+    fn idle(&mut self) {
+        if self.participant.is_entered() {
+            self.locks.next_call(&self.database, self.participant.guard());
+            self.participant.leave();
+        }
+    }
+}
+
+impl<L: Locking> Planned for LockingTransaction<L> {
+    fn schema_of(&mut self, id: TableId) -> Option<Arc<TableSchema>> {
         self.enter().ok()?;
         self.database.table(self.participant.guard(), id).map(|table| table.schema().clone())
     }
@@ -428,7 +434,9 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     fn add_missing(&mut self, accesses: &mut Accesses) {
         self.locks.add_missing(accesses);
     }
+}
 
+impl<L: Locking> Diagnostics for LockingTransaction<L> {
     fn deadlock(&self) -> Option<&Deadlock> {
         self.locks.deadlock()
     }
@@ -444,17 +452,6 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
             Ok(()) if self.locks.follows() => Prospect::Follows,
             Ok(()) => Prospect::Open,
         }
-    }
-
-    fn idle(&mut self) {
-        if self.participant.is_entered() {
-            self.locks.next_call(&self.database, self.participant.guard());
-            self.participant.leave();
-        }
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.locks.statistics()
     }
 }
 

@@ -30,7 +30,7 @@ use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::{InFlight, WaitGraph};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use hotrow_sync::{CachePadded, Time, Wake};
-use hotrow_txn::{Begin, Deadlock, EngineInfo, Scheduler};
+use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
 /// Deadlock detection by digests.
@@ -60,7 +60,7 @@ impl Policy for Dreadlocks {
         name: "2pl-dreadlocks",
         summary: "two-phase locking; everybody waits, and who is in the digest of those it waits for aborts",
         source: "ORTHRUS §4 (dreadlocks)",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,

@@ -6,7 +6,7 @@ use crate::shared::per_owner::PerOwner;
 use crate::shared::time_outs::{Limits, TimeOuts};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Time};
-use hotrow_txn::{Begin, Deadlock, EngineInfo, Isolation, Scheduler, Setting, Settings};
+use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scheduler, Setting, Settings};
 use std::time::Duration;
 
 /// What makes a two-phase-locking engine: who may wait for whom.
@@ -65,7 +65,7 @@ impl Policy for WaitDie {
         name: "2pl-waitdie",
         summary: "two-phase locking; a transaction that holds locks aborts rather than wait for an older one",
         source: "ORTHRUS §4 (wait die)",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
@@ -121,7 +121,7 @@ impl Policy for Timeout {
         name: "2pl-timeout",
         summary: "two-phase locking; all wait, and deadlocks are found in a list of the transactions that wait, or end by time",
         source: "ORTHRUS §4, time-outs in place of detection",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,

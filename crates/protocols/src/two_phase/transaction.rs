@@ -11,8 +11,8 @@ use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scan, Settings, SettingsError,
-    Statistics, WorkerId,
+    Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scan, Settings,
+    SettingsError, Statistics, WorkerId,
 };
 use std::ops::ControlFlow;
 
@@ -103,6 +103,11 @@ pub struct TwoPhaseLocking<P> {
 
 impl<P: Policy> Locking for TwoPhaseLocking<P> {
     type Header = ();
+
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        P::INFO.capabilities
+    }
 
     #[inline]
     fn begin(

@@ -5,7 +5,7 @@ use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};
 use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::WaitGraph;
 use hotrow_sync::Time;
-use hotrow_txn::{Begin, Deadlock, EngineInfo, Scheduler};
+use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
 /// Deadlock detection in a wait-for graph: who closes a cycle finds it, and aborts.
@@ -32,7 +32,7 @@ impl Policy for WaitFor {
         name: "2pl-waitfor",
         summary: "two-phase locking; everybody waits, and who closes a cycle in the wait-for graph aborts",
         source: "ORTHRUS §4 (wait-for graph)",
-        needs_accesses: false,
+        capabilities: Capabilities::NONE,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,

@@ -90,7 +90,7 @@ mod tests {
     use crate::vll::{InVectors, Vll, VllConfig};
     use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
     use hotrow_sync::Waiter;
-    use hotrow_txn::{Accesses, Begin, Engine, Intent, Transaction, Write};
+    use hotrow_txn::{Accesses, Begin, Engine, Inspection, Intent, Transaction, Write};
     use std::collections::BTreeSet;
     use std::time::Duration;
 

@@ -70,7 +70,7 @@
 //! **One entry for two.** A worker of the pool goes from one transaction to the next without a pause, so it finishes the one and
 //! begins the other in one entry into the critical section, as long as nobody is blocked: its lines, which come from another
 //! core, come once. Whoever commits keeps its locks and its place in the queue until then; it is over, and counts as any
-//! other there. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back. If somebody
+//! other there. Before the worker does anything else ([`Yielding::idle`](hotrow_txn::Yielding::idle)) they are given back. If somebody
 //! is blocked when the next transaction begins, the following ones of that slot keep nothing for a while.
 //!
 //! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if

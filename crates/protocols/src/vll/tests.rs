@@ -12,8 +12,8 @@ use hotrow_storage::{Column, Guard, Key, RecordPtr, Row, RowMut, TableId, TableS
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, WorkerId,
-    Write,
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Isolation, Protocol, Settings, Statistics, Transaction,
+    WorkerId, Write, Yielding,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

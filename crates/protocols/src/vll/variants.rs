@@ -2,7 +2,7 @@
 
 use super::counters::{Arrayed, Counters};
 use crate::shared::counts::Colocated;
-use hotrow_txn::{EngineInfo, Isolation, Scheduler, Setting};
+use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
 /// An engine of this family.
 pub trait Variant: Send + Sync + 'static {
@@ -32,7 +32,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         name,
         summary,
         source,
-        needs_accesses: true,
+        capabilities: Capabilities::PLANNED,
         scheduler: Scheduler::Planned,
         isolates: true,
         isolation: ISOLATION,

@@ -5,7 +5,7 @@ use crate::{for_each_engine, refusing};
 use hotrow_protocols::{ENGINES, open};
 use hotrow_storage::{IndexId, IndexRef, TableId, Value};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Isolation, LockFor, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Isolation, LockFor, Ownership, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
 /// A table of every engine, and a transaction object that refuses to wait.
@@ -186,7 +186,7 @@ fn known_accesses_change_nothing() {
 fn a_table_of_ones_own_is_used_like_any_other() {
     for_each_table(Shape::Indexed, |case| {
         case.begin();
-        case.txn.own_table(case.table);
+        case.txn.own_table(case.table, Ownership::Locked);
         for key in 0..6 {
             assert_eq!(case.insert(&case.shape.values(key, key, 0)), Ok(Write::Done));
         }

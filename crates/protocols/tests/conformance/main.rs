@@ -37,7 +37,7 @@ fn for_each_engine(mut check: impl FnMut(&Arc<dyn Engine>)) {
 
 /// Whether nobody waits under the engine, and who meets a conflict tries again.
 fn retries_requests(engine: &Arc<dyn Engine>) -> bool {
-    engine.transaction(refusing()).retries_requests()
+    engine.info().capabilities.retries_requests
 }
 
 /// Whether the engine keeps versions, so that of two that write one row the second aborts at once, and nobody waits for who

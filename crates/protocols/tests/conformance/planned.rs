@@ -32,7 +32,7 @@ struct Case<'a> {
 /// Does `check` with every engine that needs accesses.
 fn for_each_planned(check: impl Fn(&Case<'_>)) {
     for_each_engine(|engine| {
-        if engine.info().needs_accesses {
+        if engine.info().capabilities.needs_accesses {
             let table = engine.create_table(Shape::Indexed.schema());
             for key in [0, 2, 4, 6] {
                 let values = Shape::Indexed.values(key, key, 0);
@@ -430,9 +430,9 @@ fn a_reconnaissance_reads_what_is_committed_keeps_nothing_and_writes_nothing() {
         let mut scout = case.engine.transaction(refusing());
         let begin = Begin { reconnaissance: true, ..Begin::at(Isolation::ReadCommitted) };
         scout.begin(&begin).expect("beginning needs nothing");
-        assert!(scout.needs_accesses());
-        assert_eq!(scout.schema(case.table).map(|schema| schema.key.clone()), Some(vec![0]));
-        assert!(scout.schema(TableId(99)).is_none());
+        assert!(scout.capabilities().needs_accesses);
+        assert_eq!(scout.schema_of(case.table).map(|schema| schema.key.clone()), Some(vec![0]));
+        assert!(scout.schema_of(TableId(99)).is_none());
         assert!(scout.read(case.table, &key(2)).expect("nobody is in the way").is_some());
         assert_eq!(scout.read(case.table, &key(0)), Err(Abort::Cancelled), "{}: it is being written", case.name());
         scout.abort();

@@ -350,7 +350,7 @@ fn read_committed_calls_answer_as_the_model() {
 #[test]
 fn planned_calls_answer_as_the_model() {
     check_calls(
-        |info| info.needs_accesses,
+        |info| info.capabilities.needs_accesses,
         Isolation::Serializable,
         |pair, calls| {
             let ends = |call: &Call| matches!(call, Call::Commit | Call::Abort | Call::Drop);
@@ -380,7 +380,7 @@ fn of_planned_ranges_the_farthest_counts() {
     for_each_engine(|engine| {
         let redo = RedoRecorder::new();
         engine.set_redo(redo.clone());
-        for shape in Shape::admitted(&**engine).filter(|_| engine.info().needs_accesses) {
+        for shape in Shape::admitted(&**engine).filter(|_| engine.info().capabilities.needs_accesses) {
             let mut pair = Pair::new(engine, &redo, shape, Isolation::Serializable);
             pair.planned(&calls);
             pair.compare();

@@ -20,7 +20,7 @@ struct Held {
 fn while_some_are_held(check: impl Fn(&mut Held)) {
     for_each_engine(|engine| {
         let info = engine.info();
-        if !info.isolates || info.needs_accesses || info.name == "serial" {
+        if !info.isolates || info.capabilities.needs_accesses || info.name == "serial" {
             return;
         }
         for shape in Shape::admitted(&**engine) {

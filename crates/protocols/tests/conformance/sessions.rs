@@ -350,7 +350,7 @@ fn transactions_meet_where_they_must_and_only_there() {
         for beside in BESIDE {
             for (level, may) in [Isolation::ReadCommitted, Isolation::Serializable].into_iter().zip(beside.may) {
                 // Without an access set, transactions of engines that need one are alone.
-                let is_alone = info.needs_accesses || info.isolation.len() < 2;
+                let is_alone = info.capabilities.needs_accesses || info.isolation.len() < 2;
                 if is_alone || info.granted(level) != level || first_writer_wins(engine) {
                     continue;
                 }
@@ -378,7 +378,7 @@ fn transactions_meet_where_they_must_and_only_there() {
 fn held_reads_meet_others_at_read_committed_as_at_serializable() {
     for_each_engine(|engine| {
         let (info, level) = (engine.info(), Isolation::ReadCommitted);
-        let is_alone = info.needs_accesses || info.isolation.len() < 2;
+        let is_alone = info.capabilities.needs_accesses || info.isolation.len() < 2;
         if is_alone || info.granted(level) != level || first_writer_wins(engine) {
             return;
         }
@@ -423,7 +423,7 @@ fn held_reads_meet_others_at_read_committed_as_at_serializable() {
 fn a_row_that_is_held_stays_and_may_change() {
     for_each_engine(|engine| {
         let info = engine.info();
-        let is_alone = info.needs_accesses || info.isolation.len() < 2;
+        let is_alone = info.capabilities.needs_accesses || info.isolation.len() < 2;
         if is_alone || first_writer_wins(engine) {
             return;
         }

@@ -1,25 +1,26 @@
-//! Worker threads that each keep several transactions, and go on with another one when one waits.
+//! Worker threads that each keep several transactions, and continue with another one when one waits.
 //!
-//! A worker has a fixed number of *slots*. In each runs a coroutine with a transaction object and a client of its own,
-//! one transaction after the other. When one waits, its coroutine is suspended and the worker chooses who runs next, in
-//! the order of the VLL paper's main loop (Fig. 1, and Fig. 3 for partitions):
+//! A worker has a fixed number of *slots*. In each slot a coroutine, with its own transaction object and client, runs
+//! one transaction after the other. When a transaction waits, its coroutine is suspended, and the worker chooses the
+//! next slot to run, in the order of the VLL paper's main loop (Fig. 1, and Fig. 3 for partitions):
 //!
-//! 1. what has come in from other workers is received;
-//! 2. a slot that waits and was woken, or whose deadline has passed, goes on, each in its turn;
+//! 1. the worker handles messages from other workers;
+//! 2. a waiting slot continues if it was woken or its deadline has passed; such slots take turns;
 //! 3. a free slot begins a new transaction, if the engine has room for one, and the worker's limit allows it;
-//! 4. the engine looks for a transaction that waits and need not.
+//! 4. the engine looks for a transaction that waits without need.
 //!
-//! If nothing of this leads to anything the worker looks around for a moment, and sleeps until somebody rings its
-//! [doorbell](hotrow_sync::Doorbell) or the first deadline passes. Nothing is switched while nobody waits: a slot that has
-//! finished a transaction begins the next one itself, after a look at the doorbell.
+//! If none of these steps finds a slot to run, the worker repeats them for a moment, and then sleeps until its
+//! [doorbell](hotrow_sync::Doorbell) rings or the first deadline passes. While no transaction waits, the worker does
+//! not switch: a slot that has finished a transaction begins the next one itself, after a look at the doorbell.
 //!
-//! **The limit.** Where transactions abort each other, a worker that begins a new one whenever one waits makes it worse: the more are
-//! under way, the more of them fail. It is the same where they wait for each other: one that waits has locks already, for which others will wait.
-//! So each worker has a [`LoadLimit`](hotrow_txn::LoadLimit) for those that it has under way. It is all
-//! the slots where next to nothing fails or waits, and may fall to one, as on a thread without slots. Where transactions
-//! [wait for messages](hotrow_txn::Duties::expects_messages), waits say nothing of conflicts.
+//! **The limit.** If transactions abort each other, a worker makes that worse by beginning a new one whenever one
+//! waits: the more transactions are under way, the more of them fail. The same holds if transactions wait for each
+//! other, because a transaction that waits holds locks already, for which others will wait. So each worker has a
+//! [`LoadLimit`](hotrow_txn::LoadLimit) on its transactions under way. The limit equals the number of slots if almost
+//! no transaction fails or waits, and may fall to one, as on a thread without slots. If transactions [wait for
+//! messages](hotrow_txn::Duties::expects_messages), waits do not indicate conflicts, and do not count.
 //!
-//! A woken transaction is run by its own worker; in the paper any worker may take it.
+//! A woken transaction continues on its own worker; in the paper any worker may take it.
 
 mod worker;
 
@@ -29,16 +30,16 @@ use hotrow_sync::{Doorbell, Waiter, thread};
 use hotrow_txn::{Abort, Duties, Transaction, WorkerId};
 use worker::work;
 
-/// How [`drive_pool`] is to run.
+/// The configuration of [`drive_pool`].
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
-    /// Workers, phases and clients.
+    /// The workers, phases and clients.
     pub run: RunConfig,
-    /// How many transactions each worker keeps, from 1 to [`MAX_SLOTS`](Self::MAX_SLOTS).
+    /// The number of transactions that each worker keeps, from 1 to [`MAX_SLOTS`](Self::MAX_SLOTS).
     pub slots: usize,
-    /// A worker begins fewer transactions where they wait for each other, not only where they abort each other.
+    /// Whether a worker begins fewer transactions if they wait for each other, not only if they abort each other.
     pub follows_waits: bool,
-    /// Bytes of a slot's stack; one that overflows ends the program, with a message that names this.
+    /// The bytes of a slot's stack. An overflow ends the program, with a message that names this setting.
     pub stack_bytes: usize,
 }
 
@@ -46,19 +47,19 @@ impl PoolConfig {
     /// The most slots that a worker can have.
     pub const MAX_SLOTS: usize = Doorbell::MAX_SLOTS;
 
-    /// How many it has unless somebody says otherwise.
+    /// The default number of slots.
     pub const DEFAULT_SLOTS: usize = 8;
 }
 
 impl Default for PoolConfig {
-    /// Memory for a stack is taken page by page as it is used.
+    /// The default configuration. The memory of a stack is taken page by page, as it is used.
     fn default() -> Self {
         let (run, slots) = (RunConfig::default(), Self::DEFAULT_SLOTS);
         Self { run, slots, follows_waits: true, stack_bytes: 512 * 1024 }
     }
 }
 
-/// Where a transaction object and its client sit.
+/// The place of a transaction object and its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The worker.
@@ -68,17 +69,17 @@ pub struct Slot {
 }
 
 /// Runs `slots` clients on each of `threads` workers through warm-up and the measured period, and adds up what they
-/// counted. In all that it does not say here it does as [`drive`](crate::drive).
+/// counted. Unless said otherwise here, it works as [`drive`](crate::drive) does.
 ///
 /// Each worker calls `make_worker` on its own thread, and then `make_slot` for the transaction object and the client of
-/// each slot; the transaction must wait through the waiter that `make_slot` is given. A worker's steps are those of all
-/// its clients.
+/// each slot; the transaction must wait through the waiter that is passed to `make_slot`. The steps of a worker are
+/// those of all its clients.
 ///
 /// # Errors
-/// The first worker's failure, or that there is no memory for a stack; the others are stopped.
+/// The first failure of a worker, or that there is no memory for a stack. The other workers are stopped.
 ///
 /// # Panics
-/// If the number of slots is not one that a worker can have.
+/// If a worker cannot have this number of slots.
 pub fn drive_pool<D, T, C>(
     config: &PoolConfig,
     make_worker: impl Fn(WorkerId) -> D + Sync,

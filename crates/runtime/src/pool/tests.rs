@@ -1,4 +1,4 @@
-//! Who of a worker's slots runs when, told by clients that write down what they do.
+//! Tests which of a worker's slots runs when, by clients that log what they do.
 
 use super::*;
 use crate::fake::{Fake, ReadOne};
@@ -13,7 +13,7 @@ fn config(threads: usize, slots: usize, steps: Option<u64>) -> PoolConfig {
     PoolConfig { run, slots, ..PoolConfig::default() }
 }
 
-/// What the clients of one worker did, in order.
+/// The log of what the clients of one worker did, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -27,7 +27,7 @@ impl Log {
     }
 }
 
-/// Something to wait for.
+/// An event that transactions can wait for.
 #[derive(Default)]
 struct Event {
     happened: AtomicBool,
@@ -46,7 +46,8 @@ impl Event {
     }
 }
 
-/// One worker without duties, whose clients all do `step`; its number of the slot's steps comes last.
+/// Drives one worker without duties, whose clients all do `step`. The last argument of `step` is the number of the
+/// slot's step.
 fn drive_one(
     config: &PoolConfig,
     step: impl Fn(Slot, &Waiter, u64) -> Result<(), Abort> + Sync,
@@ -109,7 +110,8 @@ fn a_pause_ends_though_others_go_on_and_on() {
                 assert_eq!(waiter.pause(Duration::from_millis(1)), Wake::TimedOut);
                 paused.store(true, Ordering::Release);
             }
-            // Not before the first has committed: the other's may all be too late if the system held the worker up.
+            // Not before the first transaction has committed: if the system delayed the worker, all steps of the other
+            // client might come too late.
             (0, 2) => config.run.stop.raise(),
             _ => {}
         }
@@ -151,7 +153,8 @@ fn where_attempts_fail_fewer_transactions_are_under_way_until_they_succeed_again
     assert_eq!(after.iter().max(), Some(&SLOTS));
 }
 
-/// How many transactions of a worker are under way as each of its steps begins, if those wait for others whose numbers are in `waits`.
+/// The number of transactions of a worker that are under way as each of its steps begins, if the transactions whose
+/// numbers are in `waits` wait for others.
 fn under_way(config: &PoolConfig, waits: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
     let (under_way, begun) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let report = drive_pool(
@@ -205,7 +208,7 @@ fn workers_wake_each_other_and_are_counted_together() {
         if step == 1 {
             waiters.lock().expect("not poisoned").push(waiter.clone());
         }
-        // Each waits until the other worker has made as many steps, or all.
+        // Each worker waits until the other has made as many steps, or all its steps.
         let own = 1 << (32 * slot.worker.0);
         let turn = turns.fetch_add(own, Ordering::AcqRel) + own;
         waiters.lock().expect("not poisoned").iter().for_each(Waiter::wake);
@@ -306,12 +309,12 @@ fn only_the_measured_period_counts() {
     );
     let report = report.expect("nothing fails");
     assert!(report.counts.committed > 0 && report.elapsed >= measured);
-    // Each step is looked before; the first ones were in the warm-up.
+    // Duties receive before each step; the first steps were in the warm-up.
     let messages = report.counts.statistics.messages;
     assert!(messages >= report.counts.committed && messages < u64::MAX / 4, "{messages}");
 }
 
-/// Duties that count what they are asked to receive.
+/// Duties that count the calls of `receive`.
 struct Counting(u64);
 
 impl Duties for Counting {
@@ -324,7 +327,7 @@ impl Duties for Counting {
     }
 }
 
-/// An engine whose transactions wait until an analysis lets them go, with room for two that wait.
+/// An engine whose transactions wait until an analysis wakes them, with room for two that wait.
 #[derive(Clone)]
 struct Analyst {
     log: Log,
@@ -385,10 +388,10 @@ fn an_analysis_is_made_when_nothing_else_can_run() {
     assert!(!engine.settled.load(Ordering::Acquire), "the worker has left");
 }
 
-/// A message: when it arrives, and whom it wakes then.
+/// A message: the time when it arrives, and the event that it triggers then.
 type Letter = (Time, Arc<Event>);
 
-/// A message that is on its way, and wakes somebody when it arrives.
+/// Duties with a message that is on its way, and wakes a transaction when it arrives.
 struct Post {
     due: Arc<Mutex<Option<Letter>>>,
     clock: Waiter,

@@ -1,4 +1,4 @@
-//! One worker of the pool: its slots, and who of them runs next.
+//! A worker of the pool: its slots, and the choice of the next one to run.
 
 use super::{PoolConfig, Slot};
 use crate::run::{Pace, Run, Stepped, Steps, panic_message};
@@ -10,14 +10,14 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// A sleeping thread comes back so much late.
+/// The time by which a sleeping thread wakes up late.
 const LATE: Duration = Duration::from_micros(100);
 
-/// A worker that can do nothing looks again after this time: room may have come, or an analysis may find something, and
-/// nobody says so.
+/// The time after which a worker with nothing to run looks again: room may have come, or an analysis may find
+/// something, without any notification.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-/// A worker's thread, from its first step to its last.
+/// Runs a worker's thread, from its first step to its last.
 pub(super) fn work<D, T, C>(
     run: &Run<'_>,
     config: &PoolConfig,
@@ -40,29 +40,29 @@ pub(super) fn work<D, T, C>(
     }
 }
 
-/// How a client's steps ended, and what it counted.
+/// The end of a client's steps, and its counts.
 type Outcome = Result<Counts, Abort>;
 
-/// A worker's state, which its slots' coroutines see too: one of them, or the worker itself, runs at a time.
+/// A worker's state, which its slots' coroutines share: at any time either one of them runs, or the worker itself.
 struct Worker<'r, D> {
     run: &'r Run<'r>,
     id: WorkerId,
     duties: RefCell<D>,
     steps: Steps,
-    /// What the duties had counted when the measured period began.
+    /// The counts of the duties when the measured period began.
     counted: Cell<Statistics>,
     doorbell: Arc<Doorbell>,
     /// Slots without a transaction, as bits.
     free: Cell<u64>,
     /// Slots whose transaction waits, as bits.
     waiting: Cell<u64>,
-    /// The first deadline of those that wait, or an earlier time.
+    /// The first deadline of the slots that wait, or an earlier time.
     next_deadline: Cell<Time>,
-    /// Transactions that may be under way.
+    /// The limit on transactions under way.
     limit: Cell<LoadLimit>,
-    /// The limit has kept a transaction from beginning since the last step ended.
+    /// Whether the limit has kept a transaction from beginning since the last step ended.
     has_held_back: Cell<bool>,
-    /// The limit follows waits, too.
+    /// Whether the limit follows waits, too.
     follows_waits: bool,
     slots: u32,
 }
@@ -79,7 +79,7 @@ impl<'r, D: Duties> Worker<'r, D> {
             duties: RefCell::new(duties),
             steps: Steps::new(run.config),
             counted: Cell::default(),
-            // It looks around, rather than spin, before it sleeps.
+            // Before it sleeps, the worker looks around rather than spins.
             doorbell: Arc::new(Doorbell::new(Waiter::thread(Duration::ZERO))),
             free: Cell::new(0),
             waiting: Cell::new(0),
@@ -90,8 +90,8 @@ impl<'r, D: Duties> Worker<'r, D> {
         }
     }
 
-    /// Makes the slots and runs them until all their clients have made their last step: what they counted, and the CPU time
-    /// that it took.
+    /// Makes the slots and runs them until all their clients have made their last step. Returns their counts, and the
+    /// CPU time that it took.
     fn work<T, C>(&self, config: &PoolConfig, make_slot: impl Fn(&mut D, Slot, &Waiter) -> (T, C)) -> (Counts, Duration)
     where
         T: Transaction,
@@ -137,7 +137,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         Ok(runner.counts().clone())
     }
 
-    /// The main loop: until every slot's coroutine has returned.
+    /// The main loop, which runs until every slot's coroutine has returned.
     fn run_slots(&self, scope: &mut Scope<'_, Outcome>, schedulers: &[Arc<SlotScheduler>]) -> Counts {
         let mut counts = Counts::default();
         let mut idle_since = None;
@@ -153,8 +153,8 @@ impl<'r, D: Duties> Worker<'r, D> {
             match scope.resume(slot) {
                 Resumed::Suspended => self.note_suspended(slot, &schedulers[slot]),
                 Resumed::Returned(Ok(counted)) => counts.add(&counted),
-                // A run that fails is stopped, so the others end by themselves: their transactions leave the queues that they
-                // stand in.
+                // A run that fails is stopped, so the other slots end by themselves: their transactions leave the
+                // queues in which they stand.
                 Resumed::Returned(Err(abort)) => self.run.fail(RunError::Failed { worker: self.id, abort }),
                 Resumed::Panicked(panic) => {
                     let message = panic_message(panic.as_ref());
@@ -166,7 +166,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         counts
     }
 
-    /// Who runs next, if anybody can. `last` ran last.
+    /// Chooses the next slot to run, if any can. `last` ran last.
     fn choose(&self, last: usize, schedulers: &[Arc<SlotScheduler>]) -> Option<usize> {
         self.duties.borrow_mut().receive();
         if self.is_deadline_over() {
@@ -175,7 +175,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         let rung = self.doorbell.rung();
         let woken = rung & self.waiting.get();
         if rung != woken {
-            // Their wakes came when they had seen what they waited for.
+            // The other bits come from wakes that arrived when their slots had already seen the condition.
             self.doorbell.answer(rung & !woken);
         }
         if woken != 0 {
@@ -185,7 +185,7 @@ impl<'r, D: Duties> Worker<'r, D> {
             return Some(slot);
         }
         if self.free.get() != 0 && self.may_begin() {
-            // Always the same one, if it can be: its memory is in the cache.
+            // The same slot each time, if possible: its memory is in the cache.
             let slot = self.free.get().trailing_zeros() as usize;
             self.free.set(self.free.get() & !(1 << slot));
             return Some(slot);
@@ -193,13 +193,13 @@ impl<'r, D: Duties> Worker<'r, D> {
         None
     }
 
-    /// Whether a free slot may go on, be it to its end.
+    /// Whether a free slot may continue, be it only to end.
     fn may_begin(&self) -> bool {
         let is_room = self.is_below_limit() && self.duties.borrow().has_room();
         is_room || self.run.config.stop.is_raised() || !self.steps.are_left()
     }
 
-    /// Whether one transaction more may be under way, beside those that wait.
+    /// Whether another transaction may be under way, in addition to those that wait.
     #[inline]
     fn is_below_limit(&self) -> bool {
         let is_below = (self.waiting.get().count_ones() as usize) < self.limit.get().get();
@@ -209,12 +209,13 @@ impl<'r, D: Duties> Worker<'r, D> {
         is_below
     }
 
-    /// A slot's step has ended.
+    /// Adapts the limit after a step of a slot.
     #[inline]
     fn adapt_limit(&self, Stepped { failed, last_failure, has_waited }: Stepped) {
         let has_waited = has_waited && self.follows_waits && failed == 0;
         let has_been_short = self.has_held_back.replace(false);
-        // A transaction that was held back begins after one that has waited. So where waits count, those do that end without one, too.
+        // A transaction that was held back begins after one that has waited. So if waits count, steps that end without
+        // a wait may raise the limit, too.
         let is_short = has_been_short || self.follows_waits && failed == 0 && self.is_limited();
         if failed == 0 && !is_short && !has_waited {
             return;
@@ -229,7 +230,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         self.limit.set(limit);
     }
 
-    /// Whether the limit is less than the slots.
+    /// Whether the limit is below the number of slots.
     #[inline]
     fn is_limited(&self) -> bool {
         self.limit.get().get() < self.slots as usize
@@ -248,7 +249,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         self.next_deadline.get() != NEVER && self.doorbell.now() >= self.next_deadline.get()
     }
 
-    /// Wakes those whose deadline has passed.
+    /// Wakes the slots whose deadline has passed.
     #[cold]
     fn ring_late(&self, schedulers: &[Arc<SlotScheduler>]) {
         let now = self.doorbell.now();
@@ -263,7 +264,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         self.next_deadline.set(next);
     }
 
-    /// Passes a moment in which nothing can run: a short one first, and sleep when there were enough of them.
+    /// Passes a moment in which nothing can run: spins briefly at first, and sleeps after enough of that.
     fn rest(&self, idle_since: &mut Option<Time>) {
         let now = self.doorbell.now();
         let spin_end = idle_since.get_or_insert(now).after(self.run.config.spin);
@@ -278,7 +279,7 @@ impl<'r, D: Duties> Worker<'r, D> {
     }
 }
 
-/// A slot between two transactions.
+/// The pace of a slot, between two transactions.
 struct SlotPace<'w, 'r, D> {
     worker: &'w Worker<'r, D>,
     bit: u64,
@@ -286,7 +287,7 @@ struct SlotPace<'w, 'r, D> {
 }
 
 impl<D: Duties> Pace for SlotPace<'_, '_, D> {
-    /// If somebody goes first, or there is no room.
+    /// Whether another slot goes first, or there is no room.
     #[inline]
     fn has_to_yield(&self) -> bool {
         let worker = self.worker;
@@ -295,7 +296,7 @@ impl<D: Duties> Pace for SlotPace<'_, '_, D> {
         somebody_goes_first || !worker.is_below_limit() || !worker.duties.borrow().has_room()
     }
 
-    /// Hands the thread back.
+    /// Gives the thread back to the worker.
     fn yield_now(&self) {
         self.worker.free.set(self.worker.free.get() | self.bit);
         self.suspender.suspend();
@@ -320,7 +321,7 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The first bit of a set above `last`, and the first of all if there is none: each gets its turn.
+/// The first bit of a set above `last`, or the first of all if there is none, so that each bit gets its turn.
 fn next_after(set: u64, last: usize) -> usize {
     let above = set & (u64::MAX << last << 1);
     if above != 0 { above } else { set }.trailing_zeros() as usize

@@ -1,8 +1,8 @@
-//! Many transactions on one thread, interleaved at every access by a seed.
+//! The simulator: many transactions on one thread, interleaved at every access by a seed.
 //!
 //! Each task is a coroutine. A task's transaction is [`Simulated`]: it suspends before every access, and its waits
-//! suspend too ([`SimScheduler`]), so that the simulation chooses who goes on at every step. The choice, the clock, and
-//! the faults that are let loose (cancellations, early time-outs, wakes for no reason) follow from the seed alone: a
+//! suspend, too ([`SimScheduler`]), so that the simulation chooses the task that continues at every step. The choice,
+//! the clock, and the injected faults (cancellations, early time-outs, spurious wakes) follow from the seed alone: a
 //! seed that fails will fail again.
 //!
 //! ```text
@@ -13,17 +13,17 @@
 //! });
 //! ```
 //!
-//! What it finds by itself: a task that waits for what nobody will give (a stall), a waiter that was not woken though
-//! what it waits for came true (a lost wake-up), a panic, a run without an end; and after every step whatever an audit that
-//! it is given finds ([`Simulation::after_each_step`]). What the transactions read and wrote is for `hotrow-check` to judge.
+//! By itself the simulation finds a task that waits for ever (a stall), a waiter that was not woken although its
+//! condition came true (a lost wake-up), a panic, and a run without an end. An audit may check more after every step
+//! ([`Simulation::after_each_step`]). Whether the transactions read and wrote correctly is for `hotrow-check` to judge.
 //!
 //! **Invariants**
 //!
-//! 1. One task runs at a time, and the choice of the next is made from the seed and the tasks' states only.
-//! 2. The clock moves when the simulation moves it: a little at every step, and to the next deadline when nobody can
-//!    run, or early by the seed's whim.
-//! 3. Before the clock jumps because nobody can run, every waiting task looks at its condition once more. One that goes
-//!    on was not woken when it should have been.
+//! 1. One task runs at a time. The choice of the next one depends only on the seed and on the tasks' states.
+//! 2. Only the simulation moves the clock: a little at every step, and to the next deadline if no task can run, or
+//!    earlier if the seed says so.
+//! 3. Before the clock jumps because no task can run, every waiting task checks its condition once more. A task that
+//!    continues was not woken when it should have been.
 
 mod run;
 mod schedule;

@@ -1,4 +1,4 @@
-//! The simulation's loop: who goes on, and what the clock does.
+//! The simulation's loop, which chooses the next task and moves the clock.
 
 use super::scheduler::{Phase, World};
 use super::{Failure, FailureKind, Schedule, Task};
@@ -8,28 +8,28 @@ use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Time};
 use std::time::Duration;
 
-/// What a seed may do.
+/// The seed of a simulation, and the faults that it may inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulationConfig {
     /// The seed of every choice.
     pub seed: u64,
-    /// In how many of 100 steps the task that ran last goes on, if it can, rather than any: what needs long stretches of
-    /// one task inside another's is rare when every step may switch.
+    /// The number of steps in 100 in which the task that ran last continues, if it can, rather than any task. Some bugs
+    /// need long stretches of one task inside another's, which are rare if every step may switch.
     pub stay_percent: u64,
-    /// In how many of 1000 steps some task's waiter is cancelled. The task's own code forgets the cancellation.
+    /// The number of steps in 1000 in which a task's waiter is cancelled. The task's own code clears the cancellation.
     pub cancel_per_mille: u64,
-    /// In how many of 1000 steps the clock jumps to the next deadline though somebody could go on.
+    /// The number of steps in 1000 in which the clock jumps to the next deadline although a task could continue.
     pub time_out_per_mille: u64,
-    /// In how many of 1000 steps a waiting task is woken for no reason.
+    /// The number of steps in 1000 in which a waiting task is woken for no reason.
     pub wake_per_mille: u64,
-    /// More steps than this are an endless run.
+    /// A run with more steps than this counts as endless.
     pub most_steps: usize,
-    /// Bytes of each task's stack.
+    /// The bytes of each task's stack.
     pub stack_bytes: usize,
 }
 
 impl SimulationConfig {
-    /// A seed without faults.
+    /// A configuration without faults.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -42,7 +42,7 @@ impl SimulationConfig {
         }
     }
 
-    /// A seed that lets every kind of fault loose now and then.
+    /// A configuration that injects every kind of fault now and then.
     pub fn with_faults(seed: u64) -> Self {
         Self { cancel_per_mille: 5, time_out_per_mille: 5, wake_per_mille: 20, ..Self::new(seed) }
     }
@@ -59,7 +59,7 @@ pub struct Simulation {
     audit: Box<Audit>,
 }
 
-/// Looks at what the tasks share, between two steps. Is told how many tasks wait.
+/// A check of what the tasks share, between two steps. Its argument is the number of tasks that wait.
 type Audit = dyn FnMut(usize) -> Result<(), String>;
 
 impl Simulation {
@@ -76,8 +76,8 @@ impl Simulation {
         }
     }
 
-    /// Has `audit` look at what the tasks share after every step, when each of them has ended, waits, or stands between two
-    /// calls. It is told how many wait. An error ends the simulation: [`FailureKind::Audit`].
+    /// Makes `audit` check what the tasks share after every step, when each task has ended, waits, or is between two
+    /// calls. Its argument is the number of tasks that wait. An error ends the simulation: [`FailureKind::Audit`].
     pub fn after_each_step(&mut self, audit: impl FnMut(usize) -> Result<(), String> + 'static) {
         self.audit = Box::new(audit);
     }
@@ -97,7 +97,7 @@ impl Simulation {
     /// Runs all tasks to their ends.
     ///
     /// # Errors
-    /// The first thing that went wrong. All tasks have ended by then, or are leaked if they would not.
+    /// The first failure. All tasks have ended by then; a task that would not end is leaked.
     pub fn run(mut self) -> Result<Schedule, Box<Failure>> {
         let outcome = self.run_tasks();
         self.end_tasks();
@@ -130,7 +130,7 @@ impl Simulation {
         Err(FailureKind::Endless)
     }
 
-    /// Lets a task go on until it suspends or ends, and time pass.
+    /// Resumes a task until it suspends or ends, and lets time pass.
     fn resume(&mut self, task: usize) -> Result<(), FailureKind> {
         let step = Duration::from_nanos(self.random.below(20_000));
         self.world.move_to(self.world.now().after(step));
@@ -170,7 +170,8 @@ impl Simulation {
         }
     }
 
-    /// Nobody was woken: so nobody's condition may be true, but a deadline's.
+    /// Checks, when no task was woken, that no waiting task has a true condition. Only a condition that waits for a
+    /// deadline may come true without a wake.
     fn look_for_lost_wakeups(&mut self) -> Result<(), FailureKind> {
         for task in self.positions(|world, task| world.deadline(task).is_some()) {
             let before = self.world.state().tasks[task];
@@ -183,7 +184,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets a waiting task look at its condition: whether it went on rather than wait again.
+    /// Lets a waiting task check its condition. Returns whether it continued rather than waited again.
     fn probe(&mut self, task: usize) -> Result<bool, FailureKind> {
         let steps = self.world.state().schedule.len();
         self.world.state().schedule.push(task, "looks again, though nobody woke it".to_owned());
@@ -228,8 +229,8 @@ impl Simulation {
         (0..self.coroutines.len()).filter(|&task| wanted(&self.world, task)).collect()
     }
 
-    /// After a failure: lets every task end by its own code, with waits cancelled and nothing suspending. Unwinding a
-    /// suspended task instead would leave its requests behind in the protocol's queues.
+    /// Lets every task end by its own code after a failure, with waits cancelled and nothing suspending. Unwinding a
+    /// suspended task instead would leave its requests in the protocol's queues.
     fn end_tasks(&mut self) {
         self.world.state().over = true;
         for task in &self.tasks {
@@ -272,7 +273,7 @@ mod tests {
     use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use hotrow_sync::{Mutex, Waiter, Wake};
 
-    /// A lock to wait for. `forgetful` unlocks without waking, as a broken protocol would.
+    /// A lock to wait for. A `forgetful` lock unlocks without waking, as a broken protocol would.
     #[derive(Default)]
     struct ToyLock {
         taken: AtomicBool,
@@ -295,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Three tasks that increment a counter under a lock; one of them `forgets` to unlock.
+    /// Runs three tasks that increment a counter under a lock. If `forgets`, one of them does not unlock.
     fn simulate(config: SimulationConfig, lock: ToyLock, forgets: bool) -> (Result<Schedule, Box<Failure>>, u64) {
         let (lock, counter) = (Arc::new(lock), Arc::new(AtomicU64::new(0)));
         let mut simulation = Simulation::new(config);

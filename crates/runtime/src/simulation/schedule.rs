@@ -1,8 +1,8 @@
-//! What happened in a simulation, and how it failed.
+//! The record of a simulation: its steps, and its failure.
 
 use std::fmt;
 
-/// A simulation's steps in their order, for people.
+/// The steps of a simulation in their order, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     names: Vec<String>,
@@ -10,7 +10,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// How many of the last steps are printed.
+    /// The number of last steps that are printed.
     const PRINTED: usize = 150;
 
     pub(super) fn name(&mut self, name: &str) {
@@ -25,19 +25,19 @@ impl Schedule {
         self.steps.truncate(steps);
     }
 
-    /// How many steps there were.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether nothing happened.
+    /// Whether there were no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 }
 
 impl fmt::Display for Schedule {
-    /// One line a step; the beginning of a long one is left out.
+    /// Writes a line for each step; the beginning of a long schedule is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let skipped = self.steps.len().saturating_sub(Self::PRINTED);
         if skipped > 0 {
@@ -50,33 +50,33 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// What went wrong in a simulation.
+/// The ways in which a simulation can fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// These tasks wait without a deadline, and nobody is left to wake them.
+    /// Tasks wait without a deadline, and no task is left to wake them. Holds their names.
     Stalled(Vec<String>),
-    /// This task's condition came true while it waited, and nobody woke it.
+    /// The condition of a task came true while the task waited, and no task woke it. Holds the task's name.
     LostWakeup(String),
-    /// This task panicked, and said so.
+    /// A task panicked. Holds the task's name and the message.
     Panicked(String, String),
-    /// What the tasks share is not as it should be after a step, says the audit.
+    /// The audit found, after a step, that the shared state is wrong.
     Audit(String),
     /// The simulation did not end within its bound of steps.
     Endless,
-    /// What the tasks did is wrong, says whoever judged it.
+    /// The judge of the tasks' results found them wrong.
     Wrong(String),
 }
 
-/// A simulation that failed, with all that is needed to see it again.
+/// A simulation that failed, with all that is needed to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The seed.
     pub seed: u64,
-    /// What happened until then.
+    /// The steps until then.
     pub schedule: Schedule,
-    /// What was simulated, if there is more than one thing.
+    /// The name of what was simulated, if a test simulates several things.
     pub subject: String,
 }
 
@@ -86,7 +86,7 @@ impl Failure {
         Self { kind, seed, schedule, subject: String::new() }
     }
 
-    /// Says what was simulated, for those who simulate several things.
+    /// Names what was simulated, for a test that simulates several things.
     pub fn of(mut self: Box<Self>, subject: &str) -> Box<Self> {
         self.subject = subject.to_owned();
         self

@@ -6,7 +6,7 @@ use hotrow_sync::coroutine::Suspender;
 use hotrow_sync::{Arc, Mutex, MutexGuard, Scheduler, Time, Waiter};
 use hotrow_txn::Engine;
 
-/// What all tasks of a simulation share.
+/// The state that all tasks of a simulation share.
 #[derive(Debug, Default)]
 pub(super) struct World {
     now: AtomicU64,
@@ -17,28 +17,28 @@ pub(super) struct World {
 pub(super) struct State {
     pub tasks: Vec<TaskState>,
     pub schedule: Schedule,
-    /// The simulation failed: tasks are to end as soon as they can, and nothing suspends any more.
+    /// Whether the simulation has failed: tasks should end as soon as they can, and nothing suspends any more.
     pub over: bool,
 }
 
-/// What a task is doing.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TaskState {
     pub phase: Phase,
-    /// Somebody resumed it since it last looked.
+    /// Whether the task was resumed since it last looked.
     pub notified: bool,
-    /// How often it would have suspended since the simulation was over.
+    /// The number of times that the task would have suspended since the simulation was over.
     pub overtime: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It can go on.
+    /// The task can continue.
     #[default]
     Ready,
-    /// It waits, until this time at the most.
+    /// The task waits, at most until this time.
     Waiting(Option<Time>),
-    /// It has ended.
+    /// The task has ended.
     Done,
 }
 
@@ -57,7 +57,7 @@ impl World {
     }
 }
 
-/// A task's [`Scheduler`]: waiting suspends its coroutine and leaves the choice of the next task to the simulation.
+/// The [`Scheduler`] of a task: a wait suspends its coroutine and leaves the choice of the next task to the simulation.
 #[derive(Debug)]
 pub struct SimScheduler {
     world: Arc<World>,
@@ -66,7 +66,7 @@ pub struct SimScheduler {
 }
 
 impl SimScheduler {
-    /// How many suspensions a task may skip on its way to its end. One that needs more will not end by itself.
+    /// The number of suspensions that a task may skip until its end. A task that needs more will not end by itself.
     const OVERTIME: u32 = 1000;
 
     /// Suspends the task as `phase`, unless the simulation is over.
@@ -128,17 +128,17 @@ impl Task {
         Self { waiter: Waiter::new(scheduler.clone()), scheduler }
     }
 
-    /// How this task waits.
+    /// The task's waiter.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
 
-    /// Lets others go on, if the seed says so. `step` says what comes next, for the printed schedule.
+    /// Lets other tasks run, if the seed says so. `step` says what comes next, for the printed schedule.
     pub fn step(&self, step: impl Into<String>) {
         self.scheduler.suspend_as(Phase::Ready, step.into());
     }
 
-    /// Enters something into the printed schedule.
+    /// Adds a line to the printed schedule.
     pub fn note(&self, note: impl Into<String>) {
         self.scheduler.world.state().schedule.push(self.scheduler.task, note.into());
     }

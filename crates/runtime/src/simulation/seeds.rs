@@ -1,17 +1,17 @@
-//! Which seeds a test runs.
+//! The seeds that a test runs.
 
 use super::Failure;
 
 /// The environment variable that makes [`for_each_seed`] run this one seed.
 pub const SEED_VARIABLE: &str = "HOTROW_SIM_SEED";
 
-/// The environment variable that makes [`for_each_seed`] run so many seeds, for the long form of a test.
+/// The environment variable that makes [`for_each_seed`] run this many seeds, for the long form of a test.
 pub const SEEDS_VARIABLE: &str = "HOTROW_SIM_SEEDS";
 
-/// Runs `simulate` for the seeds from 0 to `count`, or for those that the environment names.
+/// Runs `simulate` for the seeds from 0 to `count`, or for those that the environment specifies.
 ///
 /// # Panics
-/// At the first seed that fails, with what is needed to see it again.
+/// If a seed fails. The message holds what is needed to reproduce the failure.
 pub fn for_each_seed(count: u64, mut simulate: impl FnMut(u64) -> Result<(), Box<Failure>>) {
     let seeds = match (variable(SEED_VARIABLE), variable(SEEDS_VARIABLE)) {
         (Some(seed), _) => seed..seed + 1,
@@ -25,7 +25,7 @@ pub fn for_each_seed(count: u64, mut simulate: impl FnMut(u64) -> Result<(), Box
     }
 }
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     match text.parse() {

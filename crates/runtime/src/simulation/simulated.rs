@@ -2,12 +2,12 @@
 
 use super::Task;
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
-use hotrow_txn::{Abort, Begin, Savepoint, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{Abort, Begin, Diagnostics, Holding, Planned, Savepoint, Scan, Transaction, Write, Yielding, forward};
 use std::ops::ControlFlow;
 
 /// A transaction object whose every access is a step of a [`Task`].
 ///
-/// Aborts are no steps: they happen while a transaction object is dropped too, in the middle of an unwinding.
+/// Aborts are not steps: they also happen while a transaction object is dropped in the middle of an unwinding.
 pub struct Simulated {
     inner: Box<dyn Transaction>,
     task: Task,
@@ -20,14 +20,8 @@ impl Simulated {
     }
 }
 
-impl Wrapper for Simulated {
-    fn inner(&self) -> &dyn Transaction {
-        &*self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Transaction {
-        &mut *self.inner
-    }
+impl Transaction for Simulated {
+    forward!(inner: savepoint, abort, takes_residual, capabilities, statistics);
 
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.task.step("begin");
@@ -69,25 +63,41 @@ impl Wrapper for Simulated {
         self.inner.scan(scan, visit)
     }
 
-    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
-        self.task.step(format!("hold {}", name(table, key)));
-        self.inner.hold_row(table, key)
-    }
-
     fn rollback_to(&mut self, savepoint: Savepoint) {
         self.task.step("rollback to savepoint");
         self.inner.rollback_to(savepoint);
-    }
-
-    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
-        self.task.step("give way");
-        self.inner.give_way(to)
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
         self.task.step("commit");
         self.inner.commit()
     }
+}
+
+impl Holding for Simulated {
+    forward!(inner: hold_reads, own_table, check_owned_table);
+
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        self.task.step(format!("hold {}", name(table, key)));
+        self.inner.hold_row(table, key)
+    }
+}
+
+impl Yielding for Simulated {
+    forward!(inner: retire_writes, idle);
+
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.task.step("give way");
+        self.inner.give_way(to)
+    }
+}
+
+impl Planned for Simulated {
+    forward!(inner: schema_of, add_missing);
+}
+
+impl Diagnostics for Simulated {
+    forward!(inner: deadlock, exclusion, prospect);
 }
 
 fn name(table: TableId, key: &Key) -> String {

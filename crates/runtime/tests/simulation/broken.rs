@@ -1,10 +1,11 @@
 //! Engines that break their promise, each in one way: the checker's canaries.
 
-use hotrow_storage::{
-    Duplicate, IndexRef, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema,
-};
+use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{
+    Abort, Begin, Diagnostics, Engine, Holding, Inspection, Isolation, Planned, Scan, Transaction, Write, Yielding,
+    forward,
+};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -31,41 +32,7 @@ pub struct Broken {
 }
 
 impl Engine for Broken {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.inner.set_redo(sink);
-    }
-
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.inner.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.inner.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.inner.load(table, row)
-    }
+    forward!(inner: info, admits, set_redo, create_table, drop_table, schema, layout, load);
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
         Box::new(BrokenTransaction {
@@ -77,6 +44,10 @@ impl Engine for Broken {
             isolation: Isolation::Serializable,
         })
     }
+}
+
+impl Inspection for Broken {
+    forward!(inner: row_count, memory, spare_bytes, versions, locks, admission, early_release, lock_waits, audit);
 }
 
 struct BrokenTransaction {
@@ -114,14 +85,9 @@ impl BrokenTransaction {
     }
 }
 
-impl Wrapper for BrokenTransaction {
-    fn inner(&self) -> &dyn Transaction {
-        &*self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut dyn Transaction {
-        &mut *self.inner
-    }
+impl Transaction for BrokenTransaction {
+    forward!(inner: read, read_for_update, savepoint, rollback_to, commit, abort);
+    forward!(inner: takes_residual, capabilities, statistics);
 
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         let weaker = self.flaw == Flaw::WeakerLevel;
@@ -167,6 +133,10 @@ impl Wrapper for BrokenTransaction {
         }
         Ok(())
     }
+}
+
+impl Holding for BrokenTransaction {
+    forward!(inner: hold_reads, own_table, check_owned_table);
 
     fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
         if self.flaw != Flaw::KeyNotKept {
@@ -177,4 +147,16 @@ impl Wrapper for BrokenTransaction {
         self.looker.abort();
         found
     }
+}
+
+impl Yielding for BrokenTransaction {
+    forward!(inner: give_way, retire_writes, idle);
+}
+
+impl Planned for BrokenTransaction {
+    forward!(inner: schema_of, add_missing);
+}
+
+impl Diagnostics for BrokenTransaction {
+    forward!(inner: deadlock, exclusion, prospect);
 }

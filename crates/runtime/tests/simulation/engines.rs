@@ -7,7 +7,7 @@ use hotrow_protocols::ENGINES;
 use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
 use hotrow_runtime::{Planner, Random};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction};
+use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction, Yielding};
 use std::time::Duration;
 
 /// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say. Where deadlocks
@@ -38,7 +38,7 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
     let mut planner = Planner::default();
     for script in scripts {
         let mut attempts = 0;
-        planner.begin(&txn, script);
+        planner.begin(txn.capabilities(), script);
         loop {
             let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
                 End::Commit => txn.commit(),
@@ -68,7 +68,7 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
             txn.abort();
             task.waiter().clear_cancel();
             assert!(outcome != Err(Abort::Timeout) || !never.times_out, "a deadlock");
-            let deadlocked = outcome == Err(Abort::Deadlock) && txn.locks_accesses();
+            let deadlocked = outcome == Err(Abort::Deadlock) && txn.capabilities().locks_accesses;
             assert!(!deadlocked || !never.deadlocks, "a deadlock of transactions that lock no more than they declare");
             if is_last || !outcome.is_err_and(|abort| abort.is_retryable()) {
                 // It does not come back to where it has its turn.
@@ -188,7 +188,7 @@ fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     assert!(!FIND_DEADLOCKS.contains(&info.name) || seen.deadlocks > 0, "{}: {seen:?}", info.name);
     let releases_early = info.settings.contains(&Setting::EarlyRelease);
     assert!(releases_early == (seen.retired > 0) && (!releases_early || seen.cascades > 0), "{}: {seen:?}", info.name);
-    let planned = !info.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
+    let planned = !info.capabilities.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
     assert!(planned, "{}: {seen:?}", info.name);
     assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);
     // No thread settles on a partition here, so that whoever needs one takes it, and sends it no messages.

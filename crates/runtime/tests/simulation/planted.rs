@@ -5,12 +5,12 @@
 //! it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is serializable, as far as scans of the
 //! primary key go.
 
-use hotrow_storage::{
-    Change, Duplicate, End, Key, KeySpec, Position, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory,
-    TableSchema,
-};
+use hotrow_storage::{Change, End, Key, KeySpec, Position, RedoSink, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
-use hotrow_txn::{Abort, Begin, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{
+    Abort, Diagnostics, Engine, Holding, Inspection, LockFor, Planned, Scan, Transaction, Write, Yielding, forward,
+    standard,
+};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -207,9 +207,7 @@ impl PlantedTransaction {
 }
 
 impl Transaction for PlantedTransaction {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
-        self.inner.begin(begin)
-    }
+    forward!(inner: begin, savepoint, rollback_to, takes_residual, capabilities, statistics);
 
     fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
         self.lock_to_read(table, key)?;
@@ -271,22 +269,6 @@ impl Transaction for PlantedTransaction {
         Ok(())
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.inner.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.inner.own_table(table);
-    }
-
-    fn savepoint(&mut self) -> Savepoint {
-        self.inner.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.inner.rollback_to(savepoint);
-    }
-
     fn commit(&mut self) -> Result<(), Abort> {
         if self.bug == Bug::HandsOverLate {
             self.release(|_| true);
@@ -309,10 +291,24 @@ impl Transaction for PlantedTransaction {
             self.release(|_| true);
         }
     }
+}
 
-    fn statistics(&mut self) -> &mut Statistics {
-        self.inner.statistics()
-    }
+impl Holding for PlantedTransaction {
+    forward!(inner: hold_reads, own_table, check_owned_table);
+    standard!(hold_row);
+}
+
+impl Yielding for PlantedTransaction {
+    forward!(inner: retire_writes, idle);
+    standard!(give_way);
+}
+
+impl Planned for PlantedTransaction {
+    forward!(inner: schema_of, add_missing);
+}
+
+impl Diagnostics for PlantedTransaction {
+    forward!(inner: deadlock, exclusion, prospect);
 }
 
 impl Drop for PlantedTransaction {
@@ -322,43 +318,13 @@ impl Drop for PlantedTransaction {
 }
 
 impl Engine for Planted {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
+    forward!(inner: info, admits, create_table, drop_table, schema, layout, load);
 
     fn set_redo(&self, sink: Arc<dyn RedoSink>) {
         match self.bug {
             Bug::HandsOverNoDeletes => self.inner.set_redo(Arc::new(WithoutDeletes(sink))),
             _ => self.inner.set_redo(sink),
         }
-    }
-
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.inner.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.inner.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.inner.load(table, row)
     }
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
@@ -375,4 +341,8 @@ impl Engine for Planted {
             owner,
         })
     }
+}
+
+impl Inspection for Planted {
+    forward!(inner: row_count, memory, spare_bytes, versions, locks, admission, early_release, lock_waits, audit);
 }

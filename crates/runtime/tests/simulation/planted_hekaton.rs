@@ -8,12 +8,12 @@
 use crate::planted_queues::Queues;
 use crate::table::within;
 use hotrow_storage::{
-    Change, Duplicate, End, IndexId, IndexRef, Key, KeySpec, RedoSink, Row, RowLayout, RowMut, RowRef, TableId,
-    TableMemory, TableSchema,
+    Change, Duplicate, End, IndexId, IndexRef, Key, KeySpec, RedoSink, Row, RowMut, RowRef, TableId, TableSchema,
 };
 use hotrow_sync::{Arc, Mutex, MutexGuard, OnceLock, Waiter, Wake};
 use hotrow_txn::{
-    Abort, Begin, Direction, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write,
+    Abort, Begin, Capabilities, Diagnostics, Direction, Engine, Holding, Inspection, LockFor, Planned, Savepoint, Scan,
+    Statistics, Transaction, Write, Yielding, forward, standard,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
@@ -440,6 +440,8 @@ impl PlantedTransaction {
 }
 
 impl Transaction for PlantedTransaction {
+    standard!(takes_residual);
+
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<(), Abort> {
         let mut state = self.shared.state();
         state.begun += 1;
@@ -536,36 +538,12 @@ impl Transaction for PlantedTransaction {
         Ok(())
     }
 
-    fn own_table(&mut self, _: TableId) {}
-
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(self.log.len())
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
         self.undo(savepoint.0);
-    }
-
-    fn give_way(&mut self, _to: Option<Savepoint>) -> Result<bool, Abort> {
-        self.abort();
-        let Some((key, writer)) = self.met.take() else { return Ok(false) };
-        let mut state = self.shared.state();
-        let holder = Some(writer).filter(|writer| state.running.contains_key(writer));
-        state.queues.stand(&key, &self.waiter, holder);
-        drop(state);
-        let has_turn = || self.shared.state().queues.has_turn(&key, &self.waiter);
-        if self.waiter.wait_until(None, has_turn) != Wake::Ready {
-            self.shared.state().queues.leave(&key, &self.waiter, self.shared.bug);
-            self.turn = None;
-            return Err(Abort::Cancelled);
-        }
-        self.turn = Some(key);
-        Ok(true)
-    }
-
-    /// A turn that was not used is over.
-    fn idle(&mut self) {
-        self.turn.take().inspect(|turn| self.shared.state().queues.leave(turn, &self.waiter, self.shared.bug));
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
@@ -616,6 +594,48 @@ impl Transaction for PlantedTransaction {
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.statistics
     }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+}
+
+impl Holding for PlantedTransaction {
+    standard!(hold_reads, hold_row, own_table, check_owned_table);
+}
+
+impl Yielding for PlantedTransaction {
+    standard!(retire_writes);
+
+    fn give_way(&mut self, _to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.abort();
+        let Some((key, writer)) = self.met.take() else { return Ok(false) };
+        let mut state = self.shared.state();
+        let holder = Some(writer).filter(|writer| state.running.contains_key(writer));
+        state.queues.stand(&key, &self.waiter, holder);
+        drop(state);
+        let has_turn = || self.shared.state().queues.has_turn(&key, &self.waiter);
+        if self.waiter.wait_until(None, has_turn) != Wake::Ready {
+            self.shared.state().queues.leave(&key, &self.waiter, self.shared.bug);
+            self.turn = None;
+            return Err(Abort::Cancelled);
+        }
+        self.turn = Some(key);
+        Ok(true)
+    }
+
+    /// A turn that was not used is over.
+    fn idle(&mut self) {
+        self.turn.take().inspect(|turn| self.shared.state().queues.leave(turn, &self.waiter, self.shared.bug));
+    }
+}
+
+impl Planned for PlantedTransaction {
+    standard!(schema_of, add_missing);
+}
+
+impl Diagnostics for PlantedTransaction {
+    standard!(deadlock, exclusion, prospect);
 }
 
 impl Drop for PlantedTransaction {
@@ -626,9 +646,7 @@ impl Drop for PlantedTransaction {
 }
 
 impl Engine for PlantedHekaton {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
+    forward!(inner: info, admits, drop_table, schema, layout);
 
     fn set_redo(&self, sink: Arc<dyn RedoSink>) {
         assert!(self.shared.sink.set(sink).is_ok(), "there is one sink");
@@ -640,28 +658,6 @@ impl Engine for PlantedHekaton {
         table
     }
 
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, _table: TableId) -> u64 {
-        let state = self.shared.state();
-        let is_there = |version: &&Version| version.begin != NEVER && version.end == NEVER;
-        state.versions.iter().filter(is_there).count() as u64
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         let key = self.shared.key(table, IndexRef::Primary, row);
         let mut copy = Row::new(&self.inner.layout(table));
@@ -670,10 +666,6 @@ impl Engine for PlantedHekaton {
         self.shared.state().versions.push(version);
         self.shared.sink.get().inspect(|sink| sink.loaded(table, row));
         Ok(())
-    }
-
-    fn audit(&self) -> Result<(), String> {
-        self.shared.state().audit()
     }
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
@@ -689,5 +681,19 @@ impl Engine for PlantedHekaton {
             turn: None,
             statistics: Statistics::default(),
         })
+    }
+}
+
+impl Inspection for PlantedHekaton {
+    forward!(inner: memory, spare_bytes, versions, locks, admission, early_release, lock_waits);
+
+    fn row_count(&self, _table: TableId) -> u64 {
+        let state = self.shared.state();
+        let is_there = |version: &&Version| version.begin != NEVER && version.end == NEVER;
+        state.versions.iter().filter(is_there).count() as u64
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.shared.state().audit()
     }
 }

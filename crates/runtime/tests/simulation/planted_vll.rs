@@ -5,11 +5,11 @@
 //! Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands its whole, on
 //! which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
 
-use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema};
+use hotrow_storage::{Key, KeySpec, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Engine, EngineInfo, Intent, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction,
-    Write,
+    Abort, Accesses, Begin, Capabilities, Diagnostics, Engine, Holding, Inspection, Intent, LockFor, Planned,
+    RangeAccess, Scan, Transaction, Write, Yielding, forward, standard,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -362,6 +362,8 @@ impl Partition {
 }
 
 impl Transaction for PlantedTransaction {
+    forward!(inner: savepoint, rollback_to, takes_residual, statistics);
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.missing.clear();
         self.looks = begin.reconnaissance;
@@ -419,22 +421,6 @@ impl Transaction for PlantedTransaction {
         self.inner.scan(scan, visit)
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.inner.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.inner.own_table(table);
-    }
-
-    fn savepoint(&mut self) -> Savepoint {
-        self.inner.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.inner.rollback_to(savepoint);
-    }
-
     fn commit(&mut self) -> Result<(), Abort> {
         self.inner.commit()?;
         self.leave();
@@ -446,21 +432,33 @@ impl Transaction for PlantedTransaction {
         self.leave();
     }
 
-    fn needs_accesses(&self) -> bool {
-        true
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PLANNED
     }
+}
 
-    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
+impl Holding for PlantedTransaction {
+    forward!(inner: hold_reads, own_table, check_owned_table);
+    standard!(hold_row);
+}
+
+impl Yielding for PlantedTransaction {
+    forward!(inner: retire_writes, idle);
+    standard!(give_way);
+}
+
+impl Planned for PlantedTransaction {
+    fn schema_of(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
         Some(self.engine.schema(table))
     }
 
     fn add_missing(&mut self, accesses: &mut Accesses) {
         accesses.extend(&self.missing);
     }
+}
 
-    fn statistics(&mut self) -> &mut Statistics {
-        self.inner.statistics()
-    }
+impl Diagnostics for PlantedTransaction {
+    forward!(inner: deadlock, exclusion, prospect);
 }
 
 impl Drop for PlantedTransaction {
@@ -470,50 +468,7 @@ impl Drop for PlantedTransaction {
 }
 
 impl Engine for PlantedVll {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.inner.set_redo(sink);
-    }
-
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.inner.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.inner.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.inner.load(table, row)
-    }
-
-    fn audit(&self) -> Result<(), String> {
-        let locked = books(&self.books);
-        let mut entries = locked.partitions.iter().flat_map(|partition| &partition.queue);
-        if let Some(entry) = entries.find(|entry| !locked.waiters.contains_key(&entry.owner)) {
-            return Err(format!("{} is over, and in a queue", entry.owner));
-        }
-        locked.partitions.iter().try_for_each(Partition::audit)
-    }
+    forward!(inner: info, admits, set_redo, create_table, drop_table, schema, layout, load);
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
         Box::new(PlantedTransaction {
@@ -527,5 +482,18 @@ impl Engine for PlantedVll {
             requests: Default::default(),
             missing: Accesses::new(),
         })
+    }
+}
+
+impl Inspection for PlantedVll {
+    forward!(inner: row_count, memory, spare_bytes, versions, locks, admission, early_release, lock_waits);
+
+    fn audit(&self) -> Result<(), String> {
+        let locked = books(&self.books);
+        let mut entries = locked.partitions.iter().flat_map(|partition| &partition.queue);
+        if let Some(entry) = entries.find(|entry| !locked.waiters.contains_key(&entry.owner)) {
+            return Err(format!("{} is over, and in a queue", entry.owner));
+        }
+        locked.partitions.iter().try_for_each(Partition::audit)
     }
 }

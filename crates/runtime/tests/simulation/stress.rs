@@ -26,7 +26,7 @@ fn work(fixture: &Fixture, isolation: Isolation, keys: i64, seed: u64) {
     for _ in 0..TRANSACTIONS_PER_THREAD {
         let mix = if random.chance(50) { Mix::Everything(keys) } else { Mix::Phantoms };
         let script = Script::random(&mut random, fixture, isolation, mix, true);
-        planner.begin(&txn, &script);
+        planner.begin(txn.capabilities(), &script);
         let ended = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
             End::Commit => txn.commit(),
             End::Rollback => Err(Abort::User),

@@ -6,7 +6,7 @@ use hotrow_protocols::ENGINES;
 use hotrow_runtime::simulation::{Simulation, SimulationConfig};
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_sync::Arc;
-use hotrow_txn::{Accesses, Begin, Intent, Isolation, LockFor, RangeAccess, Scan, Transaction};
+use hotrow_txn::{Accesses, Begin, Intent, Isolation, LockFor, Ownership, RangeAccess, Scan, Transaction};
 
 /// What a transaction says of itself while it runs, and of the rows that it is asked to hold.
 fn answers(txn: &mut dyn Transaction, table: TableId) -> Vec<String> {
@@ -20,13 +20,12 @@ fn answers(txn: &mut dyn Transaction, table: TableId) -> Vec<String> {
     let began = txn.begin(&Begin { accesses: Some(&accesses), ..Begin::at(Isolation::ReadCommitted) });
     let mut said = vec![format!("{began:?}")];
     said.push(format!("residual {:?}", [LockFor::Read, LockFor::Update].map(|lock| txn.takes_residual(lock))));
-    said.push(format!("accesses {} {}", txn.needs_accesses(), txn.locks_accesses()));
-    said.push(format!("requests {}", txn.retries_requests()));
-    said.push(format!("schema {:?}", txn.schema(table).map(|schema| schema.name.clone())));
+    said.push(format!("{:?}", txn.capabilities()));
+    said.push(format!("schema {:?}", txn.schema_of(table).map(|schema| schema.name.clone())));
     let before = txn.statistics().locks;
     said.push(format!("rows {:?}", [0, 1].map(|key| txn.hold_row(table, &Key::Int(key)))));
     said.push(format!("locks {}", txn.statistics().locks - before));
-    txn.own_new_table(table);
+    txn.own_table(table, Ownership::New);
     said.push(format!("owned {:?}, {:?}", txn.check_owned_table(table), txn.commit()));
     txn.abort();
     said

@@ -1,47 +1,48 @@
-//! The connections that a worker is to look at, and who comes first.
+//! The connections that are ready for a worker's look, and their order.
 //!
-//! A client in the middle of a transaction has locks, and others wait for these from one of its requests to the next. So its requests are
-//! looked at before those of clients that have nothing, and these are looked at a few at a time: then the worker asks the system
-//! what has come, and who is in the middle of a transaction comes first again. In each turn some of the others are
-//! looked at, so however many transactions there are, everybody gets on.
+//! A client in the middle of a transaction has locks, and other sessions wait for these from one of its requests to the
+//! next. So a worker looks at the connections in a transaction first. Of the others it looks at a few in a turn; then
+//! it asks the system what has come, and connections in a transaction come first again. Each turn has some of the
+//! others, so no connection waits for ever, however many transactions there are.
 
 use std::collections::VecDeque;
 
-/// So many connections without a transaction are looked at in one turn. To ask the system costs about a tenth of a short request.
+/// How many connections without a transaction are looked at in one turn. Asking the system what has come costs about a
+/// tenth of a short request.
 const OTHERS: usize = 16;
 
-/// Connections by their numbers.
+/// The ready connections, by their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub struct Ready {
     in_transaction: VecDeque<usize>,
     others: VecDeque<usize>,
 }
 
-/// What is left to look at in a turn.
+/// How many connections of each kind are left in a turn.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub struct Turn {
     in_transaction: usize,
     others: usize,
 }
 
 impl Ready {
-    /// Adds a connection that is not there; `in_transaction` says whether others may be waiting for it.
-    pub(super) fn push(&mut self, number: usize, in_transaction: bool) {
+    /// Adds a connection that is not ready yet. `in_transaction` says whether other sessions may wait for it.
+    pub fn push(&mut self, number: usize, in_transaction: bool) {
         let queue = if in_transaction { &mut self.in_transaction } else { &mut self.others };
         queue.push_back(number);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.in_transaction.is_empty() && self.others.is_empty()
     }
 
-    /// A turn begins. What is added during it belongs to the next one.
-    pub(super) fn turn(&self) -> Turn {
+    /// Begins a turn. A connection that is added during a turn belongs to the next one.
+    pub fn turn(&self) -> Turn {
         Turn { in_transaction: self.in_transaction.len(), others: self.others.len().min(OTHERS) }
     }
 
-    /// The next connection of the turn.
-    pub(super) fn pop(&mut self, turn: &mut Turn) -> Option<usize> {
+    /// Takes the next connection of the turn.
+    pub fn pop(&mut self, turn: &mut Turn) -> Option<usize> {
         let (queue, left) = match turn {
             Turn { in_transaction: 0, others } => (&mut self.others, others),
             Turn { in_transaction, .. } => (&mut self.in_transaction, in_transaction),
@@ -55,7 +56,7 @@ impl Ready {
 mod tests {
     use super::*;
 
-    /// Takes a turn; `comes` is added at each connection with this number.
+    /// Takes a turn. Each triple of `comes` adds a connection when the one with its first number is taken.
     fn turn(ready: &mut Ready, comes: &[(usize, usize, bool)]) -> Vec<usize> {
         let mut turn = ready.turn();
         let mut taken = Vec::new();
@@ -83,7 +84,7 @@ mod tests {
         let mut ready = Ready::default();
         (0..2 * OTHERS).for_each(|number| ready.push(number, false));
         (100..200).for_each(|number| ready.push(number, true));
-        // Whoever is in a transaction sends its next request at once.
+        // Each client in a transaction sends its next request at once.
         let again: Vec<_> = (100..200).map(|number| (number, number, true)).collect();
         for others in [0..OTHERS, OTHERS..2 * OTHERS] {
             let expected: Vec<_> = (100..200).chain(others).collect();

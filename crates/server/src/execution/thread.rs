@@ -1,32 +1,35 @@
-//! Transaction-to-thread: each connection has a thread of its own.
+//! Transaction-to-thread: each connection has a thread of its own, which blocks while it waits for the client or for a
+//! lock.
 
-use super::turn_away;
+use super::blocking::BlockingScheduler;
 use crate::ServerError;
-use crate::conversation::{Conversation, Progress};
-use crate::presence::Attentive;
-use crate::server::Shared;
-use crate::sessions::Guest;
-use crate::stream::Patience;
+use crate::clients::ClientSlot;
+use crate::conversation::{Conversation, Progress, turn_away};
+use crate::shared::Shared;
+use crate::socket::SocketWait;
 use hotrow_sync::{Arc, thread};
 
-/// Stack of a session's thread; only what is used takes memory.
+/// The size of a session's stack, in bytes. Only the used part takes memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Gives a client a thread.
-pub fn serve(shared: &Arc<Shared>, guest: Guest) -> Result<(), ServerError> {
-    let (shared, socket) = (shared.clone(), guest.peer().socket.clone());
-    let name = format!("session {}", guest.peer().pid);
-    let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || run(shared, guest));
+/// Starts a thread that serves a client.
+///
+/// # Errors
+/// [`ServerError::System`] if the system refuses the thread. The client is turned away then.
+pub fn serve(shared: &Arc<Shared>, slot: ClientSlot) -> Result<(), ServerError> {
+    let (shared, socket) = (shared.clone(), slot.client().socket.clone());
+    let name = format!("session {}", slot.client().pid);
+    let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || run(shared, slot));
     thread.map(drop).map_err(|error| {
         turn_away(&socket);
         ServerError::System(error)
     })
 }
 
-/// A connection, from its first byte to its last.
-fn run(shared: Arc<Shared>, guest: Guest) {
-    let scheduler = Arc::new(Attentive::new(&shared.config, guest.peer()));
-    let Ok(mut conversation) = Conversation::new(shared, guest, Patience::Block, scheduler) else { return };
+/// Serves a client from its first byte to its last.
+fn run(shared: Arc<Shared>, slot: ClientSlot) {
+    let scheduler = Arc::new(BlockingScheduler::new(&shared.config, slot.client()));
+    let Ok(mut conversation) = Conversation::new(shared, slot, SocketWait::Block, scheduler) else { return };
     while conversation.proceed() == Progress::Answered {
         conversation.receive();
     }

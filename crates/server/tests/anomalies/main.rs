@@ -1,12 +1,13 @@
-//! Anomalies: every script of `scripts.txt` on every engine at every level, over the wire, with the outcome that the level
-//! promises.
+//! Anomalies: every script of `scripts.txt` on every engine at every level, over the wire, with the outcome that the
+//! level promises.
 //!
-//! One engine is played under each execution model, the others under the default one. A script is played on each of the tables, with its transactions begun in both orders. Where its anomaly is not possible,
-//! no play may show it. Where it is, some play of it must, under the engines that go row by row, but where they are known to be
-//! stronger than their level; and without isolation every script must, or else it could not be shown by anything.
+//! One engine is played under each execution model, the others under the default one. A script is played on each of the
+//! tables, with its transactions begun in both orders. If its anomaly is not possible, no play may show it. If it is
+//! possible, some play must show it under the engines that go row by row, unless they are known to be stronger than
+//! their level. Without isolation every script must show its anomaly, or else the script could not show it at all.
 //!
-//! With a PostgreSQL server at `HOTROW_ANOMALIES_POSTGRES` (an address with its port, for a user `postgres` who needs no
-//! password) the scripts are played there too, and must show what they say that PostgreSQL shows.
+//! With a PostgreSQL server at `HOTROW_ANOMALIES_POSTGRES` (an address with its port, for a user `postgres` who needs
+//! no password) the scripts are played there too, and must show what they say that PostgreSQL shows.
 
 #![allow(clippy::print_stdout, reason = "the comparison with PostgreSQL is a table to be read")]
 
@@ -32,14 +33,15 @@ use std::net::SocketAddr;
 /// The engine on which everything is possible.
 const BROKEN: &str = "none";
 
-/// Whether an engine shows what a level permits, but where it is known to be [stronger]: it keeps nothing from others but the rows
-/// at hand. One that must know a transaction's accesses first gives a transaction block the whole database; one that tries a statement
-/// again in place of waiting begins it anew, and so sees less of what happens in its midst.
+/// Whether an engine shows what a level permits, unless it is known to be [stronger]: it keeps only the rows at hand
+/// from other transactions. An engine that has to know a transaction's accesses first gives a transaction block the
+/// whole database. An engine that retries a statement instead of waiting begins it anew, and so sees less of what
+/// happens meanwhile.
 fn shows(info: &EngineInfo) -> bool {
     let keeps_versions = info.isolation.contains(&Isolation::Snapshot);
     keeps_versions
         || ["lock-table", "1v", "ilock"].contains(&info.name)
-        || info.name.starts_with("2pl-") && !info.needs_accesses
+        || info.name.starts_with("2pl-") && !info.capabilities.needs_accesses
 }
 
 fn scripts() -> Scripts {

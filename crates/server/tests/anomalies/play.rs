@@ -6,7 +6,7 @@ use hotrow_sql::isolation;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, VecDeque};
 
-/// How many sessions a stage has. The last one is who prepares the table, and looks at it afterwards.
+/// How many sessions a stage has. The last one prepares the table, and looks at it afterwards.
 pub const SESSIONS: usize = OBSERVER + 1;
 
 const OBSERVER: usize = MAX_SESSIONS;
@@ -23,7 +23,7 @@ const EPILOGUE: [&str; 5] = [
     "drop table test",
 ];
 
-/// In which order the transactions begin: an engine may treat the older differently from the younger.
+/// The order in which the transactions begin. An engine may treat older transactions differently from younger ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Each with its first step.
@@ -32,7 +32,7 @@ pub enum Begin {
     Backwards,
 }
 
-/// What a play came to.
+/// The outcome of a play.
 pub struct Ending {
     /// Whether the script's anomaly appeared.
     pub anomaly: bool,
@@ -40,7 +40,7 @@ pub struct Ending {
     pub story: String,
 }
 
-/// What became of a session's transaction.
+/// The end of a session's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Running,
@@ -65,8 +65,8 @@ struct Play<'s> {
     story: Vec<String>,
 }
 
-/// Plays a script on a stage that has [`SESSIONS`] and no table; `table` makes one. An error tells what went wrong that never may, and the story
-/// so far; then the stage is of no use any more.
+/// Plays a script on a stage that has [`SESSIONS`] and no table; `table` makes one. An error says what went wrong that
+/// never may, with the story so far; the stage cannot be used after it.
 pub fn play(stage: &mut Stage, level: Isolation, table: &str, begin: Begin, script: &Script) -> Result<Ending, String> {
     let mut play = Play {
         script,
@@ -128,7 +128,7 @@ impl Play<'_> {
         }
     }
 
-    /// Waits until nobody moves, and writes down what has happened.
+    /// Waits until no session moves, and records what has happened.
     fn observe(&mut self) -> Result<(), String> {
         self.stage.settle();
         while let Some((session, outcome)) = self.stage.next_outcome() {

@@ -1,4 +1,4 @@
-//! PostgreSQL beside us: the same scripts on a server of its own, whose outcomes are known to the world.
+//! PostgreSQL for comparison: the same scripts on a PostgreSQL server, whose outcomes are well known.
 
 use crate::common::Client;
 use std::net::SocketAddr;

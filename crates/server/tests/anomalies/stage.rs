@@ -1,11 +1,11 @@
-//! The stage: clients of a server, each on a thread of its own, of which one at a time gets on, and a clock that goes only
-//! when told.
+//! The stage of a play: clients of a server, each on a thread of its own, of which one at a time runs, and a clock that
+//! the play moves.
 //!
-//! The server runs in this process, and its sessions wait as the stage has it: a session runs until its statement is answered
-//! or it waits; who waits goes on when somebody has woken it, or its deadline has passed, and the director of the play lets it.
+//! The server runs in this process, and the stage decides how its sessions wait. A session runs until its statement is
+//! answered or it waits. A waiting session goes on when it was woken or its deadline has passed, and the play lets it.
 //! So a play has one course, however the machine schedules the threads.
 //!
-//! A PostgreSQL server beside it keeps its own time. There, who waits is asked of the server.
+//! A PostgreSQL server keeps its own time. The stage asks it which sessions wait.
 
 use crate::common::{self, Client, Model, Running};
 use crate::postgres::Observer;
@@ -15,16 +15,16 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// After this time without an answer, PostgreSQL is asked again who waits.
+/// After this time without an answer the stage asks PostgreSQL again which sessions wait.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// A wait that is no longer is a pause before another attempt; a lock is waited for for much longer.
+/// The longest wait that counts as a pause before another attempt. Waits for locks are much longer.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// PostgreSQL ends a deadlock long before.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a statement comes to.
+/// The outcome of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Rows, with blanks between them; or the command's tag.
@@ -56,7 +56,7 @@ struct Scene {
     players: Vec<Player>,
     /// What statements came to, in the order in which they ended, and whose they were.
     outcomes: VecDeque<(usize, Outcome)>,
-    /// The play is over: nobody waits any more.
+    /// Whether the play is over, so that no session waits any more.
     over: bool,
 }
 
@@ -93,7 +93,7 @@ impl Board {
 struct Place {
     board: Arc<Board>,
     number: usize,
-    /// What waiting means to whoever runs the session.
+    /// The scheduler through which the session really waits.
     house: Arc<dyn Scheduler>,
 }
 
@@ -134,7 +134,7 @@ struct Performer {
 enum House {
     /// Ours; its sessions have their places on the board.
     Hotrow(Running),
-    /// Another one; the observer sees who waits.
+    /// A PostgreSQL server; the observer sees which of its sessions wait.
     Postgres(Observer),
 }
 
@@ -172,7 +172,8 @@ impl Stage {
         Self { performers: performers(&board, clients), board, house: House::Postgres(observer) }
     }
 
-    /// Gives a session that is idle a statement to run. A moment passes first, so that who begins earlier is older.
+    /// Gives a session that is idle a statement to run. A moment passes first, so that a session that begins earlier is
+    /// older.
     ///
     /// # Panics
     /// If the session is not idle.
@@ -187,7 +188,7 @@ impl Stage {
         assert!(given, "session {number} is gone");
     }
 
-    /// Lets everybody go on who can, one after the other, until all are idle or wait.
+    /// Lets the sessions go on that can, one after the other, until all are idle or wait.
     pub fn settle(&mut self) {
         match &mut self.house {
             House::Hotrow(_) => settle(&self.board),
@@ -205,8 +206,8 @@ impl Stage {
         self.board.scene().outcomes.pop_front()
     }
 
-    /// Lets time pass while everybody waits: up to the earliest deadline, or until PostgreSQL ends a wait. None if nothing
-    /// ends by time.
+    /// Lets time pass while all sessions wait: up to the earliest deadline, or until PostgreSQL ends a wait. `None` if
+    /// nothing ends by time.
     pub fn pass_time(&self) -> Option<Duration> {
         let mut scene = self.board.scene();
         if matches!(self.house, House::Postgres(_)) {
@@ -229,7 +230,8 @@ impl Stage {
     }
 }
 
-/// One after the other of those who can go on does, until nobody can. Who only pauses, to try again, then does that once.
+/// Lets the sessions go on that can, one after the other, until none can. A session that only pauses before it tries
+/// again does that once, after the others.
 fn settle(board: &Board) {
     let mut scene = board.scene();
     let mut pauses_end = false;
@@ -307,7 +309,7 @@ impl Drop for Stage {
             House::Postgres(observer) => observer.end_all(),
         }
         for performer in &mut self.performers {
-            // A panic of the thread has been told by itself, and by whoever found it gone.
+            // A panic of the thread was reported by itself, and by the session that found it gone.
             let _ = performer.thread.take().map(thread::JoinHandle::join);
         }
     }

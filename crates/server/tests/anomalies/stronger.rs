@@ -1,5 +1,5 @@
-//! What an engine does not show though its level permits it, and why not. The list is exact: what is on it must not appear, and what is
-//! permitted and not on it must.
+//! The anomalies that an engine does not show though its level permits them, with the reasons. The list is exact: an
+//! anomaly on it must not appear, and one that is permitted and not on it must.
 
 use hotrow_txn::Isolation;
 

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 /// A message: its letter and its content.
 pub type Message = (u8, Vec<u8>);
 
-/// What an ErrorResponse said.
+/// The fields of an ErrorResponse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub severity: String,
@@ -33,7 +33,7 @@ pub struct Column {
     pub modifier: i32,
 }
 
-/// What a query string was answered with.
+/// The answer to a query string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// How many columns the last result has.
@@ -51,7 +51,7 @@ pub struct Client<S = TcpStream> {
     pub stream: S,
     /// Number and secret for cancel requests.
     pub key: (i32, i32),
-    /// Settings told by the server.
+    /// Settings that the server has reported.
     pub parameters: Vec<(String, String)>,
 }
 

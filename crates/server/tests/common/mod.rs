@@ -23,7 +23,7 @@ pub const ENGINES: [&str; 9] =
 /// The engine on which all execution models are tested; the others run under the default one.
 pub const ENGINE_OF_ALL_MODELS: &str = "ilock";
 
-/// What runs the messages, and who reads them.
+/// An execution model, and which threads read under it.
 pub type Model = (Execution, Io);
 
 /// The default execution model.
@@ -69,18 +69,18 @@ impl Running {
         Self::over(hotrow_protocols::open(engine).expect("the engine is in the registry"), config)
     }
 
-    /// A server over a database of one's own.
+    /// A server over the caller's database.
     pub fn over(engine: Arc<dyn Engine>, config: ServerConfig) -> Self {
         Self::with_sql(engine, config, Config::default())
     }
 
-    /// A server over a database of one's own, and with one's own SQL.
+    /// A server over the caller's database and SQL.
     pub fn with_sql(engine: Arc<dyn Engine>, config: ServerConfig, sql: Config) -> Self {
         Self::bound(engine, config, sql, Server::bind)
     }
 
-    /// A server over a database of one's own, whose sessions wait as one decides. None is held back whose blocks fail: in a script each step is
-    /// one's own decision.
+    /// A server over the caller's database, whose sessions wait as the caller decides. No session is held back because
+    /// its blocks fail: in a script the caller decides each step.
     pub fn waiting(engine: Arc<dyn Engine>, config: ServerConfig, waiters: Waiters) -> Self {
         let sql = Config { holds_back: false, ..Config::default() };
         Self::bound(engine, config, sql, |config, database| Server::bind_with(config, database, waiters))

@@ -1,11 +1,11 @@
-//! Programs of others, run against a server.
+//! PostgreSQL's programs and others, run against a server.
 
 #![allow(clippy::print_stderr, reason = "a test that was passed over says so")]
 
 use super::Running;
 use std::process::Command;
 
-/// Whether a program can be run here. Where the environment variable `CI` is set one that cannot is a failure.
+/// Whether a program can be run here. If it cannot and the environment variable `CI` is set, that is a failure.
 pub fn is_installed(program: &str, arguments: &[&str]) -> bool {
     let found = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
     if !found {
@@ -30,7 +30,7 @@ pub fn command(program: &str, server: &Running) -> Command {
     command
 }
 
-/// What was printed.
+/// Returns what a program has printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

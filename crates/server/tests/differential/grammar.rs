@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 /// A grammar: for each name the productions that it stands for.
 ///
-/// In its text a line that is not indented is a name, and the indented lines below are its productions. In a production `{name}` is something of that
-/// name, `{name:x}` the same and called x, and `{:x}` what is called x once more; `«` and `»` are braces. A production that is there twice is taken
-/// twice as often; `-` is the empty one.
+/// In its text a line that is not indented is a name, and the indented lines below are its productions. In a production
+/// `{name}` is something of that name, `{name:x}` the same and called x, and `{:x}` what is called x once more; `«` and
+/// `»` are braces. A production that is there twice is taken twice as often; `-` is the empty one.
 pub struct Grammar(BTreeMap<String, Vec<Production>>);
 
 #[derive(Clone)]

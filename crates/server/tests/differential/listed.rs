@@ -2,7 +2,8 @@
 
 use super::Answer;
 
-/// What Hotrow says where a numeric would have more than 28 digits, or none, and where a date would be after the year 9999.
+/// Hotrow's errors where a numeric would have more than 28 digits, or none, and where a date would be after the year
+/// 9999.
 const LIMITS: [&str; 4] = [
     "value overflows numeric format",
     "infinity as a numeric is not supported",
@@ -42,7 +43,7 @@ pub fn is_listed(sql: &str, ours: &Answer, theirs: &Answer) -> bool {
         return true;
     }
     match (&ours.failure, &theirs.failure) {
-        // Which of two errors is told.
+        // Of two errors, either may be reported.
         (Some(one), Some(other)) if is_of_json(&one.message) && is_of_json(&other.message) => true,
         (Some(failure), _) => LIMITS.contains(&failure.message.as_str()),
         // A constant that does not fit is an error when it is stored: not if there is no row.

@@ -1,12 +1,17 @@
-//! The same statements, made at random, to PostgreSQL and to Hotrow: what do they answer?
+//! PostgreSQL's and Hotrow's answers to the same statements, which are made at random.
 //!
-//! Rows, columns' names and types, command tags, SQLSTATEs and messages must agree, but for what [`listed`] has and docs/sql.md explains. Where
-//! PostgreSQL 15 is not installed the test is passed over, with a line on standard error.
+//! Rows, columns' names and types, command tags, SQLSTATEs and messages must agree, except for the differences in
+//! [`listed`], which docs/sql.md explains. If PostgreSQL 15 is not installed, the test is skipped with a line on
+//! standard error.
 //!
-//! Beside these, the statements of `written.sql` are sent to both: they are of what a generator does not come upon.
+//! The statements of `written.sql` are sent to both, too: they are statements that the generator does not make.
 //!
-//! The long form: `HOTROW_DIFFERENTIAL_STATEMENTS=20000 cargo test -p hotrow-server --test differential -- --nocapture`. `HOTROW_DIFFERENTIAL_SEED`
-//! chooses the statements, `HOTROW_DIFFERENTIAL_ENGINE` the engine.
+//! The long form is this command. `HOTROW_DIFFERENTIAL_SEED` chooses the statements, `HOTROW_DIFFERENTIAL_ENGINE` the
+//! engine.
+//!
+//! ```text
+//! HOTROW_DIFFERENTIAL_STATEMENTS=20000 cargo test -p hotrow-server --test differential -- --nocapture
+//! ```
 
 #![allow(clippy::print_stderr, reason = "a test that was passed over says so")]
 
@@ -43,7 +48,7 @@ enum Manner {
     Parameters,
 }
 
-/// What a server says to a statement.
+/// A server's answer to a statement.
 #[derive(Clone, Debug, PartialEq)]
 struct Answer {
     columns: Vec<Column>,
@@ -70,7 +75,7 @@ fn ask(client: &mut Client, statement: &Node, manner: Manner) -> Option<Answer> 
     }
     let answer = client.try_answer().ok()?;
     let mut rows = answer.rows;
-    // Who gives no order gets any.
+    // Without ORDER BY the rows come in any order.
     if !statement.render(None).contains("ORDER BY") {
         rows.sort();
     }
@@ -123,8 +128,9 @@ impl Pair {
         (!alike).then_some((ours, theirs))
     }
 
-    /// Whether a statement has an error that one of them comes upon before, or without, the other: then a part of the statement alone gives that
-    /// error in both. PostgreSQL computes what is constant beforehand, and neither says in which order it goes through an expression.
+    /// Whether a statement has an error that one server meets before, or without, another error. Then a part of the
+    /// statement alone gives that error in both. PostgreSQL computes constants beforehand, and neither server says in
+    /// which order it evaluates an expression.
     fn is_matter_of_order(&mut self, statement: &Node, ours: &Answer, theirs: &Answer) -> bool {
         let Some(wanted) = ours.failure.as_ref().or(theirs.failure.as_ref()) else { return false };
         // That PostgreSQL succeeds is no matter of order.
@@ -149,7 +155,8 @@ impl Pair {
         })
     }
 
-    /// The smallest statement found that still differs, from fresh tables; none if the difference is of what came before.
+    /// Returns the smallest statement found that still differs on fresh tables; `None` if earlier statements have
+    /// caused the difference.
     fn shrink(&mut self, grammar: &Grammar, statement: &Node, manner: Manner) -> Option<(Node, Answer, Answer)> {
         self.make_tables();
         let (ours, theirs) = self.differ(statement, manner)?;

@@ -20,7 +20,8 @@ struct Started {
 }
 
 impl Postgres {
-    /// The one at `HOTROW_DIFFERENTIAL_POSTGRES` (for a user `postgres` without a password), or a new one; why there is none otherwise.
+    /// Returns the server at `HOTROW_DIFFERENTIAL_POSTGRES` (for a user `postgres` without a password), or starts a new
+    /// one. The error says why there is none.
     pub fn find() -> Result<Self, String> {
         if let Ok(address) = std::env::var("HOTROW_DIFFERENTIAL_POSTGRES") {
             let found = address.to_socket_addrs().map_err(|error| format!("{address}: {error}"))?.next();

@@ -15,7 +15,7 @@ use crate::table_lock::{Mode, TableLock};
 use crate::{SqlError, state};
 use hotrow_storage::TableSchema;
 use hotrow_sync::Arc;
-use hotrow_txn::{Engine, Transaction};
+use hotrow_txn::{Engine, Ownership, Transaction};
 use sqlparser::ast::{self, Statement};
 use std::fmt::Display;
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl Ddl<'_> {
         self.lock(name, Mode::Exclusive)?;
         // It may have changed, or gone, while we waited.
         let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
-        self.txn.own_table(table.id);
+        self.txn.own_table(table.id, Ownership::Locked);
         Ok(table)
     }
 

@@ -73,7 +73,7 @@ fn one(
     env: &Env<'_>,
     sink: Sink<'_>,
 ) -> Result<ControlFlow<()>, Fail> {
-    if access.lock.waits() || txn.needs_accesses() {
+    if access.lock.waits() || txn.capabilities().needs_accesses {
         return point(access, &key, txn, env, sink);
     }
     let (lower, upper) = (Bound::Included(key.clone()), Bound::Included(key));

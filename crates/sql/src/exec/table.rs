@@ -13,6 +13,7 @@ use crate::schema::{self, RelationName, duplicate_table, plain};
 use crate::table_lock::{Mode, TableLock};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
+use hotrow_txn::Ownership;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicI64;
 use sqlparser::ast::{self, ColumnOption, TableConstraint};
@@ -28,7 +29,7 @@ impl Ddl<'_> {
         partition::check_admitted(self.engine, &draft.schema)?;
         let id = self.engine.create_table(draft.schema);
         self.context.transaction.changes.created.push(id);
-        self.txn.own_new_table(id);
+        self.txn.own_table(id, Ownership::New);
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
 

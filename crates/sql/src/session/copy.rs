@@ -14,7 +14,7 @@ use crate::schema::undefined_table;
 use crate::table_lock::Mode;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
-use hotrow_txn::{LockFor, Transaction};
+use hotrow_txn::{Holding, LockFor, Ownership};
 
 impl Session {
     pub(super) fn copy(&mut self, copy: &Copy, output: &mut Output<'_>) -> Result<Tag, Fail> {
@@ -41,7 +41,7 @@ impl Session {
         }
         if copy.from {
             if self.transaction.locks.is_exclusive(&table.lock) {
-                self.engine.txn.own_table(table.id);
+                self.engine.txn.own_table(table.id, Ownership::Locked);
             }
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);

@@ -8,7 +8,7 @@ use crate::settings::CONCURRENCY;
 use crate::watched::Watched;
 use crate::{SqlError, state};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Begin, Concurrency, Statistics, Transaction};
+use hotrow_txn::{Begin, Concurrency, Statistics, Transaction, Yielding};
 
 /// The engine's transaction of a session.
 pub(super) struct EngineTransaction {

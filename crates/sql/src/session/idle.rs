@@ -4,7 +4,7 @@ use super::Session;
 use super::transaction::Phase;
 use crate::settings::EXCLUSIVE_IDLE_TIMEOUT;
 use crate::{SqlError, SqlState, state};
-use hotrow_txn::{Abort, Exclusion, Prospect, Transaction};
+use hotrow_txn::{Abort, Diagnostics, Exclusion, Prospect};
 use std::time::Duration;
 
 /// A block that has seen what is not committed looks after so long whether it was rolled back, about as long as it takes a client to do so; and

@@ -59,7 +59,7 @@ use crate::settings::CONCURRENCY;
 use crate::types::Styles;
 use engine::EngineTransaction;
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::Transaction;
+use hotrow_txn::{Transaction, Yielding};
 use planned::OneShot;
 use prepared::Kept;
 use std::net::SocketAddr;
@@ -101,7 +101,7 @@ impl Session {
         database.activity.enter(&seat);
         Self {
             context: SessionContext::new(database.shared().clone(), seat.clone()),
-            one_shot: OneShot::new(database.engine().info(), &engine.txn),
+            one_shot: OneShot::new(engine.txn.capabilities()),
             seat,
             shown: 0,
             path_at: None,

@@ -9,7 +9,7 @@
 //!
 //! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
 //!
-//! An engine that [locks access sets](Transaction::locks_accesses) is told the rows whose keys are known, if they are several: it
+//! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are several: it
 //! locks them together and in one order, so that such transactions do not deadlock among themselves. What else they touch it locks
 //! when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held until they have run, so that they can run
 //! again, and so these are only statements of which nobody can tell: they return few rows, and call no function that
@@ -24,7 +24,7 @@ use crate::parse::utility::Utility;
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
 use hotrow_runtime::{Corrected, Estimate, Estimates};
 use hotrow_storage::Value;
-use hotrow_txn::{Abort, Accesses, EngineInfo, Isolation, Transaction};
+use hotrow_txn::{Abort, Accesses, Capabilities, Isolation, Transaction};
 use std::ops::ControlFlow;
 
 /// The most rows that are locked together: a session keeps the memory of its list.
@@ -42,8 +42,8 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    fn of(info: &EngineInfo, txn: &dyn Transaction) -> Self {
-        match (info.needs_accesses, txn.locks_accesses()) {
+    fn of(capabilities: Capabilities) -> Self {
+        match (capabilities.needs_accesses, capabilities.locks_accesses) {
             (true, _) => Wanted::All,
             (false, true) => Wanted::Rows,
             (false, false) => Wanted::Nothing,
@@ -91,9 +91,9 @@ pub(super) struct OneShot {
 }
 
 impl OneShot {
-    pub(super) fn new(info: &EngineInfo, txn: &dyn Transaction) -> Self {
+    pub(super) fn new(capabilities: Capabilities) -> Self {
         let (planning, pipeline) = (Planning::default(), Pipeline::default());
-        Self { wanted: Wanted::of(info, txn), planning, whole: false, starts_over: false, pipeline }
+        Self { wanted: Wanted::of(capabilities), planning, whole: false, starts_over: false, pipeline }
     }
 }
 

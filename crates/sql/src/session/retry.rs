@@ -9,7 +9,7 @@ use crate::turns::Turn;
 use crate::watched::Spot;
 use crate::{SqlError, state};
 use hotrow_sync::Time;
-use hotrow_txn::{Abort, Savepoint, Transaction};
+use hotrow_txn::{Abort, Diagnostics, Savepoint, Transaction, Yielding};
 use std::time::Duration;
 
 /// The attempts at a statement so far.
@@ -89,7 +89,8 @@ impl Session {
 
     /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
     pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
-        let is_request = self.engine.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
+        let is_request =
+            self.engine.txn.capabilities().retries_requests || self.waits_for_writers() && !only_reads(plan);
         let deferred = self.transaction.deferred.len();
         (is_request && is_plannable(plan))
             .then(|| if self.engine.begun { Start::At(self.engine.txn.savepoint(), deferred) } else { Start::Begin })
@@ -119,7 +120,7 @@ impl Session {
     ) -> Result<(), Abort> {
         let is_conflict = matches!(abort, Abort::Conflict | Abort::WriteConflict);
         let Some(start) = start.filter(|_| is_conflict) else { return Err(abort) };
-        if !self.engine.txn.retries_requests() && self.give_way(start, attempts)? {
+        if !self.engine.txn.capabilities().retries_requests && self.give_way(start, attempts)? {
             return Ok(());
         }
         let now = self.waiter.now();

@@ -20,7 +20,7 @@ use crate::table_lock::Mode;
 use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
-use hotrow_txn::Transaction;
+use hotrow_txn::{Holding, Ownership};
 
 impl Session {
     pub(super) fn utility(
@@ -348,7 +348,7 @@ impl Session {
             // The definition may have changed while we waited for the lock.
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if exclusive {
-                self.engine.txn.own_table(table.id);
+                self.engine.txn.own_table(table.id, Ownership::Locked);
             }
         }
         Ok(Tag::Word("LOCK TABLE"))

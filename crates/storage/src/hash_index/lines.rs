@@ -1,18 +1,19 @@
-//! The array behind one shard: cache lines of slots, and the walk an entry is found by.
+//! The array behind one shard: cache lines of slots, and the walk that finds an entry.
 
 use hotrow_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::ops::ControlFlow;
 
-/// Slots to a line. A model has few, so that a handful of entries fills a line.
+/// The slots of a line. A model has few, so that a handful of entries fills a line.
 pub(super) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
-/// A slot that has never held an entry since its line was last full. The value of fresh memory.
+/// A slot that has not held an entry since the array was made, or whose entry was removed from a line that was never
+/// full. It is the value of fresh memory.
 pub(super) const EMPTY: u64 = 0;
 
-/// A slot whose entry was removed from a full line. No address: those are multiples of eight.
+/// A slot whose entry was removed from a full line. It is not an address: addresses are multiples of eight.
 pub(super) const TOMBSTONE: u64 = 1;
 
-/// The bits of a slot that hold the address; the others hold the tag.
+/// The bits of a slot that hold the address; the other bits hold the tag.
 pub(super) const ADDRESS: u64 = (1 << 48) - 1;
 
 /// The slots that share a cache line.
@@ -22,8 +23,8 @@ pub(super) struct Line([AtomicU64; SLOTS]);
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// The bits of a hash that a slot keeps, where it keeps them. They are bits 42 to 57, so that they are independent of the
-/// slot's position (the low bits) and of the shard (the high bits).
+/// The bits of a hash that a slot keeps, at their place in the slot. They are bits 42 to 57 of the hash, so that they
+/// are independent of the slot's position (the low bits) and of the shard (the high bits).
 #[inline]
 pub(super) fn tag(hash: u64) -> u64 {
     hash << 6 & !ADDRESS
@@ -42,14 +43,14 @@ pub(super) fn occupied(slot: u64) -> Option<usize> {
     (slot > TOMBSTONE).then_some((slot & ADDRESS) as usize)
 }
 
-/// One shard's lines, shared: a power of two of them.
+/// The lines of one shard, shared. Their number is a power of two.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'g> {
     lines: &'g [Line],
 }
 
 impl<'g> Lines<'g> {
-    /// How many slots there are.
+    /// The number of slots.
     #[inline]
     pub fn capacity(self) -> usize {
         self.lines.len() * SLOTS
@@ -69,7 +70,7 @@ impl<'g> Lines<'g> {
         unsafe { self.lines.get_unchecked(position & (self.lines.len() - 1)) }
     }
 
-    /// The line that `slot`, one of these lines', stands in.
+    /// The line in which `slot` stands. The slot belongs to one of these lines.
     pub fn line_of(self, slot: &AtomicU64) -> &'g Line {
         let offset = std::ptr::from_ref(slot).addr() - self.lines.as_ptr().addr();
         self.line(offset / size_of::<Line>())
@@ -80,8 +81,8 @@ impl<'g> Lines<'g> {
         self.lines
     }
 
-    /// Visits the slots in which an entry of `hash` may stand, until `visit` breaks or a line that was never full ends
-    /// the search.
+    /// Visits the slots in which an entry of `hash` may stand, until `visit` breaks, or until a line that was never
+    /// full ends the search.
     #[inline]
     pub fn probe<B>(self, hash: u64, mut visit: impl FnMut(&'g AtomicU64, u64) -> ControlFlow<B>) -> Option<B> {
         let mut position = hash as usize / SLOTS;
@@ -91,7 +92,8 @@ impl<'g> Lines<'g> {
             let mut has_room = false;
             for offset in 0..SLOTS {
                 let slot = &line.0[(first + offset) % SLOTS];
-                // Pairs with the release of `HashIndex::place`: whoever sees an address sees the record behind it.
+                // Pairs with the release of `HashIndex::place`: a thread that sees an address sees the record behind
+                // it.
                 let word = slot.load(Ordering::Acquire);
                 has_room |= word == EMPTY;
                 if let ControlFlow::Break(found) = visit(slot, word) {
@@ -105,7 +107,7 @@ impl<'g> Lines<'g> {
         }
     }
 
-    /// The slot that a new entry of `hash` goes to.
+    /// The slot for a new entry of `hash`, and its word.
     #[inline]
     pub fn free(self, hash: u64) -> (&'g AtomicU64, u64) {
         self.probe(hash, |slot, word| match word {
@@ -129,7 +131,7 @@ impl Line {
     }
 }
 
-/// One shard's lines, owned.
+/// The lines of one shard, owned.
 pub(super) struct Array {
     start: *mut Line,
     log2_lines: u32,
@@ -155,7 +157,7 @@ impl Array {
         Self { start: block.as_ptr().cast(), log2_lines, _block: block }
     }
 
-    /// The models' atomics are not made of zeroed memory.
+    /// The atomics of the models cannot be made of zeroed memory.
     #[cfg(any(loom, shuttle))]
     fn with_lines(lines: usize, log2_lines: u32) -> Self {
         let lines: Box<[Line]> = (0..lines).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(EMPTY)))).collect();
@@ -164,11 +166,13 @@ impl Array {
 
     /// The lines.
     pub fn lines(&self) -> Lines<'_> {
-        // SAFETY: `start` begins as many initialised lines, all zero bits being an empty line, which live as long as self.
+        // SAFETY: `start` leads to that many initialised lines, since all zero bits are an empty line, and they live as
+        // long as self.
         Lines { lines: unsafe { std::slice::from_raw_parts(self.start, 1 << self.log2_lines) } }
     }
 
-    /// The address and the size in one word: lines are aligned to 64 bytes, and a size has fewer than 64 bits.
+    /// The address and the size in one word. That is possible because lines are aligned to 64 bytes, and a size has
+    /// fewer than 64 bits.
     fn descriptor(&self) -> *mut Line {
         self.start.map_addr(|address| address | self.log2_lines as usize)
     }
@@ -178,12 +182,12 @@ impl Array {
 impl Drop for Array {
     fn drop(&mut self) {
         let lines = std::ptr::slice_from_raw_parts_mut(self.start, 1 << self.log2_lines);
-        // SAFETY: made by `Box::into_raw` in `with_lines`, and dropped once.
+        // SAFETY: the lines were made by `Box::into_raw` in `with_lines`, and dropped once.
         drop(unsafe { Box::from_raw(lines) });
     }
 }
 
-/// Where readers find a shard's present array: its address and its size, changed together.
+/// The place where readers find a shard's present array: its address and its size, changed together.
 pub(super) struct Published(AtomicPtr<Line>);
 
 impl Published {
@@ -192,7 +196,7 @@ impl Published {
         Self(AtomicPtr::new(array.descriptor()))
     }
 
-    /// Puts `array`, whose entries are all in place, where readers look.
+    /// Publishes `array`, whose entries are all in place, instead of the present one.
     pub fn replace(&self, array: &Array) {
         self.0.store(array.descriptor(), Ordering::Release);
     }

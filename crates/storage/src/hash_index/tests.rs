@@ -1,4 +1,4 @@
-//! The index against a model, and against itself from several threads.
+//! Tests the index against a model, and with several threads.
 
 use super::*;
 use crate::epoch::Participant;
@@ -21,7 +21,7 @@ fn entered(collector: &Arc<Collector>) -> Participant {
     participant
 }
 
-/// A generator of test inputs: the same for the same seed.
+/// A generator of test inputs: equal seeds give equal inputs.
 struct Random(u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// A shape of keys and hashes that the index must bear.
+/// A distribution of keys and hashes that the index must cope with.
 struct Case {
     name: &'static str,
     records: usize,
@@ -48,7 +48,7 @@ const CASES: [Case; 6] = [
     Case { name: "one hash", records: 200, keys: 200, hash: |_| 0 },
 ];
 
-/// An index beside the records that ought to be in it, by key.
+/// An index beside the records that should be in it, by key.
 struct Checked<'a> {
     case: &'a Case,
     index: HashIndex,
@@ -139,7 +139,7 @@ fn the_index_agrees_with_a_model() {
         for capacity_hint in [0, case.records] {
             let mut checked = Checked::new(case, capacity_hint);
             let mut random = Random(seed as u64);
-            // Removals rule in some phases, so that tombstones gather and arrays are replaced by smaller ones.
+            // Removals dominate in some phases, so that tombstones accumulate and arrays are replaced by smaller ones.
             for removals_in_eight in [1, 6, 3, 7, 2] {
                 for _ in 0..case.records * 2 {
                     let record = random.below(case.records);
@@ -215,7 +215,7 @@ const PER_THREAD: usize = 4000;
 fn threads_never_miss_what_nobody_touches() {
     let collector = Collector::new();
     let index = HashIndex::new(&collector, 0);
-    // Half the hashes crowd into few homes, so that lines overflow and tombstones appear.
+    // Half the hashes share a few homes, so that lines overflow and tombstones appear.
     let hash = |record: usize| if record.is_multiple_of(2) { mix(record as u64) } else { mix(record as u64) & !0xFF8 };
     let hash_of = |address| hash(record_at(address));
     let participant = entered(&collector);

@@ -1,13 +1,13 @@
-//! From a key back to the values that it was made of.
+//! Decodes a key back into the values that it was made of.
 
 use super::{Key, KeySpec};
 use crate::{ArrayBuilder, Interval, Type, Value};
 use rust_decimal::Decimal;
 
 impl KeySpec {
-    /// The values of a key that this spec made, for people: of its leading columns, as many as the key has, whatever follows.
-    /// Trailing blanks of `char` and zeros of `numeric` are gone, since keys are equal without them. `None` if the key is not
-    /// of this shape.
+    /// The values of a key that this spec made, for people: those of its leading columns, as many as the key has; bytes
+    /// after them are ignored. Trailing blanks of `char` and zeros of `numeric` are lost, since keys are equal without
+    /// them. `None` if the key does not have this shape.
     pub fn values(&self, key: &Key) -> Option<Vec<Value<'static>>> {
         let Some(bytes) = key.bytes() else {
             let Key::Int(int) = key else { return None };
@@ -26,7 +26,7 @@ impl KeySpec {
     }
 }
 
-/// What of a key is still to be read.
+/// The bytes of a key that are still to be read.
 struct Bytes<'k>(&'k [u8]);
 
 impl Bytes<'_> {

@@ -6,30 +6,31 @@ use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::cmp;
 use std::ops::Deref;
 
-/// The node is latched: somebody is changing it.
+/// The node is latched: a thread is changing it.
 const LATCHED: u64 = 1;
 
 /// The node is no longer part of the tree.
 const UNLINKED: u64 = 2;
 
-/// What freeing the latch adds: takes `LATCHED` away and counts one change.
+/// The increment that frees the latch: it clears `LATCHED` and counts one change.
 const FREED: u64 = 3;
 
-/// The state of a node that was read is gone: begin again at the root.
+/// The error of a read: the node has changed, and the search must restart at the root.
 #[derive(Debug)]
 pub(super) struct Restart;
 
-/// A state of a node. As long as the node has it, what was read of it belongs together.
+/// A state of a node. As long as the node has this version, everything that was read of the node is consistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version(u64);
 
-/// A leaf's entry is a key and an address; an inner node's is a child and the least key that belongs there, its
-/// *separator*. The first entry's separator is not kept: whatever is less than the second's belongs to the first child.
+/// A node. The entry of a leaf is a key and an address. The entry of an inner node is a child and the least key that
+/// belongs to it, the child's *separator*. The first separator is not kept: every key below the second separator
+/// belongs to the first child.
 #[repr(C, align(64))]
 pub(super) struct Node<const W: usize, const CAP: usize> {
     version: AtomicU64,
     count: AtomicUsize,
-    /// Zero for a leaf, one more than the children's for an inner node.
+    /// Zero for a leaf; for an inner node, one more than the level of its children.
     level: usize,
     /// The position after the entry that was inserted last.
     after_insert: AtomicUsize,
@@ -38,7 +39,7 @@ pub(super) struct Node<const W: usize, const CAP: usize> {
 }
 
 impl<const W: usize, const CAP: usize> Node<W, CAP> {
-    /// An empty node that nobody else sees yet.
+    /// An empty node that no other thread sees yet.
     pub fn new(level: usize) -> Box<Self> {
         const { assert!(CAP >= 3, "half of a full node must leave both halves with entries") };
         Box::new(Self {
@@ -63,8 +64,8 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         self.level == 0
     }
 
-    /// Asks for the cache lines that a search among integer keys may touch, all at once instead of one after another. Byte
-    /// strings take so many lines that most would come in vain.
+    /// Prefetches the cache lines that a search among integer keys may touch, all at once instead of one after another.
+    /// Byte strings take so many lines that most would be fetched in vain.
     #[inline]
     pub fn prefetch(node: *const Self) {
         if W != INT {
@@ -75,7 +76,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[inline]
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
@@ -87,19 +88,20 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         self.count() == CAP
     }
 
-    /// The key of an entry. To be validated before its address, if it has one, is followed.
+    /// The key of an entry. The caller must validate the version before it follows the key's address, if the key has
+    /// one.
     #[inline]
     pub fn key(&self, position: usize) -> Words<W> {
         Words(std::array::from_fn(|word| self.keys[position][word].load(Ordering::Acquire)))
     }
 
-    /// The value of an entry. To be validated before it is believed.
+    /// The value of an entry. The caller must validate the version before it trusts the value.
     #[inline]
     pub fn value(&self, position: usize) -> usize {
         self.values[position].load(Ordering::Acquire)
     }
 
-    /// How many of the keys from `first` on are less than `key`, or equal to it if `or_equal`; counted from zero.
+    /// The number of keys from `first` on that are less than `key`, or equal to it if `or_equal`; counted from zero.
     #[inline]
     pub fn rank(&self, version: Version, first: usize, key: &Words<W>, or_equal: bool) -> Result<usize, Restart> {
         let passed = |position| {
@@ -108,7 +110,8 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         };
         let mut base = first;
         let mut left = self.count().saturating_sub(first);
-        // The number of steps depends on the count alone, and a step has no branch for integers: nothing to mispredict.
+        // The number of steps depends on the count alone, and a step has no branch for integers: there is nothing to
+        // mispredict.
         while left > 1 {
             let half = left / 2;
             base += if passed(base + half - 1)? { half } else { 0 };
@@ -117,7 +120,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         Ok(base + usize::from(left == 1 && passed(base)?))
     }
 
-    /// How the key of an entry compares with `key`.
+    /// Compares the key of an entry with `key`.
     #[inline]
     pub fn compare(&self, version: Version, position: usize, key: &Words<W>) -> Result<cmp::Ordering, Restart> {
         let stored = self.key(position);
@@ -125,17 +128,17 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
             return Ok(order);
         }
         self.validate(version)?;
-        // SAFETY: the node had this key when it was validated, so its bytes were reachable then, and the epoch that the
-        // caller is in keeps them; the other key is the caller's.
+        // SAFETY: the node had this key when it was validated, so its bytes were reachable then, and the caller's epoch
+        // keeps them. The other key belongs to the caller.
         Ok(unsafe { stored.compare_bytes(key) })
     }
 
-    /// The version to validate against what is read from now on.
+    /// The version against which everything that is read from now on must be validated.
     #[inline]
     pub fn version(&self) -> Result<Version, Restart> {
         let mut backoff = Backoff::new();
         loop {
-            // Pairs with the release in `Latched::drop`: what a change wrote is seen.
+            // Pairs with the release in `Latched::drop`: the writes of a change are seen.
             let version = self.version.load(Ordering::Acquire);
             match version & (LATCHED | UNLINKED) {
                 0 => return Ok(Version(version)),
@@ -145,20 +148,20 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         }
     }
 
-    /// Whether all that was read since [`version`](Self::version) gave `version` belongs together.
+    /// Checks that everything that was read since [`version`](Self::version) returned `version` is consistent.
     ///
-    /// A read that saw a word of a later change acquired what the changer did before writing it, which is to latch the
-    /// node; so this load sees the latched version or a later one.
+    /// A read that saw a word of a later change acquired what the writer did before it wrote the word, which includes
+    /// latching the node. So this load sees the latched version or a later one.
     #[inline]
     pub fn validate(&self, version: Version) -> Result<(), Restart> {
         if self.version.load(Ordering::Acquire) == version.0 { Ok(()) } else { Err(Restart) }
     }
 
-    /// Latches the node if it still has `version`: what was read before holds until the latch is freed.
+    /// Latches the node if it still has `version`. Then everything that was read before holds until the latch is freed.
     #[inline]
     pub fn upgrade(&self, version: Version) -> Result<Latched<'_, W, CAP>, Restart> {
         let Version(version) = version;
-        // Relaxed on failure: nothing is read of the node then.
+        // Relaxed on failure: nothing of the node is read then.
         let latched = self.version.compare_exchange(version, version | LATCHED, Ordering::Acquire, Ordering::Relaxed);
         latched.map(|_| Latched { node: self }).map_err(|_| Restart)
     }
@@ -172,7 +175,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         }
     }
 
-    /// The node's present version, for the searches of whoever has latched it or is alone with it.
+    /// The node's present version, for searches by a caller that has latched the node or is alone with it.
     pub fn own_version(&self) -> Version {
         // Relaxed: the caller wrote it.
         Version(self.version.load(Ordering::Relaxed))
@@ -180,8 +183,8 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
 
     /// Writes an entry.
     ///
-    /// The caller holds the latch, or the node is not in the tree yet. The stores release so that a reader who sees one
-    /// of them also sees the latched version before it: see [`validate`](Self::validate).
+    /// The caller holds the latch, or the node is not in the tree yet. The stores are releases, so that a reader that
+    /// sees one of them also sees the latched version before it: see [`validate`](Self::validate).
     fn set(&self, position: usize, key: Words<W>, value: usize) {
         for (word, &to) in self.keys[position].iter().zip(&key.0) {
             word.store(to, Ordering::Release);
@@ -193,7 +196,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         self.count.store(count, Ordering::Release);
     }
 
-    /// Empties the first separator of an inner node that is not in the tree yet; the caller owns it now.
+    /// Empties the first separator of an inner node that is not in the tree yet. The caller owns that separator now.
     pub fn forget_first_separator(&mut self) {
         self.set(0, Words::NONE, self.value(0));
     }
@@ -206,7 +209,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
     }
 }
 
-/// A node latched by this thread; dropping it frees the latch and counts a change.
+/// A node that this thread has latched; dropping it frees the latch and counts a change.
 pub(super) struct Latched<'g, const W: usize, const CAP: usize> {
     node: &'g Node<W, CAP>,
 }
@@ -226,17 +229,17 @@ impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
         }
         self.set(position, key, value);
         self.set_count(count + 1);
-        // Relaxed: read under the latch only.
+        // Relaxed: it is read under the latch only.
         self.node.after_insert.store(position + 1, Ordering::Relaxed);
     }
 
-    /// Whether an entry at `position` would come just after the one that was inserted last.
+    /// Whether an entry at `position` would come just after the entry that was inserted last.
     pub fn follows_last_insert(&self, position: usize) -> bool {
-        // Relaxed: written under the latch only, which this thread has.
+        // Relaxed: it is written under the latch only, which this thread holds.
         self.node.after_insert.load(Ordering::Relaxed) == position
     }
 
-    /// Takes an entry out.
+    /// Removes an entry and returns it.
     pub fn remove(&self, position: usize) -> (Words<W>, usize) {
         let removed = (self.key(position), self.value(position));
         let count = self.count();
@@ -257,8 +260,8 @@ impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
         right
     }
 
-    /// Takes the child at `position` out of an inner node that has others; its neighbour inherits the range. Returns the
-    /// separator that is no longer needed.
+    /// Removes the child at `position` from an inner node that has other children; a neighbour inherits its range.
+    /// Returns the separator that is no longer needed.
     pub fn remove_child(&self, position: usize) -> Words<W> {
         debug_assert!(self.count() > 1);
         if position > 0 {
@@ -270,7 +273,7 @@ impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
         separator
     }
 
-    /// Marks the node as no longer part of the tree. Readers that find it begin again.
+    /// Marks the node as no longer part of the tree. Readers that find it restart.
     pub fn unlink(&self) {
         let version = self.own_version();
         self.node.version.store(version.0 | UNLINKED, Ordering::Release);

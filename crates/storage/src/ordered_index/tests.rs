@@ -1,4 +1,4 @@
-//! The index against a model, and against itself from several threads.
+//! Tests the index against a model, and with several threads.
 
 use super::*;
 use crate::epoch::Participant;
@@ -12,7 +12,7 @@ fn entered(collector: &Arc<Collector>) -> Participant {
     participant
 }
 
-/// A generator of test inputs: the same for the same seed.
+/// A generator of test inputs: equal seeds give equal inputs.
 struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// Makes the keys of a test from numbers, all of one kind.
+/// A rule that makes the keys of a test from numbers, all of one kind.
 struct Case {
     name: &'static str,
     int_keys: bool,
@@ -76,7 +76,7 @@ fn runs_of_ascending_keys_fill_their_leaves() {
     let collector = Collector::new();
     let tree: Tree<{ words::INT }, INT_ENTRIES> = Tree::new(&collector);
     let participant = entered(&collector);
-    // One key of each run in turn, as many who append to their own parts of a table do.
+    // One key of each run in turn, as many threads do that append to their own parts of a table.
     for number in 0..KEYS {
         for run in 0..RUNS {
             let key = Key::Int((run * KEYS + number) as i64);
@@ -95,7 +95,7 @@ fn the_index_agrees_with_a_model() {
         let mut participant = collector.participant();
         let mut model = BTreeMap::new();
         let mut random = Random(seed as u64);
-        // Removals rule in some phases, so that leaves become empty; the last empties the tree.
+        // Removals dominate in some phases, so that leaves become empty; the last phase empties the tree.
         for removals_in_eight in [1, 4, 7, 2, 8] {
             for turn in 0..6000 {
                 participant.enter();
@@ -156,7 +156,7 @@ fn in_whichever_order_keys_come_and_go() {
 const THREADS: usize = 4;
 const UNTOUCHED: usize = 500;
 
-/// Numbers that are multiples of eight are inserted first and stay; every thread brings and takes others.
+/// Numbers that are multiples of eight are inserted first and stay; every thread inserts and removes others.
 #[test]
 fn threads_never_miss_what_nobody_touches() {
     for case in &CASES {
@@ -174,7 +174,7 @@ fn threads_never_miss_what_nobody_touches() {
             for turn in 0..300 {
                 participant.enter();
                 let guard = participant.guard();
-                // A stretch of neighbours comes and goes, so that leaves fill and become empty.
+                // A stretch of neighbours is inserted and removed, so that leaves fill up and become empty.
                 let first = random.below(UNTOUCHED - 40) * 8;
                 let own = || (first..first + 320).step_by(8).map(|number| number + 1 + thread);
                 for number in own() {

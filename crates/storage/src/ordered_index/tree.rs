@@ -7,59 +7,59 @@ use crate::epoch::{Collector, Garbage, Guard};
 use hotrow_sync::atomic::{AtomicIsize, AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Backoff, CachePadded};
 
-/// Over how many words the number of entries is spread, so that inserting threads rarely share one.
+/// The number of words over which the count of entries is spread, so that inserting threads rarely share one.
 const STRIPES: usize = 16;
 
-/// A B+-tree with keys of `W` words and `CAP` entries to a node.
+/// A B+-tree with keys of `W` words and nodes of `CAP` entries.
 pub(super) struct Tree<const W: usize, const CAP: usize> {
     root: AtomicPtr<Node<W, CAP>>,
     counts: Box<[CachePadded<Counts>; STRIPES]>,
     collector: Arc<Collector>,
 }
 
-/// Figures of some of the keys: what was added less what was taken away.
+/// The counts for some of the keys: what was added minus what was removed.
 #[derive(Default)]
 struct Counts {
     entries: AtomicIsize,
-    /// Bytes of nodes and of long keys.
+    /// The bytes of nodes and of long keys.
     bytes: AtomicIsize,
 }
 
-/// Where a search goes.
+/// The destination of a search.
 #[derive(Clone, Copy)]
 pub(super) enum Seek<const W: usize> {
-    /// To the first leaf.
+    /// The first leaf.
     First,
-    /// To the last leaf.
+    /// The last leaf.
     Last,
-    /// To the leaf where this key belongs.
+    /// The leaf to which this key belongs.
     At(Words<W>),
-    /// To the leaf where whatever comes just before this key belongs.
+    /// The leaf to which a key just before this one would belong.
     Before(Words<W>),
 }
 
-/// What comes next.
+/// The next step of a scan.
 enum Next<const W: usize> {
     /// The entry with this address.
     Entry(usize),
-    /// Whatever is the first from this key on.
+    /// The first entry from this key on.
     From(Words<W>),
-    /// Nothing.
+    /// The end of the index.
     End,
 }
 
-/// A node on the way of a search.
+/// A node on the path of a search.
 struct Place<'g, const W: usize, const CAP: usize> {
     node: &'g Node<W, CAP>,
     version: Version,
     parent: Option<(&'g Node<W, CAP>, Version, usize)>,
-    /// The bounds of the node's range: it holds all keys from `lower` on and below `upper`.
+    /// The bounds of the node's range, which is all keys from `lower` on and below `upper`.
     lower: Option<Words<W>>,
     upper: Option<Words<W>>,
 }
 
 impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
-    /// Goes on to the child that the search leads to.
+    /// Moves on to the child that the search leads to.
     #[inline]
     fn descend(&mut self, seek: &Seek<W>) -> Result<(), Restart> {
         let (node, version) = (self.node, self.version);
@@ -79,12 +79,13 @@ impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
             self.upper = Some(node.key(passed));
         }
         node.validate(version)?;
-        // SAFETY: the node had this child when it was validated, so the child was reachable then, and the epoch that the
-        // search is in keeps it allocated.
+        // SAFETY: the node had this child when it was validated, so the child was reachable then, and the epoch of the
+        // search keeps it allocated.
         let child = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(child) };
         Node::prefetch(child);
         let child_version = child.version()?;
-        // The child may have been split or unlinked before its version was read: only if not, its range is what was read.
+        // The child may have been split or unlinked before its version was read. Only if the parent is unchanged, the
+        // child's range is what was read.
         node.validate(version)?;
         self.parent = Some((node, version, position));
         (self.node, self.version) = (child, child_version);
@@ -93,11 +94,11 @@ impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
 }
 
 impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
-    /// The address of the first entry of the leaf after this one, if both have the same parent and it is not empty. It was
-    /// that while this leaf had its version, if it still has.
+    /// The address of the first entry of the leaf after this one, if both leaves have the same parent and that leaf is
+    /// not empty. It was the address at some moment when this leaf had its version, if this leaf still has it.
     ///
     /// The two ranges touch when the parent is validated; from then on the neighbour's lower bound is this leaf's upper
-    /// one until this leaf is split or unlinked, which its version tells.
+    /// bound, until this leaf is split or unlinked, which changes its version.
     #[inline]
     fn first_of_neighbour(&self) -> Option<usize> {
         let (parent, version, position) = self.parent?;
@@ -106,8 +107,8 @@ impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
         }
         let neighbour = parent.value(position + 1);
         parent.validate(version).ok()?;
-        // SAFETY: the parent had this child when it was validated, so the child was reachable then, and the epoch that the
-        // search is in keeps it allocated.
+        // SAFETY: the parent had this child when it was validated, so the child was reachable then, and the epoch of
+        // the search keeps it allocated.
         let neighbour = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(neighbour) };
         let neighbour_version = neighbour.version().ok()?;
         let first = (neighbour.count() > 0).then(|| neighbour.value(0));
@@ -115,7 +116,8 @@ impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
         first
     }
 
-    /// Asks for the node that a scan comes to after this one, if it has the same parent. It may be gone by then.
+    /// Prefetches the node that a scan reaches after this one, if both have the same parent. The node may be gone by
+    /// then.
     #[inline]
     fn prefetch_neighbour(&self, backward: bool) {
         let Some((parent, _, position)) = self.parent else { return };
@@ -148,11 +150,11 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         })
     }
 
-    /// Adds an entry, or returns the address that the key has.
+    /// Adds an entry, or returns the address that the key already has.
     pub fn insert(&self, guard: Guard<'_>, key: &Words<W>, address: usize) -> Result<(), usize> {
         let inserted = again(|| self.try_insert(guard, key, address));
         if inserted.is_ok() {
-            // Relaxed: a figure of its own.
+            // Relaxed: a count on its own.
             self.counts(key).entries.fetch_add(1, Ordering::Relaxed);
             // SAFETY: the caller's key is alive; the tree's copy takes as many bytes.
             self.count_bytes(key, unsafe { key.heap_bytes() } as isize);
@@ -160,10 +162,10 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         inserted
     }
 
-    /// Takes the entry of `key` out.
+    /// Removes the entry of `key` and returns its address.
     pub fn remove(&self, guard: Guard<'_>, key: &Words<W>) -> Option<usize> {
         let (removed, address, emptied) = again(|| self.try_remove(guard, key))?;
-        // Relaxed: a figure of its own.
+        // Relaxed: a count on its own.
         self.counts(key).entries.fetch_sub(1, Ordering::Relaxed);
         self.retire_key(removed);
         if emptied {
@@ -172,21 +174,21 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Some(address)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         // Relaxed: a sum over stripes is out of date anyway.
         let sum: isize = self.counts.iter().map(|counts| counts.entries.load(Ordering::Relaxed)).sum();
-        // A removal may be counted before the insertion it undoes.
+        // A removal may be counted before the insertion that it undoes.
         sum.max(0) as usize
     }
 
-    /// Bytes of nodes and of long keys.
+    /// The bytes of nodes and of long keys.
     pub fn bytes(&self) -> usize {
-        // Relaxed, and not below zero: as for `len`.
+        // Relaxed, and not below zero: as in `len`.
         self.counts.iter().map(|counts| counts.bytes.load(Ordering::Relaxed)).sum::<isize>().max(0) as usize
     }
 
-    /// The address of the first entry beyond `key`, or from it on if `inclusive`.
+    /// The address of the first entry beyond the place of `seek`, or from it on if `inclusive`.
     #[inline]
     pub fn next(&self, guard: Guard<'_>, seek: Seek<W>, inclusive: bool) -> Option<usize> {
         let (mut seek, mut inclusive) = (seek, inclusive);
@@ -218,8 +220,8 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Ok(next)
     }
 
-    /// Appends up to `limit` entries, in order or in reverse, from where `seek` leads; `inclusive` says whether an entry
-    /// with just the key of `seek` is one of them.
+    /// Appends up to `limit` entries, in order or in reverse, from the place of `seek` on. `inclusive` says whether an
+    /// entry with exactly the key of `seek` is among them.
     pub fn collect(
         &self,
         guard: Guard<'_>,
@@ -248,12 +250,12 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         }
     }
 
-    /// How many leaves there are, for tests that are alone with the tree.
+    /// The number of leaves, for tests that are alone with the tree.
     #[cfg(test)]
     pub fn leaves(&self) -> usize {
         let mut level = vec![self.root.load(Ordering::Acquire).cast_const()];
         loop {
-            // SAFETY: nobody changes the tree, so its nodes stay.
+            // SAFETY: no other thread changes the tree, so its nodes stay.
             let nodes: Vec<_> = level.iter().map(|&node| unsafe { &*node }).collect();
             if nodes.iter().all(|node| node.is_leaf()) {
                 return nodes.len();
@@ -265,14 +267,14 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
 
     fn count_bytes(&self, key: &Words<W>, change: isize) {
         if change != 0 {
-            // Relaxed: a figure of its own.
+            // Relaxed: a count on its own.
             self.counts(key).bytes.fetch_add(change, Ordering::Relaxed);
         }
     }
 
-    /// The figures of a key.
+    /// The counts to which a key belongs.
     fn counts(&self, key: &Words<W>) -> &Counts {
-        // Not the last word of a byte string: it may be an address.
+        // The last word of a byte string is left out: it may be an address.
         let words = key.0.iter().take(3).fold(0, |words: u64, &word| words.rotate_left(5) ^ word);
         &self.counts[crate::mix(words) as usize % STRIPES]
     }
@@ -281,7 +283,8 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     #[inline]
     fn root<'g>(&'g self, _guard: Guard<'g>) -> Result<Place<'g, W, CAP>, Restart> {
         let root = self.root.load(Ordering::Acquire);
-        // SAFETY: the root was found in an epoch, as the guard proves; a node that is unlinked later is retired through it.
+        // SAFETY: the root was found in an epoch, as the guard proves; a node that is unlinked later is retired through
+        // the epochs.
         let node = unsafe { &*root };
         let version = node.version()?;
         // A root that was split has a new version only after the new root is in its place.
@@ -322,12 +325,12 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
             return self.split(&place, key);
         }
         let latched = node.upgrade(version)?;
-        // SAFETY: the caller's key is alive. The tree owns the copy from here on.
+        // SAFETY: the caller's key is alive. From here on the tree owns the copy.
         latched.insert(position, unsafe { key.with_own_bytes() }, address);
         Ok(Ok(()))
     }
 
-    /// Splits the full node at `place`, on the way to insert `key`, and has the search begin again. Its parent has room,
+    /// Splits the full node at `place`, on the way to insert `key`, and makes the search restart. Its parent has room,
     /// as the search splits every full node that it meets.
     #[cold]
     fn split<T>(&self, place: &Place<'_, W, CAP>, key: &Words<W>) -> Result<T, Restart> {
@@ -336,7 +339,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
             None => None,
         };
         let left = place.node.upgrade(place.version)?;
-        // Relaxed: the root is replaced under the old root's latch only, and this node is latched.
+        // Relaxed: the root is replaced only under the latch of the old root, and this node is latched.
         let is_root = std::ptr::eq(self.root.load(Ordering::Relaxed), left.node());
         if parent.is_none() && !is_root {
             return Err(Restart);
@@ -348,7 +351,8 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         let (separator, right) = halve(&left, if ascends { position.clamp(1, count - 1) } else { count / 2 });
         let right = Box::into_raw(right).expose_provenance();
         let nodes = if parent.is_none() { 2 } else { 1 };
-        // SAFETY: the separator is in no node yet, so nobody frees it. That of an inner node is an old one.
+        // SAFETY: the separator is in no node yet, so no other thread frees it. The separator of an inner node is an
+        // old one, counted already.
         let bytes = if left.is_leaf() { unsafe { separator.heap_bytes() } } else { 0 };
         self.count_bytes(key, nodes * Self::NODE_BYTES + bytes as isize);
         match parent {
@@ -363,7 +367,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Err(Restart)
     }
 
-    /// Removes `key`: its owned words, its address, and whether the leaf is empty now.
+    /// Removes `key`. Returns its owned words, its address, and whether the leaf is empty now.
     fn try_remove(&self, guard: Guard<'_>, key: &Words<W>) -> Result<Option<(Words<W>, usize, bool)>, Restart> {
         let Place { node, version, .. } = self.leaf(guard, &Seek::At(*key))?;
         let Ok(position) = find(node, version, key)? else {
@@ -375,10 +379,11 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Ok(Some((key, address, latched.count() == 0)))
     }
 
-    /// Unlinks the leaf where `key` belongs if it is empty, and the inner nodes that have only it below them.
+    /// Unlinks the leaf where `key` belongs if it is empty, and the inner nodes that have only this leaf below them.
     ///
-    /// Latches from the root down, and keeps the latches from the last node with several children on. All who take a
-    /// second latch either go down too or give up instead of waiting, so nobody waits in a circle.
+    /// Latches from the root down, and keeps the latches from the last node with several children on. Any other thread
+    /// that takes a second latch either goes down, too, or gives up instead of waiting. So threads never wait in a
+    /// circle.
     #[cold]
     fn prune(&self, guard: Guard<'_>, key: &Words<W>) -> Result<(), Restart> {
         let root = self.root(guard)?;
@@ -386,7 +391,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         let mut node = root.node.upgrade(root.version)?;
         while !node.is_leaf() {
             let position = node.rank(node.own_version(), 1, key, true)? - 1;
-            // SAFETY: a latched node's children are part of the tree.
+            // SAFETY: the children of a latched node are part of the tree.
             let child = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(node.value(position)) };
             if node.count() > 1 {
                 chain.clear();
@@ -413,22 +418,22 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
 
     fn retire_node(&self, node: &Node<W, CAP>) {
         let node = std::ptr::from_ref(node).cast_mut();
-        // SAFETY: made by `Box::into_raw`, and unlinked by the caller, who alone could. It owns no keys: it is an empty
-        // leaf, or an inner node with one child and no separator.
+        // SAFETY: the node was made by `Box::into_raw`, and only the caller could unlink it, which it did. The node
+        // owns no keys: it is an empty leaf, or an inner node with one child and no separator.
         self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(node) }));
     }
 
     fn retire_key(&self, key: Words<W>) {
-        // SAFETY: the key was the tree's own, and is not freed yet.
+        // SAFETY: the key belongs to the tree, and is not freed yet.
         self.count_bytes(&key, -(unsafe { key.heap_bytes() } as isize));
-        // SAFETY: the key was the tree's own, and the caller has taken it out.
+        // SAFETY: the key belonged to the tree, and the caller has removed it.
         if let Some(bytes) = unsafe { key.into_heap() } {
             self.collector.defer(Garbage::boxed(bytes));
         }
     }
 }
 
-/// Tries until what was read holds.
+/// Repeats `attempt` until what it has read is valid.
 #[inline]
 fn again<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
     let mut backoff = Backoff::new();
@@ -440,7 +445,7 @@ fn again<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
     }
 }
 
-/// The position of `key` in a leaf, or where it would be.
+/// The position of `key` in a leaf; an error holds the position where it would be.
 #[inline]
 fn find<const W: usize, const CAP: usize>(
     leaf: &Node<W, CAP>,
@@ -448,12 +453,12 @@ fn find<const W: usize, const CAP: usize>(
     key: &Words<W>,
 ) -> Result<Result<usize, usize>, Restart> {
     let position = leaf.rank(version, 0, key, false)?;
-    // With the key not less than this one, either they are equal or the key at the position is greater.
+    // The key at the position is not less than `key`: either both are equal, or it is greater.
     let found = position < leaf.count() && leaf.compare(version, position, key)?.is_eq();
     Ok(if found { Ok(position) } else { Err(position) })
 }
 
-/// Splits a node's entries: the separator of the new right one, and that one.
+/// Splits a node's entries. Returns the separator of the new right node, and that node.
 fn halve<const W: usize, const CAP: usize>(
     left: &Latched<'_, W, CAP>,
     position: usize,
@@ -461,14 +466,14 @@ fn halve<const W: usize, const CAP: usize>(
     let mut right = left.split_off(position);
     let first = right.key(0);
     if left.is_leaf() {
-        // SAFETY: both keys are the tree's, in nodes that nobody else changes now.
+        // SAFETY: both keys belong to the tree, in nodes that no other thread changes now.
         return (unsafe { first.separator(&left.key(position - 1)) }, right);
     }
     right.forget_first_separator();
     (first, right)
 }
 
-/// Copies the entries of a leaf that a scan is to see, in its order and as many as fit; returns how many.
+/// Copies the entries of a leaf that a scan should see, in the scan's order and as many as fit. Returns how many.
 fn read_leaf<const W: usize, const CAP: usize>(
     leaf: &Node<W, CAP>,
     version: Version,
@@ -497,13 +502,13 @@ impl<const W: usize, const CAP: usize> Drop for Tree<W, CAP> {
     }
 }
 
-/// Frees a node of a tree that nobody uses any more, and all below it.
+/// Frees a node, and all nodes below it, of a tree that no thread uses any more.
 fn free<const W: usize, const CAP: usize>(node: *mut Node<W, CAP>) {
-    // SAFETY: made by `Box::into_raw`, linked once, and the tree is being dropped.
+    // SAFETY: the node was made by `Box::into_raw` and linked once, and the tree is being dropped.
     let node = unsafe { Box::from_raw(node) };
     let first_key = usize::from(!node.is_leaf());
     for position in first_key..node.count() {
-        // SAFETY: the tree owns its keys, and frees every one once.
+        // SAFETY: the tree owns its keys, and each is freed once.
         drop(unsafe { node.key(position).into_heap() });
     }
     if !node.is_leaf() {

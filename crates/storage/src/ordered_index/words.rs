@@ -1,13 +1,16 @@
-//! Keys as machine words, so that a reader can look at them while a writer moves them.
+//! Keys as machine words, so that a reader can read them while a writer moves them.
 //!
 //! | keys of the tree | words |
 //! | --- | --- |
 //! | integers | the value with its sign bit flipped |
-//! | byte strings | three words of the first 24 bytes, big-endian, padded with zeros; then the length if it is at most 24, else the address of the whole key on the heap |
+//! | byte strings | three big-endian words of the first 24 bytes, padded with zeros; then a length or an address |
 //!
-//! Words compare as the keys do, but for two long keys with the same first 24 bytes. In the last word a length is less
-//! than an address, which is right: of two keys that agree in 24 padded bytes the short one is a prefix of the other, or
-//! the other continues it with zeros.
+//! The last word of a byte string holds the key's length if it is at most 24 bytes long. Otherwise it holds the address
+//! of the whole key on the heap.
+//!
+//! Words compare as the keys do, except for two long keys with the same first 24 bytes. In the last word a length is
+//! less than an address, which is right: if two keys agree in 24 padded bytes, the shorter one is a prefix of the
+//! other.
 
 use crate::Key;
 use std::cmp::Ordering;
@@ -23,15 +26,16 @@ const LAST: usize = BYTES - 1;
 
 const SIGN: u64 = 1 << 63;
 
-/// A key, or a look at one: [`Words::of`] borrows a long key's bytes, the trees own theirs.
+/// A key, owned or borrowed: [`Words::of`] borrows a long key's bytes, while a tree owns the bytes of its keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words<const W: usize>(pub [u64; W]);
 
-/// A long key on the heap: a thin pointer to a fat one, so that a [`Key::Long`] can be looked for where it is.
+/// A long key on the heap. A key's word is a thin pointer to this fat one, so that a search can use a [`Key::Long`] in
+/// place.
 type Long = Box<[u8]>;
 
 impl<const W: usize> Words<W> {
-    /// What stands where no key is needed.
+    /// The value that stands where no key is needed.
     pub const NONE: Self = Self([0; W]);
 
     /// The words of `key`, valid while `key` is.
@@ -60,7 +64,7 @@ impl<const W: usize> Words<W> {
         Self(words)
     }
 
-    /// The same key with bytes of its own, which the receiver must free.
+    /// The same key with its own copy of the bytes, which the receiver must free.
     ///
     /// # Safety
     ///
@@ -74,17 +78,17 @@ impl<const W: usize> Words<W> {
         Self(words)
     }
 
-    /// The bytes on the heap of a key that the caller owns and gives up.
+    /// The heap bytes of a key that the caller owns and gives up.
     ///
     /// # Safety
     ///
-    /// The words came from [`with_own_bytes`](Self::with_own_bytes), and are not looked at after the box is dropped.
+    /// The words came from [`with_own_bytes`](Self::with_own_bytes), and are not used after the box is dropped.
     pub unsafe fn into_heap(self) -> Option<Box<Long>> {
-        // SAFETY: made by `Box::into_raw` in `with_own_bytes`, and given up once.
+        // SAFETY: the box was made by `Box::into_raw` in `with_own_bytes`, and is given up once.
         self.long().map(|long| unsafe { Box::from_raw(long) })
     }
 
-    /// Bytes on the heap of a key with bytes of its own.
+    /// The bytes on the heap of a key that owns its bytes.
     ///
     /// # Safety
     ///
@@ -94,7 +98,7 @@ impl<const W: usize> Words<W> {
         self.long().map_or(0, |long| size_of::<Long>() + unsafe { (&*long).len() })
     }
 
-    /// A key above `lower` and not above `self`, with bytes of its own: the shortest that is easily made.
+    /// A key above `lower` and not above `self`, with its own bytes: the shortest that is easy to make.
     ///
     /// # Safety
     ///
@@ -129,7 +133,7 @@ impl<const W: usize> Words<W> {
         Key::from_bytes(&bytes[..self.0[LAST] as usize])
     }
 
-    /// The order of two keys by their words alone; `None` if it takes the bytes of both.
+    /// The order of two keys by their words alone; `None` if it depends on the bytes of both.
     #[inline]
     pub fn compare_words(&self, other: &Self) -> Option<Ordering> {
         if W == INT {
@@ -157,7 +161,7 @@ impl<const W: usize> Words<W> {
     ///
     /// # Safety
     ///
-    /// Both are long and their bytes alive.
+    /// Both keys are long, and their bytes are alive.
     #[cold]
     pub unsafe fn compare_bytes(&self, other: &Self) -> Ordering {
         match (self.long(), other.long()) {
@@ -175,7 +179,7 @@ impl<const W: usize> Words<W> {
     }
 }
 
-/// Up to 24 bytes into three words.
+/// Packs up to 24 bytes into three words.
 #[inline]
 fn pack(bytes: &[u8], words: &mut [u64]) {
     let mut padded = [0; Key::INLINE];
@@ -213,7 +217,7 @@ mod tests {
 
     fn check<const W: usize>(ascending: &[Key]) {
         for (i, a) in ascending.iter().enumerate() {
-            // SAFETY: the keys are alive, and what is made to own its bytes gives them up once.
+            // SAFETY: the keys are alive, and each copy that owns its bytes gives them up once.
             unsafe {
                 assert_eq!(Words::<W>::of(a).key(), *a);
                 let owned = Words::<W>::of(a).with_own_bytes();

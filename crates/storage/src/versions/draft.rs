@@ -1,4 +1,4 @@
-//! A version that nobody else knows yet: the only way to write a row.
+//! Drafts: versions that no other thread knows yet, which are the only way to write a row.
 
 use super::format::{VersionFormat, VersionHeader};
 use super::memory::{VersionMemory, VersionSlots};
@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// A version in the making. Dropping it frees it; [publishing](Self::publish) it makes it immutable.
+/// A version under construction. Dropping the draft frees it; [publishing](Self::publish) makes it immutable.
 pub struct Draft<'t, H> {
     start: NonNull<u8>,
     slots: &'t VersionSlots,
@@ -19,7 +19,7 @@ pub struct Draft<'t, H> {
 }
 
 impl<'t, H: VersionHeader> Draft<'t, H> {
-    /// A version of a row. Its room comes from `memory`, or from the table's memory if there is none.
+    /// A version of a row. Its memory comes from `memory`, or from the table's memory if that is `None`.
     pub(super) fn new(
         slots: &'t Arc<VersionSlots>,
         memory: Option<&mut VersionMemory>,
@@ -31,12 +31,12 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
             Some(memory) => memory.allocate(slots, variable),
             None => slots.allocate(variable),
         };
-        // SAFETY: the room is ours alone and large enough for such a row.
+        // SAFETY: the memory belongs to this call alone and is large enough for such a row.
         unsafe { write(start, &slots.format, header, row) };
         Self { start, slots, marker: PhantomData }
     }
 
-    /// A version of the row that `change` makes of `old`.
+    /// A version of the row that results from applying `change` to `old`.
     pub(super) fn changed<R, E>(
         slots: &'t Arc<VersionSlots>,
         memory: &mut VersionMemory,
@@ -50,7 +50,7 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
             let result = change(&mut RowMut::new(layout, draft.fixed_mut(), &[]))?;
             return Ok((draft, result));
         }
-        // The length is known after the change only.
+        // The length is known only after the change.
         let mut fixed = std::mem::take(&mut memory.scratch);
         fixed.clear();
         fixed.extend_from_slice(old.fixed());
@@ -65,26 +65,27 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
         made
     }
 
-    /// The row as it will be.
+    /// The row as the draft has it now.
     pub fn row(&self) -> RowRef<'_> {
-        // SAFETY: written in `new`; this draft is the only one that can write it, and is borrowed.
+        // SAFETY: the row was written in `new`; only this draft can write it, and the draft is borrowed.
         unsafe { row(self.start, &self.slots.format) }
     }
 
-    /// Ends the making: from now on the version can be linked. The caller unlinks and retires it some time.
+    /// Ends the construction: from now on the version can be linked. The caller must unlink and retire it in the end.
     pub fn publish<'g>(self, _guard: Guard<'g>) -> VersionRef<'g, H>
     where
         't: 'g,
     {
         let (start, slots) = (self.start, self.slots);
         std::mem::forget(self);
-        // SAFETY: written in `new`, and no draft is left that could write it; it is retired later than now.
+        // SAFETY: the version was written in `new`, and no draft is left that could write it; it is retired later than
+        // now.
         unsafe { VersionRef::new(start, &slots.format) }
     }
 
     fn fixed_mut(&mut self) -> &mut [u8] {
         let format = &self.slots.format;
-        // SAFETY: the fixed part is within the version, was written in `new`, and nobody else knows the version.
+        // SAFETY: the fixed part is within the version, was written in `new`, and no other thread knows the version.
         unsafe {
             std::slice::from_raw_parts_mut(self.start.add(format.row_at()).as_ptr(), format.layout().fixed_size())
         }
@@ -93,7 +94,7 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
 
 impl<H> Drop for Draft<'_, H> {
     fn drop(&mut self) {
-        // SAFETY: the version came from this memory, was written in `new`, and nobody else knows it.
+        // SAFETY: the version came from this memory, was written in `new`, and no other thread knows it.
         unsafe { self.slots.free(std::iter::once(self.start)) };
     }
 }
@@ -107,9 +108,9 @@ impl<H> fmt::Debug for Draft<'_, H> {
 /// Writes all parts of a version.
 ///
 /// # Safety
-/// `start` begins room for a version of `format` with this row, aligned to 8, that belongs to the caller alone.
+/// `start` begins memory for a version of `format` with this row, aligned to 8, that belongs to the caller alone.
 unsafe fn write<H: VersionHeader>(start: NonNull<u8>, format: &VersionFormat, header: H, row: RowRef<'_>) {
-    // SAFETY: the offsets are those of the format, and by the caller there is room for all of it.
+    // SAFETY: the offsets are those of the format, and by the caller the memory is large enough for all parts.
     unsafe {
         start.cast::<H>().write(header);
         for position in 0..format.links() {
@@ -124,7 +125,7 @@ unsafe fn write<H: VersionHeader>(start: NonNull<u8>, format: &VersionFormat, he
 }
 
 /// # Safety
-/// There is room for the bytes at `to`, of the caller's alone.
+/// The memory at `to` is large enough for the bytes, and belongs to the caller alone.
 unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
     // SAFETY: by the caller.
     unsafe { to.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };

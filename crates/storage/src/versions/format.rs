@@ -1,20 +1,20 @@
-//! Where the parts of a table's versions lie.
+//! The positions of the parts of a table's versions.
 
 use crate::{IndexData, RowLayout, prefetch};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
 
-/// A cache line. Versions begin at one, so that the words and the first columns share it.
+/// The bytes of a cache line. Versions begin at one, so that the words and the first columns share it.
 pub(super) const LINE_BYTES: usize = 64;
 
-/// What a protocol keeps at the beginning of each version, and inside of each index.
+/// The data that a protocol keeps at the beginning of each version, and in each index.
 ///
-/// Alignment up to 8 bytes; a header needs no drop.
+/// Its alignment is at most 8 bytes, and it needs no drop.
 pub trait VersionHeader: Send + Sync + 'static {
-    /// What the protocol keeps in each index of a table: its locks, as a rule.
+    /// The data that the protocol keeps in each index of a table: usually its locks.
     type Index: IndexData;
 
-    /// The header of a version that is loaded with nobody looking: everybody sees it.
+    /// The header of a loaded version, which is visible to every transaction.
     fn loaded() -> Self;
 }
 
@@ -43,17 +43,17 @@ impl VersionFormat {
         Self { layout, links, links_at, length_at, row_at, bytes }
     }
 
-    /// Bytes of a version without the variable part of its row, which follows.
+    /// The bytes of a version without the variable part of its row, which follows them.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of a version that are not its row's.
+    /// The bytes of a version that do not belong to its row.
     pub fn overhead_bytes(&self) -> usize {
         self.row_at
     }
 
-    /// Asks for the words and the first columns of the version at `address`.
+    /// Prefetches the words and the first columns of the version at `address`.
     #[inline]
     pub(super) fn prefetch(&self, address: usize) {
         let version = std::ptr::without_provenance::<u8>(address);
@@ -63,12 +63,12 @@ impl VersionFormat {
         }
     }
 
-    /// The rows' layout.
+    /// The layout of the rows.
     pub fn layout(&self) -> &Arc<RowLayout> {
         &self.layout
     }
 
-    /// Into how many indexes a version is linked.
+    /// The number of indexes into which a version is linked.
     #[inline]
     pub(super) fn links(&self) -> usize {
         self.links

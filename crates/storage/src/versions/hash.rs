@@ -1,39 +1,42 @@
-//! The hash index over versions: a split-ordered list (Shalev and Shavit: "Split-Ordered Lists: Lock-Free Extensible Hash
-//! Tables", JACM 2006).
+//! The hash index over versions: a split-ordered list (Shalev and Shavit: "Split-Ordered Lists: Lock-Free Extensible
+//! Hash Tables", JACM 2006).
 //!
-//! All versions of a table are in one list, in the order of their hashes with the bits reversed. A *bucket* is a word that leads
-//! into the list. Bucket b of 2^l leads to the versions whose hash ends in the l bits of b, which are neighbours in that order.
-//! When the buckets double, nothing moves: bucket b + 2^l is a new word in the midst of b's versions, put there when it is first
-//! asked for. Buckets are words of the list themselves, the *stops* of [`links`], so a look-up touches the
-//! bucket's line, and the line of each version that it meets.
+//! All versions of a table are in one list, in the order of their hashes with the bits reversed. A *bucket* is a word
+//! that leads into the list. Bucket b of 2^l leads to the versions whose hash ends in the l bits of b, which are
+//! neighbours in that order. When the buckets double, nothing moves: bucket b + 2^l is a new word in the middle of b's
+//! versions, and is put there when it is first needed. Buckets are words of the list themselves, the *stops* of
+//! [`links`], so a look-up touches the cache line of the bucket, and that of each version that it meets.
 //!
-//! Doubling is one store: fresh buckets are zeroed memory of the system, in segments that never move. Those who link put fresh
-//! buckets into the list ahead of those who will ask for them, a few at a time.
+//! Doubling is one store: fresh buckets are zeroed memory of the system, in segments that never move. Threads that link
+//! versions put fresh buckets into the list, a few at a time, before look-ups need them.
 //!
-//! **Thread safety.** All threads may call everything at any time, in an epoch. There is no latch; the one who doubles takes a
-//! mutex that others try and pass by.
+//! **Thread safety.** All threads may call all methods at any time, in an epoch. There is no latch. The thread that
+//! doubles the buckets takes a mutex; other threads try it, and go on if it is taken.
 //!
-//! **Definitions.** The *rank* of a version is its hash, reversed, with the lowest bit set; that of a bucket is its number,
-//! reversed, an even number: a bucket comes before all its versions, and no two buckets have one rank. A bucket's *parent* is its
-//! number without the highest bit that is set. A bucket is *ready* when its word is in the list and says so.
+//! **Definitions.** The *rank* of a version is its hash, reversed, with the lowest bit set; the rank of a bucket is its
+//! number, reversed, which is even. So a bucket comes before all its versions, and no two buckets have the same rank. A
+//! bucket's *parent* is its number without the highest bit that is set. A bucket is *ready* when its word is in the
+//! list and says so.
 //!
 //! **Invariants**, beside those of [`links`]
 //!
-//! 1. Ranks do not fall along the list. Of versions of one rank, the one in front was put in later.
-//! 2. A bucket's word is zero until somebody claims it. Then it is unready, and nobody else's, until an exchange puts it into
-//!    the list with all of the list behind it. Then it is a word of the list, and a little later it is ready.
+//! 1. Ranks do not decrease along the list. Of two versions of the same rank, the one in front was put in later.
+//! 2. A bucket's word is zero until a thread claims it. Then it is unready and belongs to that thread, until an
+//!    exchange puts it into the list, with the rest of the list behind it. Then it is a word of the list, and a little
+//!    later it becomes ready.
 //! 3. Bucket 0 is ready from the beginning. Every bucket's rank is above its parent's.
 //!
-//! **Why a look-up finds what is there.** A look-up for a hash begins at the word of a ready bucket whose number is the end of the
-//! hash, or if that is not ready of its parent's, and so on: each has a rank below the hash's (3), because reversing puts the low
-//! bits first. It goes on until a stop of a higher rank or the end of the list. By 1 the versions of the hash are between, and by
-//! the argument of `links` it misses none of them that is there throughout. The number of buckets plays no part in that:
-//! a stop is compared by its rank, whoever put it there, so a look-up that knows half as many buckets as others is longer, not
-//! wrong. *Where a bucket is claimed and not ready*, others begin at its parent: nobody waits.
+//! **Why a look-up finds what is there.** A look-up for a hash begins at the word of the bucket whose number is the end
+//! of the hash. If that bucket is not ready, it begins at the parent, and so on. Each of these has a rank below the
+//! hash's (3), because reversing puts the low bits first. The look-up goes on until a stop of a higher rank or the end
+//! of the list. By 1 the versions of the hash are in between, and by the argument of `links` the look-up misses none of
+//! them that is there throughout. The number of buckets plays no part in that: a stop is compared by its rank,
+//! whichever thread put it there. So a look-up that knows half as many buckets as others is longer, not wrong. *If a
+//! bucket is claimed and not ready*, other threads begin at its parent: no thread waits.
 //!
-//! **Why a bucket gets to its place.** Its word is complete before the exchange that puts it into the list; that expects the word
-//! before it to lead where the bucket's own leads, so nothing is lost between them. Who comes to an unready word along the list
-//! treats it as any other, and keeps the flag.
+//! **Why a bucket gets to its place.** Its word is complete before the exchange that puts it into the list; the
+//! exchange expects the preceding word to lead to where the bucket's own word leads, so nothing between them is lost. A
+//! walk that reaches an unready word along the list treats it as any other word, and keeps the flag.
 
 mod buckets;
 
@@ -50,14 +53,15 @@ use hotrow_sync::atomic::AtomicU64;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// After so many links a thread looks whether the buckets are too few: a power of two.
+/// After this many links a thread checks whether there are too few buckets. A power of two.
 const LOOK_EVERY: i64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// After so many links a thread makes so many buckets: more than links double, so that it soon has made them all.
+/// Every `MAKE_EVERY` links a thread makes `MADE_TOGETHER` buckets. That is faster than links make the buckets double,
+/// so all buckets are soon made.
 const MAKE_EVERY: i64 = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 const MADE_TOGETHER: u64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// In a stripe of the counts: one link, in the bits above those that count the versions.
+/// The position of the count of links in a stripe of the counts: the bits below it count the versions.
 const LINKS: u32 = 40;
 
 /// A hash index over the versions of a table, linked by their words at `position`.
@@ -66,42 +70,42 @@ pub(super) struct VersionHash<H> {
     spec: KeySpec,
     slots: Arc<VersionSlots>,
     buckets: Buckets,
-    /// The number of versions in the low bits of each stripe, that of links so far in the high ones.
+    /// In each stripe, the number of versions in the low bits, and the number of links so far in the high bits.
     counts: Striped,
     marker: PhantomData<fn() -> H>,
 }
 
 impl<H: VersionHeader> VersionHash<H> {
-    /// An empty index whose keys are made by `spec`.
+    /// An empty index with the keys that `spec` makes.
     pub fn new(slots: &Arc<VersionSlots>, position: usize, spec: KeySpec) -> Self {
         let (buckets, counts) = (Buckets::new(Link::END.bits()), Striped::new());
         Self { position, spec, slots: slots.clone(), buckets, counts, marker: PhantomData }
     }
 
-    /// How many versions are linked, or were a moment ago.
+    /// The number of linked versions, now or a moment ago.
     pub fn len(&self) -> u64 {
         let versions = |stripe: i64| stripe << (64 - LINKS) >> (64 - LINKS);
         self.counts.stripes().map(versions).sum::<i64>().max(0) as u64
     }
 
-    /// Bytes of the buckets.
+    /// The bytes of the buckets.
     pub fn bytes(&self) -> usize {
         self.buckets.bytes()
     }
 
-    /// Asks for the bucket of a hash.
+    /// Prefetches the bucket of a hash.
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         prefetch(std::ptr::from_ref(self.buckets.of(hash).1).cast());
     }
 
-    /// Asks for the first version in the bucket of a hash.
+    /// Prefetches the first version in the bucket of a hash.
     #[inline]
     pub fn prefetch_target(&self, _guard: Guard<'_>, hash: u64) {
         self.ask_for(Link::of(self.buckets.of(hash).1));
     }
 
-    /// If the first version in the bucket of a hash has another hash, asks for the second.
+    /// Prefetches the second version in the bucket of a hash, if the first has another hash.
     #[inline]
     pub fn prefetch_next(&self, guard: Guard<'_>, hash: u64) {
         let link = Link::of(self.buckets.of(hash).1);
@@ -118,13 +122,13 @@ impl<H: VersionHeader> VersionHash<H> {
         self.slots.format.prefetch(link.address());
     }
 
-    /// The versions of a hash, front to back, and a few others: those that have its tag and are near.
+    /// The versions of a hash, front to back, and a few others, which have its tag and are near.
     #[inline]
     pub fn tagged<'g>(&'g self, guard: Guard<'g>, hash: u64) -> Tagged<'g, H> {
         self.tagged_from(guard, self.entry(guard, hash), hash)
     }
 
-    /// Those of them behind a version that has the hash and is linked.
+    /// The versions of a hash that stand behind `version`, which has that hash and is linked.
     pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>, hash: u64) -> Tagged<'g, H> {
         self.tagged_from(guard, version.link(self.position), hash)
     }
@@ -134,7 +138,7 @@ impl<H: VersionHeader> VersionHash<H> {
         Tagged { index: self, guard, at, tag: tag(hash), rank: rank(hash) }
     }
 
-    /// Links a version, in front of all that have its hash.
+    /// Links a version, in front of all versions that have its hash.
     pub fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         debug_assert_eq!(hash, self.hash_of(version));
         loop {
@@ -152,8 +156,8 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// Puts some of the buckets that nobody has asked for yet into the list, so that seldom somebody has to who is looking for
-    /// something. The places of many are looked up together.
+    /// Puts some buckets into the list that no look-up has needed yet, so that look-ups rarely have to. The places of
+    /// many buckets are looked up together.
     fn make_ahead(&self, guard: Guard<'_>) {
         let Some(buckets) = self.buckets.take_unmade(MADE_TOGETHER) else { return };
         for bucket in buckets.clone() {
@@ -161,12 +165,12 @@ impl<H: VersionHeader> VersionHash<H> {
         }
         for bucket in buckets {
             let word = self.buckets.word(bucket);
-            // Whoever makes it meanwhile needs no help.
+            // If another thread is making the bucket, it needs no help.
             let _ = links::is_ready(Link::of(word)) || self.try_make(guard, bucket, word);
         }
     }
 
-    /// Unlinks a version, for good. Afterwards nobody who begins a walk meets it.
+    /// Unlinks a version, for good. Afterwards no walk that begins meets it.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         links::mark(version, self.position);
         while self.try_unlink(guard, version, hash).is_err() {}
@@ -192,11 +196,12 @@ impl<H: VersionHeader> VersionHash<H> {
 
     #[inline]
     fn pointee<'g>(&'g self, _guard: Guard<'g>, link: Link) -> Pointee<'g, H> {
-        // SAFETY: all words that this type reads are of its list, read in the guard's epoch, which lasts for 'g.
+        // SAFETY: all words that this type reads belong to its list, and were read in the guard's epoch, which lasts
+        // for 'g.
         unsafe { link.pointee(&self.slots.format) }
     }
 
-    /// The word of a hash's bucket, or of the nearest before it that is ready.
+    /// The word of a hash's bucket, or of its nearest ancestor that is ready.
     #[inline]
     fn entry<'g>(&'g self, guard: Guard<'g>, hash: u64) -> &'g AtomicU64 {
         let (bucket, word) = self.buckets.of(hash);
@@ -214,7 +219,7 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// Puts a bucket into the list, unless somebody else has begun to.
+    /// Puts a bucket into the list, unless another thread has begun to. Returns whether this call did.
     fn try_make(&self, guard: Guard<'_>, bucket: u64, word: &AtomicU64) -> bool {
         if !buckets::claim(word, Link::END.unready().bits()) {
             return false;
@@ -230,7 +235,8 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// The place after all that have a rank of at most `last`, seen from a word before it. Sweeps what is marked on the way.
+    /// The place after all entries with a rank of at most `last`, seen from a word before it. Removes marked versions
+    /// on the way.
     fn find<'g>(&'g self, guard: Guard<'g>, from: &'g AtomicU64, last: u64) -> Place<'g> {
         loop {
             if let Ok(place) = self.try_find(guard, from, last) {
@@ -247,7 +253,7 @@ impl<H: VersionHeader> VersionHash<H> {
         Ok(place)
     }
 
-    /// Takes a marked version out, or finds that somebody else has.
+    /// Removes a marked version from the list, or finds that another thread has.
     fn try_unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) -> Result<(), Lost> {
         let mut place = Place::at_stop(self.entry(guard, hash));
         loop {
@@ -261,7 +267,7 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// The place behind the next version or bucket, unless its rank is above `last`. Sweeps what is marked before it.
+    /// The place behind the next version or bucket, unless its rank is above `last`. Removes marked versions before it.
     fn step<'g>(&'g self, _guard: Guard<'g>, place: &mut Place<'g>, last: u64) -> Result<Option<Place<'g>>, Lost> {
         // SAFETY: the place is in this index's list, and was read in the guard's epoch.
         let (pointee, behind) = unsafe { place.next(&self.slots.format, self.position)? };
@@ -270,18 +276,18 @@ impl<H: VersionHeader> VersionHash<H> {
             Pointee::Stop(0) => None,
             Pointee::Stop(address) => {
                 let (bucket, word) = self.buckets.at(address);
-                // Its word, which is in another line, is read only if need be.
+                // The bucket's word is in another cache line, so it is read only if needed.
                 (bucket.reverse_bits() <= last).then(|| Place::at_stop(word))
             }
         })
     }
 }
 
-/// The versions of a hash in a [`VersionHash`], front to back, with few others.
+/// The versions of a hash in a [`VersionHash`], front to back, with a few others.
 pub(super) struct Tagged<'g, H> {
     index: &'g VersionHash<H>,
     guard: Guard<'g>,
-    /// The word that leads to what comes next.
+    /// The word that leads to the next version.
     at: &'g AtomicU64,
     tag: u64,
     rank: u64,
@@ -314,7 +320,8 @@ impl<'g, H: VersionHeader> Iterator for Tagged<'g, H> {
     }
 }
 
-/// The bits of a hash that stand in a link: bits 42 to 57, which choose no bucket while there are fewer than 2^42.
+/// The bits of a hash that stand in a link: bits 42 to 57, which do not select the bucket while there are fewer than
+/// 2^42 buckets.
 #[inline]
 fn tag(hash: u64) -> u64 {
     hash << 6 & !((1 << 48) - 1)

@@ -1,4 +1,4 @@
-//! One index over the versions of a table, hash or ordered.
+//! An index over the versions of a table, hash or ordered.
 
 use super::format::VersionHeader;
 use super::hash::{Tagged, VersionHash};
@@ -11,7 +11,7 @@ use hotrow_sync::Arc;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
-/// How many keys of an ordered index are read at once when those with equal columns are looked for.
+/// The number of keys of an ordered index that a search for equal columns reads at once.
 const KEYS_AT_ONCE: usize = 16;
 
 /// An index of a table of versions. Every version is linked into every index.
@@ -19,7 +19,8 @@ pub struct VersionIndex<H: VersionHeader> {
     reference: IndexRef,
     position: usize,
     columns: KeySpec,
-    /// What tells rows with equal columns apart in an ordered index: the primary key, unless it is among the columns.
+    /// The part of the key that distinguishes rows with equal columns in an ordered index: the primary key, unless it
+    /// is among the columns.
     suffix: Option<KeySpec>,
     exclusive: bool,
     links: Links<H>,
@@ -76,42 +77,42 @@ impl<H: VersionHeader> VersionIndex<H> {
         Self { reference, position, columns, suffix, exclusive, links, data }
     }
 
-    /// What the protocol keeps in the index.
+    /// The protocol's data in the index.
     #[inline]
     pub fn data(&self) -> &H::Index {
         &self.data
     }
 
-    /// Which index of the definition this is; the two on the primary key are one there.
+    /// The index in terms of the table's definition, where the two indexes on the primary key are one.
     pub fn reference(&self) -> IndexRef {
         self.reference
     }
 
-    /// Its place among the table's indexes.
+    /// The index's position among the table's indexes.
     #[inline]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Whether the index has an order: ranges and all, but a longer way to one key.
+    /// Whether the index has an order. An ordered index supports ranges, and is slower to find one key.
     #[inline]
     pub fn is_ordered(&self) -> bool {
         matches!(self.links, Links::Ordered(_))
     }
 
-    /// Whether the index has to refuse rows: it is the hash index on the primary key, or unique, with columns that do not
-    /// include the primary key.
+    /// Whether the index must refuse duplicates: it is the hash index on the primary key, or it is unique and its
+    /// columns do not include the primary key.
     #[inline]
     pub fn is_exclusive(&self) -> bool {
         self.exclusive
     }
 
-    /// Whether the index has to refuse another row with the same columns: it is exclusive, and no column is NULL.
+    /// Whether the index must refuse another row with the same columns: it is exclusive, and no column is NULL.
     pub fn excludes(&self, row: RowRef<'_>) -> bool {
         self.exclusive && !self.columns.parts().iter().any(|part| row.is_null(part.column))
     }
 
-    /// How the columns' keys are made.
+    /// The rule that makes the columns' keys.
     pub fn key_spec(&self) -> &KeySpec {
         &self.columns
     }
@@ -122,8 +123,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.key_of(row)
     }
 
-    /// The key under which a row stands in the index: its columns, and in an ordered index the primary key behind them, unless
-    /// it is among them.
+    /// The key under which a row stands in the index: its columns, followed in an ordered index by the primary key,
+    /// unless the columns include it.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         let Some(suffix) = &self.suffix else { return self.columns_of(row) };
         let mut builder = KeyBuilder::default();
@@ -132,7 +133,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         builder.finish()
     }
 
-    /// Whether two rows of one primary key have the same bytes in the index's columns, and so the same key.
+    /// Whether two rows with the same primary key have the same bytes in the index's columns, and so the same key.
     pub fn has_same_key(&self, row: RowRef<'_>, other: RowRef<'_>) -> bool {
         self.columns.parts().iter().all(|part| row.has_same(part.column, &other))
     }
@@ -143,7 +144,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.matches(row, columns)
     }
 
-    /// Asks for what a look-up of `hash` reads first. Step one of a batched look-up; in an ordered index it does nothing.
+    /// Prefetches the memory that a look-up of `hash` reads first. Step one of a batched look-up; does nothing in an
+    /// ordered index.
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -151,7 +153,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Asks for the version that a look-up of `hash` comes to first. Step two.
+    /// Prefetches the version that a look-up of `hash` reaches first. Step two of a batched look-up.
     #[inline]
     pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -159,7 +161,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// If that has another hash, asks for the version behind it. Step three.
+    /// Prefetches the version behind that one, if that one has another hash. Step three of a batched look-up.
     #[inline]
     pub fn prefetch_next(&self, guard: Guard<'_>, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -167,10 +169,10 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// The versions whose columns' key is `columns`, of which `hash` is the hash. In a hash index, and among those of one key of an
-    /// ordered one, the one linked last comes first.
+    /// The versions whose columns' key is `columns`, with the hash `hash`. In a hash index, and among the versions of
+    /// one key of an ordered index, the one linked last comes first.
     ///
-    /// Those that are linked from before the call until the iterator's end are all among them, once.
+    /// A version that is linked from before the call until the iterator's end is returned exactly once.
     #[inline]
     pub fn equal<'g, 'k>(&'g self, guard: Guard<'g>, columns: &'k Key, hash: u64) -> Equal<'g, 'k, H> {
         let versions = match &self.links {
@@ -189,8 +191,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         Equal { index: self, columns, versions }
     }
 
-    /// Those of them that are behind a linked version with the same key: that were linked earlier. In an ordered index this is about
-    /// the whole key.
+    /// The versions with the same key that stand behind `version`, which is linked: they were linked earlier. In an
+    /// ordered index, "key" means the whole key.
     pub fn behind<'g, 'k>(
         &'g self,
         guard: Guard<'g>,
@@ -208,8 +210,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         Equal { index: self, columns, versions }
     }
 
-    /// Appends up to `limit` keys of an ordered index, starting at `from`, to `out`. Any prefix of a key is a bound. A key may have
-    /// no version any more.
+    /// Appends up to `limit` keys of an ordered index, starting at `from`, to `out`. Any prefix of a key can be a
+    /// bound. A key may have lost its last version.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -239,8 +241,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Visits the versions of the whole index, until `visit` breaks: each that is linked from begin to end, once; in an ordered
-    /// index in the order of their keys.
+    /// Visits the versions of the whole index, until `visit` breaks: each version that is linked during the whole call,
+    /// once; in an ordered index in the order of their keys.
     pub fn all<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(VersionRef<'g, H>) -> ControlFlow<()>) {
         let tree = match &self.links {
             Links::Hash(index) => return index.all(guard, visit),
@@ -257,7 +259,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Links a version; `near` is one with the same key, which was linked in the guard's epoch.
+    /// Links a version. `near` is a version with the same key that was linked in the guard's epoch.
     pub(super) fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
         let tree = match &self.links {
             Links::Hash(index) => return index.link(guard, version, self.columns_of(version.row()).hash64()),
@@ -269,7 +271,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Unlinks a version. What became garbage by that, beside the version, is the result.
+    /// Unlinks a version. Returns what else became garbage by that.
     pub(super) fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         match &self.links {
             Links::Hash(index) => {
@@ -280,7 +282,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// How many versions a hash index links, and keys an ordered one has, or had a moment ago.
+    /// The number of linked versions of a hash index, or of keys of an ordered one, now or a moment ago.
     pub fn len(&self) -> u64 {
         match &self.links {
             Links::Hash(index) => index.len(),
@@ -293,7 +295,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.len() == 0
     }
 
-    /// Bytes of the index beside the versions' words.
+    /// The bytes of the index, without the words in the versions.
     pub fn bytes(&self, guard: Guard<'_>) -> usize {
         match &self.links {
             Links::Hash(index) => index.bytes(),
@@ -301,7 +303,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Frees what an index has on the heap beside versions. Nobody else can reach it.
+    /// Frees what an index has on the heap beside versions. No other thread can reach it.
     pub(super) fn free(&self, guard: Guard<'_>) {
         if let Links::Ordered(tree) = &self.links {
             tree.free_anchors(guard);
@@ -346,11 +348,11 @@ impl<H: VersionHeader> fmt::Debug for Equal<'_, '_, H> {
     }
 }
 
-/// The versions of keys that begin alike.
+/// The versions of all keys with a common prefix.
 struct Anchors<'g, H> {
     tree: &'g VersionTree<H>,
     guard: Guard<'g>,
-    /// Keys that are still to be walked, backwards; the last one read is the first here.
+    /// The keys that are still to be walked, in reverse; the one that was read last comes first.
     keys: Vec<AnchorRef<'g, H>>,
     /// The versions of the key that is being walked.
     chain: Option<Chain<'g, H>>,

@@ -1,7 +1,7 @@
-//! The memory of versions: one allocation each.
+//! The memory of versions, one allocation for each.
 //!
-//! Where rows have no variable part, a version is a slot of its table's [`Segments`]. Where they have one, it is a block of the
-//! allocator, as long as its row needs, with the variable part at its end.
+//! If rows have no variable part, a version is a slot of its table's [`Segments`]. If they have one, a version is a
+//! block of the allocator, as long as its row needs, with the variable part at its end.
 
 use super::format::{LINE_BYTES, VersionFormat, VersionHeader};
 use super::version::{VersionPtr, length};
@@ -14,19 +14,20 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Weak;
 
-/// How many slots a transaction takes from a table at once.
+/// The number of slots that a transaction takes from a table at once.
 const SLOTS_AT_ONCE: usize = 32;
 
-/// The memory of one table's versions: alive until the last of its garbage is freed.
+/// The memory of one table's versions. It lives until the last of its garbage is freed.
 ///
-/// Aligned, because all who look at versions read the format: who counts a reference is not to take the line from them.
+/// It has its own cache lines, because all threads that look at versions read the format. A thread that counts a
+/// reference must not take that line from them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct VersionSlots {
     pub format: VersionFormat,
-    /// Holds all versions if rows have no variable part, otherwise none.
+    /// The slots of all versions if rows have no variable part; otherwise empty.
     segments: Segments,
-    /// Bytes of the blocks of versions with variable parts.
+    /// The bytes of the blocks of versions with variable parts.
     block_bytes: Striped,
 }
 
@@ -36,22 +37,22 @@ impl VersionSlots {
         Self { format, segments, block_bytes: Striped::new() }
     }
 
-    /// Bytes that versions take from the system.
+    /// The bytes that versions take from the system.
     pub fn allocated_bytes(&self) -> usize {
         self.segments.allocated_bytes() + self.block_bytes.sum() as usize
     }
 
-    /// Bytes for versions that are there already, and free.
+    /// The bytes of free memory for versions, which was used before.
     pub fn spare_bytes(&self) -> usize {
         self.segments.spare_bytes()
     }
 
-    /// Bytes of the variable parts of `versions` versions, all there are.
+    /// The bytes of the variable parts of all versions, of which there are `versions`.
     pub fn variable_bytes(&self, versions: u64) -> u64 {
         self.block_bytes.sum().saturating_sub(versions * self.format.bytes() as u64)
     }
 
-    /// Room for a version whose row has a variable part of `variable` bytes. It is not zeroed.
+    /// Allocates memory for a version whose row has a variable part of `variable` bytes. It is not zeroed.
     pub fn allocate(&self, variable: usize) -> NonNull<u8> {
         if self.format.length_at().is_none() {
             debug_assert_eq!(variable, 0, "rows of this layout have no variable part");
@@ -71,10 +72,11 @@ impl VersionSlots {
     /// Frees versions.
     ///
     /// # Safety
-    /// They came from `allocate` of this memory, their lengths are written, they were not freed, and nobody can reach them.
+    /// They came from `allocate` of this memory, their lengths are written, they are not freed yet, and no thread can
+    /// reach them.
     pub unsafe fn free(&self, versions: impl Iterator<Item = NonNull<u8>>) {
         let Some(length_at) = self.format.length_at() else {
-            // SAFETY: by the caller: without variable parts all versions are slots.
+            // SAFETY: by the caller; without variable parts all versions are slots.
             return unsafe { self.segments.free_many(versions) };
         };
         for version in versions {
@@ -87,7 +89,7 @@ impl VersionSlots {
     }
 }
 
-/// Versions that are unlinked everywhere, to be freed together.
+/// Versions that are unlinked from every index, to be freed together.
 struct Unlinked<H: VersionHeader> {
     slots: Arc<VersionSlots>,
     versions: Vec<VersionPtr<H>>,
@@ -95,40 +97,40 @@ struct Unlinked<H: VersionHeader> {
 
 impl<H: VersionHeader> Drop for Unlinked<H> {
     fn drop(&mut self) {
-        // SAFETY: by the contract of `garbage`; garbage is dropped once nobody can reach it.
+        // SAFETY: by the contract of `garbage`; garbage is dropped once no thread can reach it.
         unsafe { self.slots.free(self.versions.iter().map(|version| version.start())) };
     }
 }
 
-/// Versions as garbage.
+/// Turns versions into garbage.
 ///
 /// # Safety
-/// They are of this memory, unlinked from every index, and handed over to be freed once.
+/// They belong to this memory, are unlinked from every index, and are handed over to be freed once.
 pub(super) unsafe fn garbage<H: VersionHeader>(slots: &Arc<VersionSlots>, versions: Vec<VersionPtr<H>>) -> Garbage {
     Garbage::boxed(Box::new(Unlinked { slots: slots.clone(), versions }))
 }
 
-/// What a transaction object keeps to make versions: free slots of the tables that it wrote to, so that it goes to a table's
-/// memory once for many versions, and a row to change.
+/// The memory that a transaction object keeps to make versions: free slots of the tables that it wrote to, and a row to
+/// change. With it, the object asks a table's memory for slots only once for many versions.
 ///
-/// It does not keep a dropped table's memory.
+/// It does not keep the memory of a dropped table alive.
 #[derive(Default)]
 pub struct VersionMemory {
     caches: Vec<Cache>,
     pub(super) scratch: Vec<u8>,
 }
 
-/// Free slots of one table's memory. They are gone when that is.
+/// Free slots of one table's memory. They are valid only as long as that memory is.
 struct Cache {
     slots: Weak<VersionSlots>,
     free: Vec<NonNull<u8>>,
 }
 
-// SAFETY: the pointers lead to memory that belongs to nobody else, and nothing in it belongs to a thread.
+// SAFETY: the pointers lead to memory that belongs to this value alone, and nothing in it belongs to a thread.
 unsafe impl Send for VersionMemory {}
 
 impl VersionMemory {
-    /// As [`VersionSlots::allocate`].
+    /// Allocates memory for a version, as [`VersionSlots::allocate`] does.
     pub(super) fn allocate(&mut self, slots: &Arc<VersionSlots>, variable: usize) -> NonNull<u8> {
         if slots.format.length_at().is_some() {
             return slots.allocate(variable);
@@ -141,7 +143,7 @@ impl VersionMemory {
     }
 
     fn cache(&mut self, slots: &Arc<VersionSlots>) -> &mut Cache {
-        // A weak reference keeps its address from being used again, so an equal one is this table's.
+        // A weak reference keeps its address from being reused, so an equal address is that of this table.
         let known = self.caches.iter().position(|cache| cache.slots.as_ptr() == Arc::as_ptr(slots));
         let at = known.unwrap_or_else(|| {
             self.caches.retain(|cache| cache.slots.strong_count() > 0);
@@ -156,7 +158,7 @@ impl Drop for VersionMemory {
     fn drop(&mut self) {
         for cache in self.caches.drain(..) {
             if let Some(slots) = cache.slots.upgrade() {
-                // SAFETY: the slots came from this table's memory, and nobody else knows them.
+                // SAFETY: the slots came from this table's memory, and no other thread knows them.
                 unsafe { slots.segments.free_many(cache.free.into_iter()) };
             }
         }

@@ -1,21 +1,22 @@
 //! The ordered index over versions: a tree of anchors.
 //!
-//! The tree leads from a *full key* (the columns, then the primary key unless it is among them) to an *anchor*, and the anchor to
-//! the versions that have the key, the one linked last first. The last of them leads back to the anchor, so that an update
-//! that leaves the key finds the anchor from the version that it replaces, and never goes down the tree.
+//! The tree leads from a *full key* (the columns, then the primary key unless it is among them) to an *anchor*, and
+//! from the anchor to the versions that have the key, the one linked last first. The last version in that list leads
+//! back to the anchor. So an update that does not change the key finds the anchor from the version that it replaces,
+//! and never goes down the tree.
 //!
-//! **Thread safety.** All threads may call everything at any time, in an epoch. Reading and linking take no latch but those of the
-//! tree's nodes.
+//! **Thread safety.** All threads may call all methods at any time, in an epoch. Reading and linking take no latch
+//! other than those of the tree's nodes.
 //!
 //! **Invariants**, beside those of [`links`]
 //!
-//! 1. An anchor that nobody has *closed* is in the tree under its key; at most one anchor is there for a key.
-//! 2. An anchor is closed when it has no version, by the exchange that marks its word: so no version can be put in
-//!    afterwards. Who closed it takes it out of the tree, and it is retired after that.
+//! 1. An anchor that is not *closed* is in the tree under its key; the tree has at most one anchor for a key.
+//! 2. An anchor is closed when it has no version, by the exchange that marks its word: so no version can be inserted
+//!    afterwards. The thread that closed it removes it from the tree and then retires it.
 //!
-//! **Why a walk of the tree does not miss a version** that is linked from before it begins until it ends: its anchor has a
-//! version throughout, so it is not closed (2), so it is in the tree (1), and the walk comes to it. Who finds a closed anchor
-//! in the tree begins again, for the moment until it is gone.
+//! **Why a walk of the tree does not miss a version** that is linked from before the walk begins until it ends: the
+//! version's anchor has a version throughout, so it is not closed (2), so it is in the tree (1), and the walk reaches
+//! it. A thread that is linking and finds a closed anchor in the tree restarts, until the anchor is gone.
 
 use super::format::VersionHeader;
 use super::links::{self, Link, Lost, Place, Pointee};
@@ -29,7 +30,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
-/// Versions are linked by their words at `position`.
+/// The tree. Versions are linked by their words at `position`.
 pub(super) struct VersionTree<H> {
     position: usize,
     slots: Arc<VersionSlots>,
@@ -51,13 +52,13 @@ impl<H: VersionHeader> VersionTree<H> {
         Self { position, slots: slots.clone(), tree, marker: PhantomData }
     }
 
-    /// How many keys there are, or were a moment ago.
+    /// The number of keys, now or a moment ago.
     pub fn len(&self) -> usize {
         self.tree.len()
     }
 
-    /// Links a version that has the same key as `near`, which was linked in the guard's epoch; whether it did. It does not if
-    /// `near` was unlinked since, and its key went with it.
+    /// Links a version that has the same key as `near`, which was linked in the guard's epoch. Returns false, without
+    /// linking, if `near` was unlinked since then and was the last version of its key.
     pub fn link_near(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: VersionRef<'_, H>) -> bool {
         self.try_link(self.anchor_of(guard, near), version)
     }
@@ -80,15 +81,15 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// Puts a new anchor with a version into the tree. Fails with the one that is there.
+    /// Puts a new anchor with a version into the tree. Fails with the address of the anchor that exists.
     fn insert(&self, guard: Guard<'_>, version: VersionRef<'_, H>, key: &Key) -> Result<(), usize> {
         let anchor = Box::into_raw(Box::new(Anchor { head: AtomicU64::new(0), key: key.clone() }));
-        // SAFETY: made from the box just above; nobody else knows it yet.
+        // SAFETY: the anchor was made from the box just above; no other thread knows it yet.
         let head = unsafe { &(*anchor).head };
         let mut place = Place::new(head, Link::to_stop(anchor));
         place.put(version, self.position, 0).unwrap_or_else(|Lost| unreachable!("nobody else knows the anchor"));
         self.tree.insert(guard, key, anchor.expose_provenance()).inspect_err(|_| {
-            // SAFETY: it came from the box just above, and is not in the tree.
+            // SAFETY: the anchor came from the box just above, and is not in the tree.
             drop(unsafe { Box::from_raw(anchor) });
         })
     }
@@ -103,8 +104,8 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// Unlinks a version, for good. Afterwards nobody who begins a walk meets it. Its anchor, if it was the last, is the
-    /// result: garbage to retire.
+    /// Unlinks a version, for good. Afterwards no walk that begins meets it. If it was the last version of its anchor,
+    /// returns the anchor as garbage to retire.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         links::mark(version, self.position);
         let anchor = self.anchor_of(guard, version);
@@ -116,12 +117,13 @@ impl<H: VersionHeader> VersionTree<H> {
         closed.then(|| {
             let address = self.tree.remove(guard, &anchor.key);
             debug_assert_eq!(address, Some(std::ptr::from_ref(anchor).addr()));
-            // SAFETY: the anchor came from a box in `insert`; who closed it alone takes it out of the tree and comes here.
+            // SAFETY: the anchor came from a box in `insert`; only the thread that closed it removes it from the tree
+            // and gets here.
             Garbage::boxed(unsafe { Box::from_raw(std::ptr::from_ref(anchor).cast_mut()) })
         })
     }
 
-    /// Takes out all marked versions, and closes the anchor if none is left; whether it did.
+    /// Removes all marked versions, and closes the anchor if none is left. Returns whether it closed the anchor.
     fn sweep(&self, _guard: Guard<'_>, anchor: &Anchor) -> Result<bool, Lost> {
         let Some(mut place) = Place::at(&anchor.head) else { return Ok(false) };
         loop {
@@ -151,12 +153,12 @@ impl<H: VersionHeader> VersionTree<H> {
         self.tree.get(guard, key).map(|address| self.anchor_ref(guard, address))
     }
 
-    /// The versions behind one that is linked.
+    /// The versions behind a linked version.
     pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>) -> Chain<'g, H> {
         Chain { index: self, guard, at: version.link(self.position) }
     }
 
-    /// As [`OrderedIndex::collect`].
+    /// Appends anchors to `out`, as [`OrderedIndex::collect`] does entries.
     pub fn collect<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -170,14 +172,15 @@ impl<H: VersionHeader> VersionTree<H> {
         out.extend(found.into_iter().map(|(_, address)| self.anchor_ref(guard, address)));
     }
 
-    /// As [`OrderedIndex::next`].
+    /// The first anchor from `from` on, as [`OrderedIndex::next`] finds it.
     pub fn next<'g>(&'g self, guard: Guard<'g>, from: Bound<&Key>) -> Option<AnchorRef<'g, H>> {
         self.tree.next(guard, from).map(|address| self.anchor_ref(guard, address))
     }
 
     #[inline]
     fn pointee<'g>(&'g self, _guard: Guard<'g>, link: Link) -> Pointee<'g, H> {
-        // SAFETY: all words that this type reads are of its lists, read in the guard's epoch, which lasts for 'g.
+        // SAFETY: all words that this type reads belong to its lists, and were read in the guard's epoch, which lasts
+        // for 'g.
         unsafe { link.pointee(&self.slots.format) }
     }
 
@@ -186,19 +189,19 @@ impl<H: VersionHeader> VersionTree<H> {
     }
 
     fn anchor<'g>(&'g self, _guard: Guard<'g>, address: usize) -> &'g Anchor {
-        // SAFETY: the address came from the tree or from a list of this index under the guard; anchors are retired after they
-        // are taken out of the tree, when no version leads to them any more.
+        // SAFETY: the address came from the tree or from a list of this index under the guard; anchors are retired
+        // after they are removed from the tree, when no version leads to them any more.
         unsafe { &*std::ptr::with_exposed_provenance::<Anchor>(address) }
     }
 
-    /// Bytes of the tree and of the anchors.
+    /// The bytes of the tree and of the anchors.
     pub fn bytes(&self, guard: Guard<'_>) -> usize {
         let anchors = self.anchors(guard);
         let heap: usize = anchors.iter().map(|&address| self.anchor(guard, address).key.heap_bytes()).sum();
         self.tree.bytes() + anchors.len() * size_of::<Anchor>() + heap
     }
 
-    /// Frees the anchors of an index that nobody else can reach.
+    /// Frees the anchors of an index that no other thread can reach.
     pub fn free_anchors(&self, guard: Guard<'_>) {
         for address in self.anchors(guard) {
             // SAFETY: the address came from `Box::into_raw` in `insert`; the index is being dropped.
@@ -235,7 +238,7 @@ impl<'g, H: VersionHeader> AnchorRef<'g, H> {
         &self.anchor.key
     }
 
-    /// The versions, the one linked last first. There may be none, when they were unlinked since.
+    /// The versions, the one linked last first. There may be none, if all were unlinked since.
     pub fn versions(&self) -> Chain<'g, H> {
         Chain { index: self.index, guard: self.guard, at: &self.anchor.head }
     }
@@ -256,7 +259,7 @@ impl<H: VersionHeader> fmt::Debug for AnchorRef<'_, H> {
 pub struct Chain<'g, H> {
     index: &'g VersionTree<H>,
     guard: Guard<'g>,
-    /// The word that leads to what comes next.
+    /// The word that leads to the next version.
     at: &'g AtomicU64,
 }
 

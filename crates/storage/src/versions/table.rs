@@ -18,14 +18,15 @@ use std::ops::ControlFlow;
 
 /// A table whose rows are versions with headers of type `H`. Shared by all threads.
 ///
-/// It finds versions, links them and unlinks them; it never decides who may see them.
+/// It finds versions, links them and unlinks them; it never decides which transactions see them.
 pub struct VersionTable<H: VersionHeader> {
     id: TableId,
     schema: Arc<TableSchema>,
     slots: Arc<VersionSlots>,
     collector: Arc<Collector>,
     indexes: Vec<VersionIndex<H>>,
-    /// The position of the first secondary index: there is an ordered index on the primary key, or none.
+    /// The position of the first secondary index, which depends on whether there is an ordered index on the primary
+    /// key.
     secondary_at: usize,
     rows: Striped,
     born: AtomicU64,
@@ -46,7 +47,7 @@ impl<H: VersionHeader> VersionTable<H> {
         &self.slots.format
     }
 
-    /// How primary keys are made.
+    /// The rule that makes primary keys.
     pub fn key_spec(&self) -> &KeySpec {
         self.primary().key_spec()
     }
@@ -56,12 +57,12 @@ impl<H: VersionHeader> VersionTable<H> {
         self.primary().key_of(row)
     }
 
-    /// Bytes that versions take from the system, indexes aside.
+    /// The bytes that versions take from the system, without indexes.
     pub fn version_bytes(&self) -> usize {
         self.slots.allocated_bytes()
     }
 
-    /// A word that the protocol keeps for the table: zero at first.
+    /// A word that the protocol keeps for the table, initially zero.
     pub fn born(&self) -> &AtomicU64 {
         &self.born
     }
@@ -90,16 +91,16 @@ impl<H: VersionHeader> VersionTable<H> {
         &self.indexes
     }
 
-    /// A version of a row that nobody else knows.
+    /// A version of a row that no other thread knows.
     #[inline]
     pub fn draft<'t>(&'t self, memory: &mut VersionMemory, header: H, row: RowRef<'_>) -> Draft<'t, H> {
         Draft::new(&self.slots, Some(memory), header, row)
     }
 
-    /// A version of the row that `change` makes of `old`, and what `change` returns.
+    /// A version of the row that results from applying `change` to `old`, and the result of `change`.
     ///
     /// # Errors
-    /// That of `change`; nothing is left of the version.
+    /// The error of `change`; nothing is left of the version.
     #[inline]
     pub fn draft_of<'t, R, E>(
         &'t self,
@@ -111,23 +112,23 @@ impl<H: VersionHeader> VersionTable<H> {
         Draft::changed(&self.slots, memory, header, old, change)
     }
 
-    /// Links a version into the index at `index`. `near` is one with the same key that was linked there in the guard's epoch: from
-    /// it an ordered index takes the short way, unless it is unlinked meanwhile.
+    /// Links a version into the index at `index`. `near` is a version with the same key that was linked there in the
+    /// guard's epoch. An ordered index takes a shortcut from it, unless it was unlinked meanwhile.
     #[inline]
     pub fn link(&self, guard: Guard<'_>, index: usize, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
         self.check(version);
         self.indexes[index].link(guard, version, near);
     }
 
-    /// Unlinks a version from the first `linked` indexes, for good. Afterwards nobody who begins a walk meets it, so it can be
-    /// retired. What else became garbage is appended to `garbage`, to be retired too.
+    /// Unlinks a version from the first `linked` indexes, for good. Afterwards no walk that begins meets it, so it can
+    /// be retired. Other memory that became garbage is appended to `garbage`, to be retired, too.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, linked: usize, garbage: &mut Vec<Garbage>) {
         self.check(version);
         garbage.extend(self.indexes[..linked].iter().rev().filter_map(|index| index.unlink(guard, version)));
     }
 
-    /// Unlinks versions from all indexes, as [`unlink`](Self::unlink) does. Where they and their neighbours lie is asked for together:
-    /// versions that somebody read for long are in no cache any more.
+    /// Unlinks versions from all indexes, as [`unlink`](Self::unlink) does. The memory of the versions and of their
+    /// neighbours is prefetched together: versions that a transaction could read for a long time have left the caches.
     pub fn unlink_all(&self, guard: Guard<'_>, versions: &[VersionRef<'_, H>], garbage: &mut Vec<Garbage>) {
         versions.iter().for_each(|version| self.slots.format.prefetch(version.ptr().start().addr().get()));
         let mut hashes = Vec::with_capacity(versions.len());
@@ -141,16 +142,16 @@ impl<H: VersionHeader> VersionTable<H> {
         versions.iter().for_each(|&version| self.unlink(guard, version, self.indexes.len(), garbage));
     }
 
-    /// Versions as one piece of garbage to retire.
+    /// Turns versions into one piece of garbage to retire.
     ///
     /// # Safety
-    /// They are of this table, unlinked from every index into which they were linked, and handed over once.
+    /// They belong to this table, are unlinked from every index into which they were linked, and are handed over once.
     pub unsafe fn garbage(&self, versions: Vec<VersionPtr<H>>) -> Garbage {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller keeps the contract.
         unsafe { memory::garbage(&self.slots, versions) }
     }
 
-    /// Counts rows that have come, or gone if negative.
+    /// Adds `delta` to the count of rows.
     #[inline]
     pub fn count_rows(&self, delta: i64) {
         self.rows.add(delta);
@@ -165,12 +166,13 @@ impl<H: VersionHeader> VersionTable<H> {
         debug_assert!(std::ptr::eq(version.format(), &self.slots.format), "a version of another table");
     }
 
-    /// Links a row's version into all indexes, as far as it is not refused. The number of indexes that it is linked into.
+    /// Links a row's version into all indexes, until one refuses it. The error holds the number of indexes into which
+    /// it is linked.
     fn try_load(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Result<(), (usize, Duplicate)> {
         for (position, index) in self.indexes.iter().enumerate() {
             let columns = index.columns_of(version.row());
             let hash = columns.hash64();
-            // Of two who load one primary key, the later one finds the other behind it.
+            // If two threads load the same primary key, the later one finds the other's version behind its own.
             if position > 0 && index.excludes(version.row()) && index.equal(guard, &columns, hash).next().is_some() {
                 return Err((position, Duplicate(index.reference())));
             }
@@ -226,7 +228,8 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
         self.slots.spare_bytes()
     }
 
-    /// The variable parts of rows are counted as large as those of all versions are on the average.
+    /// The memory of the table. The variable parts of rows are assumed to be as large on average as those of all
+    /// versions.
     fn memory(&self, guard: Guard<'_>) -> TableMemory {
         let (rows, versions) = (self.row_count(), self.primary().len());
         let variable = u128::from(self.slots.variable_bytes(versions)) * u128::from(rows) / u128::from(versions.max(1));
@@ -246,7 +249,8 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
         if let Err((linked, duplicate)) = self.try_load(guard, version) {
             let mut garbage = Vec::new();
             self.unlink(guard, version, linked, &mut garbage);
-            // SAFETY: the version is of this table, and was just unlinked from wherever it was linked.
+            // SAFETY: the version belongs to this table, and was just unlinked from every index into which it was
+            // linked.
             garbage.push(unsafe { self.garbage(vec![version.ptr()]) });
             garbage.into_iter().for_each(|garbage| self.collector.defer(garbage));
             return Err(duplicate);
@@ -257,7 +261,8 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
 }
 
 impl<H: VersionHeader> Drop for VersionTable<H> {
-    /// Versions that are slots go with the table's memory; the others, and what the indexes have on the heap, are freed here.
+    /// Versions that are slots are freed with the table's memory; the others, and what the indexes have on the heap,
+    /// are freed here.
     fn drop(&mut self) {
         let collector = Collector::new();
         let mut participant = collector.participant();
@@ -269,7 +274,8 @@ impl<H: VersionHeader> Drop for VersionTable<H> {
                 versions.push(version.ptr().start());
                 ControlFlow::Continue(())
             });
-            // SAFETY: the table is being dropped: nobody else can reach its versions, and those that are linked are not freed.
+            // SAFETY: the table is being dropped: no other thread can reach its versions, and linked versions are not
+            // freed yet.
             unsafe { self.slots.free(versions.into_iter()) };
         }
         self.indexes.iter().for_each(|index| index.free(guard));

@@ -1,4 +1,4 @@
-//! Tables of versions against plain maps, on one thread and on several.
+//! Tests tables of versions against plain maps, on one thread and on several.
 
 use super::*;
 use crate::epoch::{Collector, Participant};
@@ -30,7 +30,7 @@ fn number_of(version: VersionRef<'_, Number>) -> u64 {
     version.header().0.load(Ordering::Acquire)
 }
 
-/// Three numbers: the key, a column with a hash index, one with an ordered index.
+/// A table of three numbers: the key, a column with a hash index, and a column with an ordered index.
 fn numbers(collector: &Arc<Collector>) -> VersionTable<Number> {
     let columns = ["id", "hashed", "ordered"].map(|name| Column::new(name, Type::Int8)).to_vec();
     let mut schema = TableSchema::new("numbers", columns, &[0]);
@@ -70,7 +70,8 @@ fn words_and_short_rows_share_a_line() {
     }
 }
 
-/// Whoever replaces a version that was to be committed may find it gone: its maker has aborted.
+/// A transaction that replaces an uncommitted version may find that version gone, because the transaction that made it
+/// has aborted.
 #[test]
 fn a_version_is_linked_though_the_one_it_replaces_has_gone_with_its_key() {
     let collector = Collector::new();
@@ -263,7 +264,7 @@ fn a_growing_and_shrinking_table_is_what_a_map_is() {
         let random = mix(turn);
         let key = (random % 4000) as i64;
         let versions = map.entry(key).or_default();
-        // Rising, then falling.
+        // The table grows at first and shrinks later.
         if (random >> 32) % 100 < if turn < 12_000 { 70 } else { 20 } {
             let row = row_of(&table, [key, key % 10, -key]);
             let version = table.draft(&mut memory, number(turn), row.as_ref()).publish(guard);
@@ -274,7 +275,7 @@ fn a_growing_and_shrinking_table_is_what_a_map_is() {
             // SAFETY: the version is linked, and so not retired.
             let version = unsafe { gone.deref(guard, table.format()) };
             table.unlink(guard, version, 4, &mut garbage);
-            // SAFETY: just unlinked from all four indexes.
+            // SAFETY: the version was just unlinked from all four indexes.
             garbage.push(unsafe { table.garbage(vec![gone]) });
         }
         let columns = Key::Int(key);
@@ -322,7 +323,7 @@ fn there_are_about_as_many_buckets_as_versions() {
             row.change(|row| row.set_int8(0, key));
             table.load(participant.guard(), row.as_ref()).expect("keys are different");
             let buckets = table.primary().bytes(participant.guard()) / size_of::<u64>();
-            // A thread looks every 64 links whether the buckets are enough.
+            // A thread checks every 64 links whether there are enough buckets.
             assert!(
                 (key as usize - 64.min(key as usize)..=2 * key as usize + 64).contains(&buckets),
                 "{key}: {buckets}"
@@ -331,7 +332,7 @@ fn there_are_about_as_many_buckets_as_versions() {
     });
 }
 
-/// The integer key that has a hash: both steps of [`mix`] undone.
+/// The integer key with a given hash: both steps of [`mix`] undone.
 fn key_of_hash(hash: u64) -> i64 {
     let undo = |word: u64, inverse: u64| (word ^ word >> 33).wrapping_mul(inverse);
     let word = undo(undo(hash, 0x9CB4_B2F8_1293_37DB), 0x4F74_430C_22A5_4005);
@@ -340,7 +341,7 @@ fn key_of_hash(hash: u64) -> i64 {
     key
 }
 
-/// A bucket comes before the versions whose hash is the bucket's number, as they were there before it.
+/// A bucket comes before the versions whose hash is the bucket's number, although they were there before it.
 #[test]
 fn a_hash_that_is_a_buckets_number_is_behind_the_bucket() {
     let collector = Collector::new();
@@ -372,8 +373,8 @@ fn a_cache_does_not_keep_a_dropped_table() {
     }
 }
 
-/// Threads replace the versions of a few rows while others look them up and walk: a row has at least one version at any time,
-/// and a version that is found is one of its row.
+/// Some threads replace the versions of a few rows while others look them up and walk. A row has at least one version
+/// at any time, and a version that is found belongs to its row.
 #[test]
 fn rows_with_a_version_at_all_times_are_always_found() {
     const ROWS: i64 = 300;
@@ -394,7 +395,7 @@ fn rows_with_a_version_at_all_times_are_always_found() {
                 let guard = participant.guard();
                 let key = Key::Int((mix(turn) % ROWS as u64) as i64 / 2 * 2 + mine);
                 let old = table.primary().equal(guard, &key, key.hash64()).next().expect("the row has a version");
-                // Rows that nobody looks for make the table grow.
+                // Rows that no thread looks for make the table grow.
                 let extra = turn.is_multiple_of(8).then(|| row_of(&table, [ROWS * 2 + turn as i64 * 2 + mine, -1, -1]));
                 let (new, ()) = table
                     .draft_of(&mut memory, number(turn), old.row(), |_| Ok::<_, ()>(()))
@@ -406,7 +407,7 @@ fn rows_with_a_version_at_all_times_are_always_found() {
                 }
                 let mut garbage = Vec::new();
                 table.unlink(guard, old, 4, &mut garbage);
-                // SAFETY: just unlinked from all four indexes.
+                // SAFETY: the version was just unlinked from all four indexes.
                 garbage.push(unsafe { table.garbage(vec![old.ptr()]) });
                 garbage.into_iter().for_each(|garbage| participant.retire(garbage));
                 participant.leave();

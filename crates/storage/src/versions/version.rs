@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// The address of a version, to be kept where a borrow cannot be.
+/// The address of a version, for places that cannot hold a borrow.
 pub struct VersionPtr<H>(NonNull<u8>, PhantomData<fn() -> H>);
 
 impl<H> Clone for VersionPtr<H> {
@@ -36,7 +36,7 @@ impl<H> PartialOrd for VersionPtr<H> {
 }
 
 impl<H> Ord for VersionPtr<H> {
-    /// By address.
+    /// Orders versions by address.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.cmp(&other.0)
     }
@@ -48,7 +48,7 @@ impl<H> Hash for VersionPtr<H> {
     }
 }
 
-// SAFETY: an address only; every use of it is `unsafe` and asks for what is needed then.
+// SAFETY: it is only an address; every use of it is `unsafe` and states its own requirements.
 unsafe impl<H> Send for VersionPtr<H> {}
 // SAFETY: as above.
 unsafe impl<H> Sync for VersionPtr<H> {}
@@ -73,8 +73,9 @@ impl<H: VersionHeader> VersionPtr<H> {
     /// The version at this address.
     ///
     /// # Safety
-    /// The version belongs to the table with `format` and is not freed for `'g`: it was found, or not yet retired, after
-    /// the guard's participant entered its epoch; or the caller has another way to keep it from being retired for `'g`.
+    /// The version belongs to the table with `format` and is not freed during `'g`: it was found, or not yet retired,
+    /// after the guard's participant entered its epoch; or the caller has another way to keep it from being retired
+    /// during `'g`.
     #[inline]
     pub unsafe fn deref<'g>(self, _guard: Guard<'g>, format: &'g VersionFormat) -> VersionRef<'g, H> {
         VersionRef { start: self.0, format, marker: PhantomData }
@@ -83,10 +84,11 @@ impl<H: VersionHeader> VersionPtr<H> {
     /// The header of the version at this address.
     ///
     /// # Safety
-    /// The version is not freed for `'g`, as for [`deref`](Self::deref).
+    /// The version is not freed during `'g`, as for [`deref`](Self::deref).
     #[inline]
     pub unsafe fn header<'g>(self, _guard: Guard<'g>) -> &'g H {
-        // SAFETY: written before the version was published, allocated for `'g` by the caller, and only ever shared.
+        // SAFETY: the header was written before the version was published; by the caller it is allocated for `'g`; it
+        // is only ever shared.
         unsafe { self.0.cast::<H>().as_ref() }
     }
 }
@@ -116,7 +118,7 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
     /// The version that begins at `start`.
     ///
     /// # Safety
-    /// It is one of `format`, published, and stays allocated for `'g`.
+    /// The version has this format, is published, and stays allocated for `'g`.
     #[inline]
     pub(super) unsafe fn new(start: NonNull<u8>, format: &'g VersionFormat) -> Self {
         Self { start, format, marker: PhantomData }
@@ -131,21 +133,24 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
     /// The protocol's words.
     #[inline]
     pub fn header(&self) -> &'g H {
-        // SAFETY: written before the version was published, allocated for `'g`, and only ever shared.
+        // SAFETY: the header was written before the version was published, is allocated for `'g`, and is only ever
+        // shared.
         unsafe { self.start.cast::<H>().as_ref() }
     }
 
     /// The row.
     #[inline]
     pub fn row(&self) -> RowRef<'g> {
-        // SAFETY: the version was published, so its row is written, will not be written again, and is allocated for `'g`.
+        // SAFETY: the version was published, so its row is written, will not be written again, and is allocated for
+        // `'g`.
         unsafe { row(self.start, self.format) }
     }
 
     /// The next word of the index at `position`.
     #[inline]
     pub(super) fn link(&self, position: usize) -> &'g AtomicU64 {
-        // SAFETY: within the version, aligned to 8, written before the version was published, and accessed as an atomic.
+        // SAFETY: the word is within the version, aligned to 8, written before the version was published, and accessed
+        // as an atomic.
         unsafe { self.start.add(self.format.link_at(position)).cast::<AtomicU64>().as_ref() }
     }
 
@@ -163,7 +168,8 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
 /// The row of a version.
 ///
 /// # Safety
-/// `start` begins a version of `format`, whose row is written, is not written for `'g`, and stays allocated for so long.
+/// `start` begins a version of `format`, whose row is written, is not written again during `'g`, and stays allocated
+/// for `'g`.
 #[inline]
 pub(super) unsafe fn row<'g>(start: NonNull<u8>, format: &'g VersionFormat) -> RowRef<'g> {
     // SAFETY: by the caller.
@@ -187,7 +193,7 @@ pub(super) unsafe fn length(start: NonNull<u8>, at: usize) -> usize {
 }
 
 /// # Safety
-/// So many bytes at `at` from `start` are written, not written again for `'a`, and allocated for so long.
+/// The `len` bytes at `at` from `start` are written, are not written again during `'a`, and stay allocated for `'a`.
 #[inline]
 unsafe fn bytes<'a>(start: NonNull<u8>, at: usize, len: usize) -> &'a [u8] {
     // SAFETY: by the caller.

@@ -1,30 +1,31 @@
-//! A coroutine that runs into the page below its stack: a message, and the end of the program.
+//! The overflow of a coroutine's stack: it ends the program with a message.
 //!
-//! The system sends a signal to the thread that touched the page. It is handled on the thread's alternate stack, which `std` gives
-//! each thread that it starts; what is not ours goes to the handler that was there before, `std`'s own for the stacks of
-//! threads.
+//! A coroutine that overflows its stack touches the guard page below it, and the system sends a signal to its thread.
+//! The signal is handled on the thread's alternate stack, which `std` gives each thread that it starts. Signals that
+//! are not ours go to the handler that was installed before, which is `std`'s own for the stacks of threads.
 //!
-//! **Why the program ends.** The frames on that stack hold latches, locks and places in queues, and only they can give them back. They
-//! cannot be unwound: the signal comes at any instruction, and compilers prepare unwinding for calls only. To leave the stack behind,
-//! which is what `corosensei::trap` offers, is for code that changes nothing outside it.
+//! **Why the program ends.** The frames on that stack hold latches, locks and places in queues, and only they can
+//! release them. They cannot be unwound, because the signal comes at any instruction and compilers prepare unwinding
+//! for calls only. `corosensei::trap` would leave the stack behind; that is only for code that changes nothing outside
+//! its stack.
 
 use crate::stack;
 use corosensei::stack::{DefaultStack, Stack as _};
 use std::cell::Cell;
 
-/// Where a coroutine's stack lies.
+/// The addresses of a coroutine's stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bounds {
-    /// Where the page begins that guards it.
+    /// The address at which the guard page begins.
     low: usize,
-    /// The lowest address that can be used.
+    /// The lowest address of the stack that can be used.
     pub(crate) floor: usize,
-    /// Where it ends.
+    /// The address at which the stack ends.
     pub(crate) high: usize,
 }
 
 impl Bounds {
-    /// Of a stack with a page below it.
+    /// Returns the bounds of a stack with a guard page below it.
     pub(crate) fn of(memory: &DefaultStack) -> Self {
         let low = memory.limit().get();
         Self { low, floor: low + page_bytes(), high: memory.base().get() }
@@ -33,23 +34,23 @@ impl Bounds {
 
 #[cfg(unix)]
 fn page_bytes() -> usize {
-    // SAFETY: it asks for a number, which there is.
+    // SAFETY: the call only asks for a number, which every system has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// At the least.
+/// A size that no page exceeds.
 #[cfg(not(unix))]
 fn page_bytes() -> usize {
     64 << 10
 }
 
 thread_local! {
-    /// The stack of the coroutine that runs; the innermost, if one runs another. A signal handler reads it: it has to be there
-    /// without being made, and needs no drop.
+    /// The stack of the running coroutine; of the innermost one, if a coroutine runs another. A signal handler reads
+    /// it, so it must exist without being initialised, and it needs no drop.
     static RUNNING: Cell<Bounds> = const { Cell::new(Bounds { low: 0, floor: 0, high: 0 }) };
 }
 
-/// While it lives, the thread is on this stack, as far as the handler knows, and whoever asks how much of it is left.
+/// While this value lives, the signal handler and [`stack::left`] take the thread to be on this stack.
 pub(crate) struct Running {
     before: Bounds,
     floor_before: usize,
@@ -70,7 +71,7 @@ impl Drop for Running {
     }
 }
 
-/// Has overflows of coroutines end with a message, from now on.
+/// From now on, makes overflows of coroutines end with a message.
 pub(crate) fn watch() {
     #[cfg(unix)]
     signal::watch();
@@ -85,12 +86,12 @@ mod signal {
     use std::ptr;
     use std::sync::{Once, OnceLock};
 
-    /// Which of these a touch of the page is depends on the system.
+    /// The signals of a touched guard page; which of them comes depends on the system.
     const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-    /// What a handler has to know.
+    /// The state that the signal handler needs.
     struct Before {
-        /// Who handled the signals before, in their order.
+        /// The actions for the signals before ours, in the order of the signals.
         actions: [sigaction; SIGNALS.len()],
     }
 
@@ -100,7 +101,7 @@ mod signal {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             let actions = SIGNALS.map(|signal| replace(signal, None));
-            // Known before the first signal can come to us.
+            // Set before the first signal can reach our handler.
             BEFORE.get_or_init(|| Before { actions });
             for signal in SIGNALS {
                 // SAFETY: all zeros is an action: by default, with no flags and no signals masked.
@@ -113,17 +114,18 @@ mod signal {
         });
     }
 
-    /// The present action for a signal, which is replaced if there is another.
+    /// Returns the present action for a signal, and replaces it if `with` is given.
     fn replace(signal: c_int, with: Option<&sigaction>) -> sigaction {
         let mut before = MaybeUninit::zeroed();
-        // SAFETY: both point to actions, or nowhere; all zeros is one, should the call fail, which it does not for such signals.
+        // SAFETY: both pointers lead to actions, or nowhere. All zeros is an action, should the call fail, which it
+        // does not for such signals.
         unsafe {
             sigaction(signal, with.map_or(ptr::null(), ptr::from_ref), before.as_mut_ptr());
             before.assume_init()
         }
     }
 
-    /// Allocates nothing and takes no latch, for the thread may have been interrupted anywhere.
+    /// The signal handler. It allocates nothing and takes no latch, for the thread may have been interrupted anywhere.
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let Some(before) = BEFORE.get() else { return };
         // SAFETY: the system hands the signal's information to a handler that asked for it.
@@ -138,7 +140,7 @@ mod signal {
     fn end(stack_bytes: usize) -> ! {
         let mut text = [0_u8; 256];
         let mut rest = &mut text[..];
-        // What does not fit is left out.
+        // Text that does not fit is left out.
         let _ = writeln!(
             rest,
             "\nfatal: a transaction has overflowed the {stack_bytes} bytes of its stack: it calls itself too often, or \
@@ -146,14 +148,15 @@ mod signal {
         );
         let unwritten = rest.len();
         let length = text.len() - unwritten;
-        // SAFETY: so many bytes of the text are there; to end needs nothing.
+        // SAFETY: `length` bytes of the text are initialised, and `abort` has no precondition.
         unsafe {
             libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);
             libc::abort()
         }
     }
 
-    /// Lets who was there before handle a signal that is not ours. By default the instruction is tried again, and ends the program.
+    /// Passes a signal that is not ours to the action that was installed before. With the default action the
+    /// instruction runs again, and ends the program.
     fn pass_on(before: &Before, signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let position = SIGNALS.iter().position(|&ours| ours == signal).unwrap_or(0);
         let action = &before.actions[position];
@@ -163,7 +166,8 @@ mod signal {
             replace(signal, Some(&default));
             return;
         }
-        // SAFETY: an action that is neither of the two above is the address of a handler, of the type that its flags say.
+        // SAFETY: an action that is neither of the two above is the address of a handler, of the type that its flags
+        // say.
         unsafe {
             if action.sa_flags & libc::SA_SIGINFO == 0 {
                 std::mem::transmute::<usize, extern "C" fn(c_int)>(action.sa_sigaction)(signal);

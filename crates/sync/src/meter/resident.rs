@@ -1,8 +1,8 @@
 //! The resident size of the process, and the memory that its allocator keeps for later.
 //!
-//! The size is read from the system each time the bytes [in use](super::used_bytes) have moved by a step, so that it costs nothing that
-//! the memory itself did not cost many times over. Between two readings the figure is out of date by what was touched meanwhile, which
-//! is about a step.
+//! The size is read from the system each time the bytes [in use](super::used_bytes) have moved by a step. So a reading
+//! costs little beside the memory that was allocated since the last one. Between two readings the figure is out of date
+//! by the memory that was touched in between, which is about a step.
 
 use super::used_bytes;
 use crate::{OnceLock, PlainAtomicU64};
@@ -11,28 +11,29 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The greatest step.
+/// The greatest step between two readings.
 const MAX_STEP_BYTES: u64 = 4 << 20;
 
-/// The smallest step.
+/// The smallest step between two readings.
 const MIN_STEP_BYTES: u64 = 256 << 10;
 
-/// The allocator may keep so much before it is asked to give it back.
+/// The most that the allocator may keep before it is asked to give memory back.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
-/// The time between two collections that were asked for because memory is short.
+/// The least time between two collections that are asked for because memory is short.
 const COLLECT_AGAIN_US: u64 = 10_000;
 
-/// `None` where the system has no such file. It is opened by [`watch`], since the allocator must not allocate when it measures.
+/// The file to read the size from; `None` if the system has no such file. [`watch`] opens it, since the allocator must
+/// not allocate while it measures.
 static STATM: OnceLock<Option<File>> = OnceLock::new();
 static STEP: PlainAtomicU64 = PlainAtomicU64::new(u64::MAX);
 static KEPT_LIMIT: PlainAtomicU64 = PlainAtomicU64::new(u64::MAX);
-/// The resident size, and the bytes in use when it was measured.
+/// The resident size. `MEASURED_AT` holds the bytes in use when it was measured.
 static RESIDENT: PlainAtomicU64 = PlainAtomicU64::new(0);
 static MEASURED_AT: PlainAtomicU64 = PlainAtomicU64::new(0);
-/// The bytes that the allocator kept after the last collection: asking again would not help before they are more.
+/// The bytes that the allocator kept after the last collection. Another collection helps only once it keeps more.
 static KEPT: PlainAtomicU64 = PlainAtomicU64::new(0);
-/// When memory was short the last time, in microseconds since the first one.
+/// The time when memory was short the last time, in microseconds since the first time.
 static COLLECTED_AT: PlainAtomicU64 = PlainAtomicU64::new(0);
 
 fn get(figure: &PlainAtomicU64) -> u64 {
@@ -45,7 +46,7 @@ fn set(figure: &PlainAtomicU64, value: u64) {
     figure.store(value, Ordering::Relaxed);
 }
 
-/// Measures the resident size from now on, finely enough for a limit of so many bytes.
+/// Measures the resident size from now on, finely enough for a limit of `limit` bytes.
 pub fn watch(limit: usize) {
     let _ = STATM.get_or_init(|| File::open("/proc/self/statm").ok());
     let limit = limit as u64;
@@ -56,13 +57,14 @@ pub fn watch(limit: usize) {
     measure();
 }
 
-/// The resident size of the process when it was last measured; 0 unless somebody [watches](watch) it on a system that says it.
+/// The resident size of the process when it was last measured; 0 unless [`watch`] was called and the system reports the
+/// size.
 #[inline]
 pub fn resident_bytes() -> usize {
     get(&RESIDENT) as usize
 }
 
-/// Measures the resident size.
+/// Measures the resident size now, and returns it.
 pub fn measure() -> usize {
     set(&MEASURED_AT, used_bytes() as u64);
     if let Some(bytes) = STATM.get().and_then(Option::as_ref).and_then(read) {
@@ -80,7 +82,7 @@ pub(super) fn measure_by_and_by() {
     }
 }
 
-/// Whether the process is at least so large although the allocator has given back what it could.
+/// Whether the resident size is at least `bytes` even after the allocator has given back what it could.
 #[cold]
 pub fn is_large(bytes: usize) -> bool {
     if measure() < bytes {
@@ -98,7 +100,8 @@ pub fn is_large(bytes: usize) -> bool {
     resident_bytes() >= bytes
 }
 
-/// Has the allocator give memory back if it keeps much. For a thread that has just ended something large; costs three loads otherwise.
+/// Makes the allocator give memory back if it keeps much. For a thread that has just freed something large; costs three
+/// loads if there is nothing to do.
 #[inline]
 pub fn trim() {
     let kept = get(&RESIDENT).saturating_sub(used_bytes() as u64);
@@ -119,12 +122,13 @@ fn trim_now(limit: u64) {
 }
 
 fn collect() {
-    // SAFETY: the function has no preconditions; any thread may call it at any time, in the middle of no other call of the allocator.
+    // SAFETY: the function has no preconditions: any thread may call it at any time, except in the middle of another
+    // call of the allocator.
     unsafe { libmimalloc_sys::mi_collect(true) };
     set(&KEPT, (measure() as u64).saturating_sub(used_bytes() as u64));
 }
 
-/// The second number of the file is the number of resident pages.
+/// Reads the resident size: the second number of the file is the number of resident pages.
 fn read(file: &File) -> Option<u64> {
     let mut text = [0; 128];
     let count = file.read_at(&mut text, 0).ok()?;

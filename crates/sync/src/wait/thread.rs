@@ -1,15 +1,16 @@
-//! Waiting on a thread of one's own.
+//! Waiting on a thread of the transaction's own.
 //!
-//! **How long a thread spins** before it blocks, it learns from its own waits. To block and to be woken costs some tens of
-//! microseconds, more where the core has gone idle meanwhile. A wait that ends within that time is better spun through.
-//! In a wait that lasts longer the spin is lost. The transactions that hold the locks here decide how long waits last, so
-//! the allowance doubles with each short wait, up to what blocking costs, and halves with each long one.
+//! **How long a thread spins** before it blocks, it learns from its own waits. To block and to be woken costs some tens
+//! of microseconds, more if the core has gone idle meanwhile. If a wait ends within that time, spinning through it is
+//! cheaper. If a wait lasts longer, the spin is wasted. How long waits last depends on the transactions that hold the
+//! locks. So the allowance doubles with each short wait, up to the cost of blocking, and halves with each long one.
 //!
-//! **More threads than cores.** A thread that loses its core in the middle of a transaction keeps its locks. Who wants one of them gives its
-//! core away, with locks of its own. If those who run begin one new transaction after another, they meet the locks of all who are in the
-//! middle, and soon each of them runs for a few transactions only before it waits, too: a convoy that never dissolves. So who has ended a
-//! transaction [lets those finish](let_others_finish) that wait in the middle of theirs and are about to go on. Then nobody holds anything,
-//! and all the cores' time goes to transactions that run from their begin to their end.
+//! **More threads than cores.** A thread that loses its core in the middle of a transaction keeps its locks. A thread
+//! that wants one of these locks gives its core away while it holds locks of its own. If the running threads begin one
+//! new transaction after another, they meet the locks of all threads that were stopped in the middle. Soon each of
+//! them, too, runs only a few transactions before it waits: a convoy that never dissolves. So a thread that has ended a
+//! transaction [lets others finish](let_others_finish): those that wait in the middle of theirs and are about to go on.
+//! Then no stopped thread holds a lock, and all the cores' time goes to transactions that run from begin to end.
 
 use super::{Scheduler, Time};
 use crate::atomic::{AtomicBool, Ordering};
@@ -18,61 +19,64 @@ use std::time::{Duration, Instant};
 
 /// The thread flavour: spins for a moment, then blocks on a condition variable.
 ///
-/// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be off the core, and a
-/// spin would keep it off. So the waiting thread gives its core away a few times, and then it blocks. A thread that has not blocked
-/// costs who wakes it no call of the system, and goes on as soon as it has a core again. That matters where a lock passes through a
-/// queue of threads: while its next owner is being woken, everybody else who comes has to queue, too.
+/// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be
+/// off the core, and a spin would keep it off. So the waiting thread gives its core away a few times before it blocks.
+/// To wake a thread that has not blocked costs no system call, and that thread goes on as soon as it has a core again.
+/// That matters where a lock passes through a queue of threads: while its next owner is being woken, every other thread
+/// that arrives has to queue, too.
 pub struct ThreadScheduler {
     notified: AtomicBool,
     state: Mutex<State>,
     wakeup: Condvar,
-    /// The longest spin. Zero: it never spins.
+    /// The longest spin. With zero the thread never spins.
     longest: Duration,
-    /// The longest spin for now, in nanoseconds. Only the scheduler's own thread writes.
+    /// The present allowance for a spin, in nanoseconds. Only the scheduler's own thread writes.
     allowance_ns: PlainAtomicU64,
 }
 
-/// About what it costs to block and to be woken.
+/// About the cost of blocking and being woken.
 pub const LONGEST_SPIN: Duration = Duration::from_micros(100);
 
-/// The allowance falls to this part of the longest spin at the least.
+/// The allowance never falls below the longest spin divided by this.
 const LEAST_ALLOWANCE: u64 = 16;
 
-/// What the thread of a scheduler does, as far as it concerns who wakes it.
+/// The state of a scheduler's thread, for the threads that wake it.
 enum State {
-    /// It runs, or is about to look at the notification.
+    /// The thread runs, or is about to look at the notification.
     Running,
     Blocked,
-    /// It is no longer blocked, and has not come back.
+    /// The thread was woken from its block, and does not run yet.
     Woken {
         _counted: Option<AboutToGoOn>,
     },
 }
 
-/// How often a thread gives its core away before it blocks. On two cores eight threads of skewed transactions do more with 20 than
-/// with 10, and little changes beyond.
+/// How often a thread gives its core away before it blocks. On two cores, eight threads of skewed transactions achieve
+/// more with 20 than with 10, and little changes beyond that.
 const CORE_GIVEN_AWAY: u32 = 20;
 
-/// How often a thread that has ended a transaction gives its core to others at the most. Who waits has blocked before that.
+/// The most often that a thread that has ended a transaction gives its core to others. A thread that waits has blocked
+/// before that.
 const CORE_GIVEN_TO_OTHERS: u32 = 2 * CORE_GIVEN_AWAY;
 
-// The next two are not a model's atomics: only the time of a wait depends on them.
+// The next two are not atomics of the models: only the length of a wait depends on them.
 
-/// The schedulers of the thread flavour that may spin.
+/// The number of schedulers of the thread flavour that may spin.
 static SPINNING: PlainAtomicU64 = PlainAtomicU64::new(0);
 
-/// Those of them whose threads wait, and are about to go on: they have not blocked, or have been woken.
+/// The number of these schedulers whose threads wait and are about to go on: they have not blocked yet, or have been
+/// woken.
 static ABOUT_TO_GO_ON: PlainAtomicU64 = PlainAtomicU64::new(0);
 
-/// Whether there are more threads that may spin than cores.
+/// Whether more threads may spin than there are cores.
 fn is_crowded() -> bool {
     static CORES: OnceLock<u64> = OnceLock::new();
     // Relaxed: a figure, which orders nothing.
     SPINNING.load(Ordering::Relaxed) > *CORES.get_or_init(|| crate::cores() as u64)
 }
 
-/// Lets threads go on that wait in the middle of transactions, if there are more threads than cores. The caller has ended a transaction, and
-/// holds nothing.
+/// Gives the core to threads that wait in the middle of transactions, if there are more threads than cores. The caller
+/// has ended a transaction, and holds no locks.
 #[inline]
 pub fn let_others_finish() {
     // Relaxed: as in `is_crowded`.
@@ -81,7 +85,7 @@ pub fn let_others_finish() {
     }
 }
 
-/// How often it was given.
+/// Gives the core away until no thread is about to go on, and returns how often it did.
 #[cold]
 fn give_core_to_others() -> u32 {
     let nobody_is_left = |_: &u32| {
@@ -92,7 +96,7 @@ fn give_core_to_others() -> u32 {
     (1..=CORE_GIVEN_TO_OTHERS).find(nobody_is_left).unwrap_or(CORE_GIVEN_TO_OTHERS)
 }
 
-/// Counts a thread as about to go on.
+/// Counts a thread as about to go on, as long as the value lives.
 struct AboutToGoOn;
 
 impl AboutToGoOn {
@@ -111,7 +115,7 @@ impl Drop for AboutToGoOn {
 }
 
 impl ThreadScheduler {
-    /// A scheduler that spins for `longest` at the most before it blocks the thread.
+    /// A scheduler that spins for at most `longest` before it blocks the thread.
     pub fn new(longest: Duration) -> Self {
         if !longest.is_zero() {
             // Relaxed: as in `is_crowded`.
@@ -122,13 +126,13 @@ impl ThreadScheduler {
         Self { notified, state, wakeup: Condvar::new(), longest, allowance_ns }
     }
 
-    /// The longest spin for now.
+    /// The present allowance for a spin.
     fn allowance(&self) -> Duration {
         // Relaxed: a figure, which orders nothing.
         Duration::from_nanos(self.allowance_ns.load(Ordering::Relaxed))
     }
 
-    /// Learns from a wait that ended with a notification.
+    /// Adapts the allowance to a wait that ended with a notification.
     fn learn(&self, was_short: bool) {
         let (longest, allowance) = (nanoseconds(self.longest), nanoseconds(self.allowance()));
         let learned = match was_short {
@@ -143,7 +147,8 @@ impl ThreadScheduler {
         self.notified.swap(false, Ordering::AcqRel)
     }
 
-    /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
+    /// Spins for the allowance, at most until the deadline: a short pause must not become a long one. Returns whether
+    /// the condition became true.
     fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         if cfg!(any(loom, shuttle)) || self.longest.is_zero() {
             return condition();
@@ -167,7 +172,7 @@ impl ThreadScheduler {
         }
     }
 
-    /// Gives the core away a few times, and looks in between.
+    /// Gives the core away a few times, and checks the condition in between.
     fn give_core_away_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         let _counted = AboutToGoOn::new();
         for _ in 0..CORE_GIVEN_AWAY {
@@ -198,7 +203,7 @@ impl Scheduler for ThreadScheduler {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
-        // One that was meant for an earlier wait says nothing of this one.
+        // A notification that was meant for an earlier wait teaches nothing about this one.
         if self.take_notification() {
             return;
         }
@@ -209,13 +214,14 @@ impl Scheduler for ThreadScheduler {
         }
         let has_passed = deadline.is_some_and(|deadline| self.now() >= deadline);
         if !has_passed && self.block_until(deadline) {
-            // A part of that time was spent on coming back.
+            // Coming back from the block took a part of that time.
             self.learn(self.now().since(began) <= 2 * self.longest);
         }
     }
 
     fn resume(&self) {
-        // An exchange, as in `take_notification`: of a store loom does not see that it comes after an exchange that missed it.
+        // An exchange, as in `take_notification`: loom does not see that a store comes after an exchange that missed
+        // it.
         self.notified.swap(true, Ordering::AcqRel);
         let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
         if matches!(*state, State::Blocked) {
@@ -230,7 +236,8 @@ impl Scheduler for ThreadScheduler {
 }
 
 impl ThreadScheduler {
-    /// Blocks until there is a notification, until the deadline, or for no reason. Whether there was a notification.
+    /// Blocks until there is a notification, until the deadline, or for no reason. Returns whether there was a
+    /// notification.
     fn block_until(&self, deadline: Option<Time>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
         // `resume` sets the flag before it takes the mutex, so either we see the flag here or it sees the state.
@@ -254,7 +261,7 @@ impl ThreadScheduler {
         }
     }
 
-    /// loom has no time: a deadline never passes there.
+    /// Blocks until there is a notification. loom has no time: a deadline never passes there.
     #[cfg(loom)]
     fn block<'a>(&self, guard: MutexGuard<'a, State>, _deadline: Option<Time>) -> MutexGuard<'a, State> {
         self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())
@@ -283,7 +290,8 @@ mod tests {
         assert_eq!(allowances(true, 1), [64]);
         assert_eq!(allowances(false, 6), [32, 16, 8, 4, 4, 4]);
         assert_eq!(allowances(true, 3), [8, 16, 32]);
-        // A wait that nobody ended says nothing of others' locks, and neither does a notification that came before it.
+        // A wait that no thread ended teaches nothing about locks, and neither does a notification that came before the
+        // wait.
         scheduler.suspend(Some(scheduler.now().after(longest * 2)));
         scheduler.resume();
         scheduler.suspend(None);
@@ -307,7 +315,7 @@ mod tests {
         assert_eq!(looks(None, CORE_GIVEN_AWAY + 1), (true, CORE_GIVEN_AWAY + 1));
         assert_eq!(looks(None, 3), (true, 3));
         assert_eq!(looks(Some(Time::now()), u32::MAX), (false, 1), "the deadline has passed");
-        // A notification that has come is still found, and a deadline that has passed ends the wait.
+        // A notification that came before is still found, and a deadline that has passed ends the wait.
         all[0].resume();
         all[0].suspend(None);
         all[0].suspend(Some(Time::now()));
@@ -320,7 +328,7 @@ mod tests {
         let waits = AboutToGoOn::new();
         assert_eq!(give_core_to_others(), CORE_GIVEN_TO_OTHERS);
         drop(waits);
-        // As its thread would, if it blocked and came back.
+        // As the thread of that scheduler would do, if it blocked and came back.
         let state = || crowd[0].state.lock().expect("not poisoned");
         *state() = State::Blocked;
         crowd[0].resume();

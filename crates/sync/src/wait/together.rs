@@ -1,16 +1,16 @@
-//! Wakes that are put off until the caller holds nothing that the woken transactions want.
+//! Wakes that are deferred until the caller holds nothing that the woken transactions want.
 //!
-//! A thread that is woken may take the core of the thread that wakes it at once. If that thread still holds locks, or has not said that
-//! its transaction is over, the woken thread soon waits for it again, and so does each one after it: with more threads than cores there
-//! is then a switch of threads for every few transactions.
+//! A thread that is woken may take the core of the thread that wakes it at once. If that thread still holds locks, or
+//! has not yet said that its transaction is over, the woken thread soon waits for it again, and so does each thread
+//! after it. With more threads than cores, there is then a switch of threads for every few transactions.
 //!
 //! **Invariants**
 //!
-//! 1. A wake that is put off is made before the outermost [`together`] of its thread returns or unwinds, and before the thread's next wait.
-//!    So no wake is lost, and no transaction waits while it keeps others from being woken.
-//! 2. While a transaction waits, its thread is outside of the transaction's calls of [`together`]: a coroutine may wait there, and other
-//!    coroutines of the thread make their wakes at once.
-//! 3. What makes the woken transaction's condition true is done at once. Only the notice comes later.
+//! 1. A deferred wake is made before the outermost [`together`] of its thread returns or unwinds, and before the
+//!    thread's next wait. So no wake is lost, and no transaction waits while it delays the wakes of others.
+//! 2. While a transaction waits, its thread counts as outside the transaction's calls of [`together`]. So a coroutine
+//!    may wait there, and other coroutines of the thread make their wakes at once.
+//! 3. The woken transaction's condition becomes true at once. Only the notification comes later.
 
 use super::Waiter;
 
@@ -21,12 +21,12 @@ mod list {
     use std::collections::VecDeque;
 
     std::thread_local! {
-        /// How many calls of `together` the thread is in.
+        /// The number of calls of `together` that the thread is in.
         static DEPTH: Cell<usize> = const { Cell::new(0) };
         static LIST: RefCell<VecDeque<Waiter>> = const { RefCell::new(VecDeque::new()) };
     }
 
-    /// Counts a call of `together`; makes the wakes when the outermost one ends, also by a panic.
+    /// Counts a call of `together`, and makes the deferred wakes when the outermost call ends, also by a panic.
     pub(super) struct Inside;
 
     impl Inside {
@@ -52,7 +52,7 @@ mod list {
     pub(in crate::wait) struct Outside(usize);
 
     impl Outside {
-        /// Makes the wakes that were put off.
+        /// Makes the deferred wakes first.
         pub(in crate::wait) fn new() -> Self {
             wake_all();
             Self(DEPTH.take())
@@ -65,7 +65,7 @@ mod list {
         }
     }
 
-    /// Whether the wake was put off.
+    /// Defers the wake if the thread is in a call of `together`. Returns whether it did.
     #[inline]
     pub(in crate::wait) fn put_off(waiter: &Waiter) -> bool {
         let is_inside = DEPTH.with(|depth| depth.get() > 0);
@@ -75,7 +75,7 @@ mod list {
         is_inside
     }
 
-    /// Makes the wakes that were put off, in their order.
+    /// Makes the deferred wakes, in their order.
     #[inline]
     fn wake_all() {
         while let Some(waiter) = LIST.with(|list| list.borrow_mut().pop_front()) {
@@ -84,7 +84,7 @@ mod list {
     }
 }
 
-/// A model sees each wake where it is.
+/// In a model, each wake is made where it is asked for.
 #[cfg(any(loom, shuttle))]
 mod list {
     use super::Waiter;
@@ -112,7 +112,7 @@ mod list {
 
 pub(super) use list::{Outside, put_off};
 
-/// Calls `end`, which ends a transaction, and then makes the wakes that it has asked for.
+/// Calls `end`, which ends a transaction, and then makes the wakes that it asked for.
 #[inline]
 pub fn together<R>(end: impl FnOnce() -> R) -> R {
     let _inside = list::Inside::new();
@@ -127,7 +127,7 @@ mod tests {
     use crate::wait::{Scheduler, Time, Wake};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Counts the wakes that have been made.
+    /// Counts the wakes that were made.
     #[derive(Default)]
     struct Counting(AtomicU64);
 
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Has another coroutine of the thread wake a waiter during each wait.
+    /// During each wait, lets another coroutine of the thread wake a waiter.
     struct Suspending(Waiter);
 
     impl Scheduler for Suspending {

@@ -1,5 +1,5 @@
-//! Every committed write is in a counter; amounts were moved within blocks and neither made nor lost; and every long reader
-//! saw a sum that was so at some instant, if its isolation level promises that.
+//! The check: every committed write is in a counter; amounts were moved within blocks, and none was made or lost; and
+//! every long reader saw a sum that existed at some instant, if its isolation level promises that.
 
 use super::load::{BLOCKS, LOADED_AMOUNT, block, block_of};
 use super::{AMOUNT, COUNTER, Client, KEY};
@@ -33,7 +33,7 @@ pub(super) fn check(rows: u64, engine: &dyn Engine, table: TableId, clients: &[C
     Err(Violation::TornRead(what))
 }
 
-/// What the amounts of a block add up to, at every instant.
+/// The sum of the amounts of a block, at every instant.
 pub(super) fn loaded_sum(rows: u64, number: u64) -> i64 {
     let keys = block(rows, number);
     (keys.end - keys.start) as i64 * LOADED_AMOUNT

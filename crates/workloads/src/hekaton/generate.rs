@@ -12,10 +12,10 @@ use hotrow_txn::{Abort, Isolation, Runner, number_of};
 use serde::Serializer;
 use std::fmt;
 
-/// The most reads, and the most writes, of a short transaction.
+/// The greatest number of reads, and of writes, of a short transaction.
 const OPS_MAX: i64 = 1000;
 
-/// What one write moves at most.
+/// The greatest amount that one write moves.
 const MOVED_MAX: i64 = 100;
 
 /// The knobs of the Hekaton paper's workload.
@@ -51,7 +51,7 @@ pub struct Options {
     pub long_isolation: Option<Isolation>,
 }
 
-/// The level of long transactions where none is given: the paper's.
+/// The default level of long transactions, which is the paper's.
 const LONG_ISOLATION: Isolation = Isolation::Serializable;
 
 fn serialize_long_isolation<S: Serializer>(level: &Option<Isolation>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -71,7 +71,7 @@ impl Options {
         self.long_isolation.unwrap_or(LONG_ISOLATION)
     }
 
-    /// Checks what one option demands of another.
+    /// Checks the options against each other.
     pub(super) fn validate(self) -> Result<Self, String> {
         let Options { rows, reads, writes, long_readers, long_isolation, .. } = self;
         if reads == 0 && writes == 0 {
@@ -85,7 +85,7 @@ impl Options {
                         and there would be nothing for a long reader to get wrong"
                 .to_owned());
         }
-        // The writes of a transaction lie in one block, beside reads that may lie there too.
+        // The writes of a transaction lie in one block, and its reads may lie there, too.
         let needed = u64::from(reads + writes) * BLOCKS;
         if rows < needed {
             return Err(format!(
@@ -111,7 +111,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     table: TableId,
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// Makes the next short transaction up.
+    /// Draws the next short transaction.
     pub fn generate(&mut self) -> &Operations {
         let is_read_only = self.read_only_share > 0.0 && self.rng.f64() < self.read_only_share;
         self.next.clear();
@@ -162,7 +162,7 @@ impl Client {
         &self.next
     }
 
-    /// Rows of one block, and amounts that add up to nothing.
+    /// Draws rows of one block, and amounts that add up to zero.
     fn draw_writes(&mut self) {
         let mut moved = 0;
         let mut keys = 0..self.rows;
@@ -175,17 +175,17 @@ impl Client {
         }
     }
 
-    /// How many writes the committed transactions have made.
+    /// The number of writes of the committed transactions.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// How many long reads have committed.
+    /// The number of committed long reads.
     pub fn long_reads(&self) -> u64 {
         self.long_reads
     }
 
-    /// How many of them saw a sum that never was.
+    /// The number of committed long reads that saw a sum that never existed.
     pub fn torn_reads(&self) -> u64 {
         self.torn_reads
     }

@@ -1,4 +1,4 @@
-//! The rows that the table begins with: each has the same amount, and counts no update.
+//! The initial rows of the table: each has the same amount, and has counted no update.
 
 use super::{AMOUNT, KEY};
 use crate::load::load_rows;
@@ -10,10 +10,10 @@ use std::ops::Range;
 /// The amount of each row, as loaded.
 pub(super) const LOADED_AMOUNT: i64 = 1000;
 
-/// A long reader reads one of so many blocks of rows: 10 % of the table.
+/// The number of blocks of the table. A long reader reads one of them: 10 % of the table.
 pub(super) const BLOCKS: u64 = 10;
 
-/// The keys of a block of a table of so many rows. The last block has the rows that do not divide, too.
+/// The keys of a block of a table with `rows` rows. The last block includes the rows that remain.
 pub(super) fn block(rows: u64, number: u64) -> Range<u64> {
     let length = rows / BLOCKS;
     let first = number * length;

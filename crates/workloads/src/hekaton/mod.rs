@@ -1,12 +1,12 @@
 //! The artificial workload of the Hekaton paper (*High-performance concurrency control mechanisms for main-memory
-//! databases*, §5.1 and §5.2): short transactions of R reads and W writes over N rows of 24 bytes, a share of which only
-//! read, beside long readers of 10 % of the table.
+//! databases*, §5.1 and §5.2): short transactions of R reads and W writes over N rows of 24 bytes, a share of which
+//! only read, beside long readers of 10 % of the table.
 //!
 //! The paper's large table is `--rows 10000000`, its hot spot `--rows 1000`. A transaction reads R rows, then updates W
-//! others: it moves amounts between them, so that they add up to the same at every instant. The rows that one
-//! transaction writes lie in one tenth of the table, a *block*, chosen by the first of them, which is uniform over all
-//! rows; a long reader reads a block row by row, and knows what it should add up to. (The paper leaves open which tenth a
-//! long reader reads.)
+//! others: it moves amounts between them, so that their sum is the same at every instant. The rows that one transaction
+//! writes lie in one tenth of the table, a *block*. The first of these rows, which is uniform over all rows, selects
+//! the block. A long reader reads a block row by row, and knows what the sum should be. (The paper leaves open which
+//! tenth a long reader reads.)
 
 mod consistency;
 mod generate;

@@ -1,16 +1,16 @@
-//! The transactions: short ones that read some rows and write others, and long ones that only read.
+//! The transactions: short ones read some rows and write others, long ones only read.
 
 use super::{AMOUNT, COUNTER};
 use hotrow_storage::{Key, TableId};
 use hotrow_txn::{Abort, Accesses, Intent, Isolation, Procedure, Transaction, Write};
 use std::ops::Range;
 
-/// Reads some rows, then moves amounts between others. Returns a checksum of what it read.
+/// Reads some rows, then moves amounts between others. Returns a checksum of the rows that it read.
 #[derive(Clone, Debug)]
 pub struct Operations {
     table: TableId,
     reads: Vec<i64>,
-    /// Rows, and what is added to the amount of each; together nothing.
+    /// The rows to write, and what is added to the amount of each; the sum is zero.
     writes: Vec<(i64, i64)>,
 }
 
@@ -123,7 +123,7 @@ impl Procedure for LongRead {
     }
 }
 
-/// The amount of a row. Nobody deletes rows: one that is not there was lost.
+/// The amount of a row. No transaction deletes rows, so a missing row was lost.
 #[inline]
 fn read_amount<T: Transaction + ?Sized>(txn: &mut T, table: TableId, key: i64) -> Result<i64, Abort> {
     Ok(txn.read(table, &Key::Int(key))?.ok_or(Abort::User)?.int8(AMOUNT))

@@ -1,15 +1,15 @@
-//! The one table.
+//! The table.
 
 use hotrow_storage::{Column, TableSchema, Type};
 
 /// The primary key's column.
 pub const KEY: usize = 0;
-/// The column that updates move amounts between.
+/// The column whose amounts updates move.
 pub const AMOUNT: usize = 1;
 /// The column that counts the row's updates.
 pub const COUNTER: usize = 2;
 
-/// `hekaton`: rows of three columns, 24 bytes together. Nobody asks for ranges of keys.
+/// `hekaton`: rows of three columns, 24 bytes together. No transaction asks for ranges of keys.
 pub fn hekaton() -> TableSchema {
     let columns =
         vec![Column::new("id", Type::Int8), Column::new("amount", Type::Int8), Column::new("updates", Type::Int8)];

@@ -1,4 +1,4 @@
-//! Every committed write is in a value, and nothing else is; no row came or went.
+//! The check: every committed write is in a value, and nothing else is; no row was inserted or deleted.
 
 use super::{Client, Options, VALUE};
 use crate::Violation;

@@ -9,7 +9,7 @@ use hotrow_storage::TableId;
 use hotrow_txn::{Abort, Runner, number_of};
 use std::fmt;
 
-/// The most reads, and the most writes, of a transaction.
+/// The greatest number of reads, and of writes, of a transaction.
 const OPS_MAX: i64 = 1000;
 
 /// The knobs of the interactive paper's micro benchmark.
@@ -40,7 +40,7 @@ fn parse_theta(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// Checks what one option demands of another.
+    /// Checks the options against each other.
     pub(super) fn validate(self) -> Result<Self, String> {
         let Options { records, reads, writes, .. } = self;
         if reads == 0 && writes == 0 {
@@ -66,7 +66,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -91,7 +91,7 @@ impl Client {
         }
     }
 
-    /// Makes the next transaction up.
+    /// Draws the next transaction.
     pub fn generate(&mut self) -> &Operations {
         self.next.clear();
         for _ in 0..self.operations {
@@ -101,18 +101,18 @@ impl Client {
         &self.next
     }
 
-    /// The transaction that was made up last.
+    /// The transaction that was drawn last.
     pub fn next(&self) -> &Operations {
         &self.next
     }
 
-    /// Notes that the transaction made up last has committed, and what it read.
+    /// Records that the transaction that was drawn last has committed, and the checksum of what it read.
     pub fn committed(&mut self, checksum: u64) {
         self.written += self.next.writes().len() as u64;
         self.checksum = self.checksum.wrapping_add(checksum);
     }
 
-    /// How many writes the committed transactions have made.
+    /// The number of writes of the committed transactions.
     pub fn written(&self) -> u64 {
         self.written
     }

@@ -1,4 +1,4 @@
-//! The rows that the table begins with: values of zero.
+//! The initial rows of the table: all values are zero.
 
 use super::{KEY, Options};
 use crate::load::load_rows;

@@ -1,11 +1,12 @@
-//! The interactive paper's micro benchmark (*Interactive Transaction Processing for In-Memory Database System*, section 5):
-//! a transaction reads N rows of a table of keys and values and writes M others, drawn from a Zipfian distribution.
+//! The interactive paper's micro benchmark (*Interactive Transaction Processing for In-Memory Database System*, section
+//! 5): a transaction reads N rows of a table of keys and values and writes M others, drawn from a Zipfian distribution.
 //!
-//! Each operation is a request of its own, so nothing is known of a transaction before it begins: engines that want to know
-//! its rows look for them first, and no keys are looked up together. With `--over-wire` each is a statement from a client
-//! over the network, as in the paper.
+//! Each operation is a separate request, so nothing is known about a transaction before it begins: engines that need
+//! its rows find them by reconnaissance, and no keys are looked up together. With `--over-wire` each is a statement
+//! from a client over the network, as in the paper.
 //!
-//! A write adds one to the value. The paper does not say what it writes; so the values tell what was committed.
+//! A write adds one to the value. The paper does not say what a write does; with this choice the values show what was
+//! committed.
 
 mod consistency;
 mod generate;

@@ -1,10 +1,10 @@
-//! The one transaction: reads, then writes, one after the other.
+//! The transaction: reads, then writes, one after the other.
 
 use super::VALUE;
 use hotrow_storage::{Key, TableId};
 use hotrow_txn::{Abort, Accesses, Procedure, Transaction, Write};
 
-/// Reads some rows, then adds one to the values of others. Returns a checksum of what it read.
+/// Reads some rows, then adds one to the values of others. Returns a checksum of the values that it read.
 #[derive(Clone, Debug)]
 pub struct Operations {
     table: TableId,
@@ -43,7 +43,7 @@ impl Operations {
 impl Procedure for Operations {
     type Output = u64;
 
-    /// Nothing: the requests of an interactive transaction come one by one.
+    /// Adds nothing: the requests of an interactive transaction come one by one.
     fn accesses(&self, _: &mut Accesses) {}
 
     fn read_only(&self) -> bool {
@@ -53,7 +53,7 @@ impl Procedure for Operations {
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u64, Abort> {
         let mut checksum = 0_u64;
         for &key in self.reads() {
-            // Nobody deletes rows: one that is not there was lost.
+            // No transaction deletes rows, so a missing row was lost.
             let value = txn.read(self.table, &Key::Int(key))?.ok_or(Abort::User)?.int8(VALUE);
             checksum = checksum.wrapping_add(value as u64);
         }

@@ -1,4 +1,4 @@
-//! Every committed increment is in a counter, and nothing else is; no record came or went.
+//! The check: every committed increment is in a counter, and nothing else is; no record was inserted or deleted.
 
 use super::{COUNTER, Client, Options};
 use crate::Violation;

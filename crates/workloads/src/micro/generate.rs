@@ -10,14 +10,14 @@ use hotrow_storage::TableId;
 use hotrow_txn::{Abort, Runner, number_of};
 use std::fmt;
 
-/// The most updates of a transaction.
+/// The greatest number of updates of a transaction.
 const OPS_MAX: i64 = 1000;
 
 /// The longest computation for a record, in microseconds: a second.
 const WORK_US_MAX: f64 = 1e6;
 
-/// What a long transaction computes for each record, in microseconds, unless told otherwise. The paper's text has
-/// milliseconds where microseconds must be meant: ten such computations make its transactions three times as long.
+/// The default computation of a long transaction for each record, in microseconds. The paper's text says milliseconds
+/// where it must mean microseconds: ten such computations make its transactions three times as long.
 const LONG_US: f64 = 10.0;
 
 /// The knobs of the microbenchmark.
@@ -77,7 +77,7 @@ fn parse_work(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// Checks what one option demands of another.
+    /// Checks the options against each other.
     pub(super) fn validate(self) -> Result<Self, String> {
         let Options { records, ops, hot_records, hot_ops, partitions, multi_partition, .. } = self;
         if hot_ops > ops {
@@ -134,7 +134,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     generator: Generator,
@@ -153,14 +153,14 @@ impl Client {
         }
     }
 
-    /// Makes the next transaction up.
+    /// Draws the next transaction.
     #[inline]
     pub fn generate(&mut self) -> &Updates {
         self.generator.fill(&mut self.next);
         &self.next
     }
 
-    /// How often the committed transactions have incremented a counter.
+    /// The number of increments of counters by the committed transactions.
     pub fn increments(&self) -> u64 {
         self.increments
     }
@@ -176,7 +176,7 @@ impl crate::Client for Client {
     }
 }
 
-/// Makes transactions up.
+/// Draws transactions.
 #[derive(Debug)]
 struct Generator {
     rng: Rng,
@@ -185,7 +185,7 @@ struct Generator {
     hot_records: u64,
     hot_ops: u32,
     partitions: u64,
-    /// The partition that its transactions begin in.
+    /// The partition in which its transactions begin.
     home: u64,
     multi_partition: f64,
 }
@@ -210,7 +210,7 @@ impl Generator {
         let hot_ops = if partitions[0] == partitions[1] { self.hot_ops } else { 2 * self.hot_ops };
         for position in 0..self.ops {
             let partition = partitions[position as usize % partitions.len()];
-            // A partition's records, counted from zero: first the hot ones, then the cold ones.
+            // The records of a partition, counted from zero: first the hot ones, then the cold ones.
             let records = (self.records - partition).div_ceil(self.partitions);
             let places = if position < hot_ops { 0..self.hot_records } else { self.hot_records..records };
             let key = |place: u64| partition + place * self.partitions;
@@ -219,7 +219,7 @@ impl Generator {
         }
     }
 
-    /// The two partitions that the transaction takes turns between: mostly one and the same.
+    /// Draws the two partitions between which the transaction alternates. Usually both are the same.
     #[inline]
     fn draw_partitions(&mut self) -> [u64; 2] {
         if self.multi_partition == 0.0 || self.rng.f64() >= self.multi_partition {

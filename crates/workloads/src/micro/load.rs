@@ -1,4 +1,4 @@
-//! The rows that the table begins with: counters of zero, fillers of one letter.
+//! The initial rows of the table: counters of zero, and fillers of one letter.
 
 use super::schema::COUNTER_BYTES;
 use super::{FILLER, KEY, Options};

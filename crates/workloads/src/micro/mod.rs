@@ -1,14 +1,14 @@
 //! The microbenchmark of the VLL paper (*VLL: a lock manager redesign for main memory database systems*, §3.1.2 and
 //! §3.3.1): each transaction reads and updates 10 records, of which some are *hot*.
 //!
-//! The *contention index* is the probability that two transactions want the same hot record: with one hot record each, one
-//! over the size of the hot set, `--hot-records`. With `--hot-ops 2` or more, deadlocks are possible. *Short* transactions
-//! do nothing else; *long* ones compute for each record while they hold its lock.
+//! The *contention index* is the probability that two transactions want the same hot record: with one hot record each,
+//! one over the size of the hot set, `--hot-records`. With `--hot-ops 2` or more, deadlocks are possible. *Short*
+//! transactions do nothing else; *long* ones compute for each record while they hold its lock.
 //!
-//! A partition is the key modulo the number of partitions; each has a hot set of its own. As in §3.3.1, transactions are
-//! submitted where their data is: a worker's stay in the partition of its number, or take turns between that and any other
-//! one. The paper's two levels of contention there have 1,000,000 records in each partition: 10,000 of them hot at low, 100
-//! at high contention.
+//! A partition is the key modulo the number of partitions; each has its own hot set. As in §3.3.1, transactions are
+//! submitted where their data is: the transactions of a worker stay in the partition of its number, or alternate
+//! between that partition and another one. The paper's two levels of contention there have 1,000,000 records in each
+//! partition: 10,000 of them hot at low, 100 at high contention.
 
 mod consistency;
 mod generate;

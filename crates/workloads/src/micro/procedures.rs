@@ -1,4 +1,4 @@
-//! The one transaction: it reads and updates some records, and computes something for each; or it only locks them.
+//! The transaction: it reads and updates some records, and computes something for each; or it only locks them.
 
 use super::schema::COUNTER_BYTES;
 use super::{COUNTER, FILLER, Options};
@@ -7,11 +7,12 @@ use crate::computation::compute;
 use hotrow_storage::{Key, TableId};
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 
-/// Reads each of some records, increments its counter, and computes. Returns a checksum of what it read and computed.
+/// Reads each of some records, increments its counter, and computes. Returns a checksum of the reads and the
+/// computation.
 #[derive(Clone, Debug)]
 pub struct Updates {
     table: TableId,
-    /// Whether the records are locked, and that is all.
+    /// Whether the transaction only locks the records.
     lock_only: bool,
     /// Whether records have a filler.
     filler: bool,
@@ -31,7 +32,7 @@ impl Updates {
         &self.keys
     }
 
-    /// How many counters it increments.
+    /// The number of counters that the transaction increments.
     pub(super) fn increments(&self) -> u64 {
         if self.lock_only { 0 } else { self.keys.len() as u64 }
     }
@@ -75,7 +76,7 @@ impl Updates {
     }
 }
 
-/// Nobody deletes records: one that is not there was lost.
+/// The abort for a missing record. No transaction deletes records, so it was lost.
 const LOST: Abort = Abort::User;
 
 impl Procedure for Updates {

@@ -1,9 +1,10 @@
-//! Ranges that are held at the same time do not overlap, unless both are shared; and in the end none is held.
+//! The check: ranges that are held at the same time do not overlap, unless both are shared; and in the end no range is
+//! held.
 
 use super::Request;
 use crate::Violation;
 
-/// Who holds which range, by numbers of transactions that are used again.
+/// The ranges that are held, by the numbers of their transactions. Numbers are reused.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     held: Vec<Option<Request>>,
@@ -11,8 +12,8 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// A transaction is granted its range. With `compare` it is compared with all that are held, which takes as long as there
-    /// are transactions.
+    /// Records that a transaction is granted its range. With `compare`, the range is compared with all that are held,
+    /// which takes time proportional to the number of transactions.
     #[inline]
     pub fn granted(&mut self, txn: u32, request: Request, compare: bool) {
         let number = txn as usize;
@@ -25,21 +26,21 @@ impl Grants {
         self.held[number] = Some(request);
     }
 
-    /// It gives its range back.
+    /// Records that a transaction releases its range.
     #[inline]
     pub fn released(&mut self, txn: u32) {
         self.held[txn as usize] = None;
     }
 
-    /// Something else is wrong with the manager's grants.
+    /// Records another error in the manager's grants.
     pub fn violated(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }
 
-    /// All transactions are over.
+    /// Checks the grants, after all transactions have ended.
     ///
     /// # Errors
-    /// What was wrong, of all that was compared; or that a range is still held.
+    /// If a comparison has found an error, or a range is still held.
     pub fn check(&self) -> Result<(), Violation> {
         let held = || self.held.iter().flatten().next();
         let still = || held().map(|request| format!("keys {} to {} are still locked", request.first, request.last));

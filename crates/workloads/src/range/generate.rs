@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The longest computation and the longest delay, in microseconds: a second.
 const MICROSECONDS_MAX: f64 = 1e6;
 
-/// What a long transaction computes, in microseconds, unless told otherwise.
+/// The default computation of a long transaction, in microseconds.
 const LONG_US: f64 = 10.0;
 
 /// The knobs of the range-lock benchmark.
@@ -60,8 +60,8 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = parse_level)]
     pub bits_per_level: u32,
 
-    /// The most prefixes of a range: with one it is the longest that all keys have in common; more of them cover exactly
-    /// the range, if they can
+    /// The most prefixes of a range: with one it is the longest that all keys have in common; more of them cover
+    /// exactly the range, if they can
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub prefixes: u32,
@@ -77,7 +77,7 @@ fn parse_level(text: &str) -> Result<u32, String> {
 }
 
 impl Options {
-    /// Checks what one option demands of another.
+    /// Checks the options against each other.
     pub(super) fn validate(self) -> Result<Self, String> {
         let Options { key_bits, prefix_bits, random_ends, .. } = self;
         if prefix_bits > key_bits {
@@ -96,7 +96,7 @@ impl Options {
         self.work_us.unwrap_or(if self.long { LONG_US } else { 0.0 })
     }
 
-    /// How long a transaction waits that does.
+    /// The time that a delayed transaction waits.
     pub fn delay(&self) -> Duration {
         Duration::from_secs_f64(self.delay_us / 1e6)
     }
@@ -120,20 +120,20 @@ impl fmt::Display for Options {
     }
 }
 
-/// What a transaction asks for.
+/// The request of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The first key.
     pub first: u64,
-    /// The last one.
+    /// The last key.
     pub last: u64,
-    /// Whether nobody else may hold a key of it.
+    /// Whether no other transaction may hold a key of the range.
     pub exclusive: bool,
     /// Whether the transaction waits once it holds the range.
     pub is_delayed: bool,
 }
 
-/// A stream of transactions, and what is known of their ranges.
+/// A stream of transactions, and the state of their ranges.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -149,12 +149,12 @@ impl Client {
         Self { rng, options: options.clone(), rounds, checksum: 0, grants: Grants::default() }
     }
 
-    /// The knobs.
+    /// The options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Makes the next transaction up.
+    /// Draws the next transaction.
     #[inline]
     pub fn generate(&mut self) -> Request {
         let Options { key_bits, prefix_bits, random_ends, shared, delayed, .. } = self.options;
@@ -164,7 +164,7 @@ impl Client {
         let top = low(self.rng.u64(..), common).checked_shl(free).unwrap_or(0);
         let (mut first, mut last) = (top | low(self.rng.u64(..), free), top | low(self.rng.u64(..), free));
         if !random_ends && free > 0 {
-            // The bit below those that are common.
+            // The bit below the common ones.
             let differs = 1 << (free - 1);
             (first, last) = (first & !differs, last | differs);
         }
@@ -174,7 +174,7 @@ impl Client {
         Request { first, last, exclusive, is_delayed }
     }
 
-    /// What a transaction does with its range.
+    /// Computes, as a transaction does with its range.
     #[inline]
     pub fn compute(&mut self) {
         if self.rounds > 0 {
@@ -192,7 +192,7 @@ impl Client {
 }
 
 impl crate::Client for Client {
-    /// An engine has nothing to do for it: see [`RUNS_ON_ENGINES`](crate::Workload::RUNS_ON_ENGINES).
+    /// Fails, since an engine has nothing to do: see [`RUNS_ON_ENGINES`](crate::Workload::RUNS_ON_ENGINES).
     fn step<R: Runner>(&mut self, _runner: &mut R) -> Result<(), Abort> {
         Err(Abort::User)
     }

@@ -1,10 +1,10 @@
-//! The range-lock benchmark of the VLL paper (*VLL: a lock manager redesign for main memory database systems*, §3.4): each
-//! transaction locks one range of keys, and a share of them waits with its lock, as if for a remote partition.
+//! The range-lock benchmark of the VLL paper (*VLL: a lock manager redesign for main memory database systems*, §3.4):
+//! each transaction locks one range of keys, and a share of them waits with its lock, as if for a remote partition.
 //!
-//! There are no rows and no engine: a manager of range locks is driven by one thread. What a range has in common decides how
-//! much is locked, and how often transactions conflict: its first and its last key are the same in `--prefix-bits` bits, and
-//! differ in the next one; or, with `--random-ends`, as many bits on average. *Short* transactions do nothing with their range; *long* ones
-//! compute while they hold it.
+//! There are no rows and no engine: one thread drives a manager of range locks. The common prefix of a range decides
+//! how much is locked, and how often transactions conflict. The first and the last key of a range agree in
+//! `--prefix-bits` bits, and differ in the next one; with `--random-ends`, they agree in as many bits on average.
+//! *Short* transactions do nothing with their range; *long* ones compute while they hold it.
 
 mod consistency;
 mod generate;
@@ -21,7 +21,7 @@ use hotrow_txn::Engine;
 #[derive(Clone, Debug)]
 pub struct Range {
     options: Options,
-    /// Rounds of computation of a transaction.
+    /// The rounds of computation of a transaction.
     rounds: u64,
 }
 

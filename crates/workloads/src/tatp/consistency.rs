@@ -1,5 +1,5 @@
-//! The tables that nobody inserts into have the rows that they were loaded with; call forwardings belong to special
-//! facilities, and there are as many as were loaded and inserted and not deleted.
+//! The check: the tables without inserts have the rows that were loaded. Call forwardings belong to special facilities,
+//! and their number is that of the loaded and inserted ones, minus the deleted ones.
 
 use super::Client;
 use super::load::{Population, START_TIMES, TYPES};
@@ -22,13 +22,14 @@ pub(super) fn check(
     census.judge(population, clients)
 }
 
-/// What was met, subscriber by subscriber.
+/// The rows that were visited, by subscriber.
 struct Census {
     tables: Tables,
     counted: Population,
-    /// Of each subscriber, the types of special facilities in the low four bits and of access infos in the high ones.
+    /// For each subscriber, the types of special facilities in the low four bits, and those of access infos in the high
+    /// four bits.
     types: Vec<u8>,
-    /// The first row that should not be.
+    /// The first row that should not exist.
     wrong: Option<String>,
 }
 
@@ -88,7 +89,7 @@ impl Census {
         if START_TIMES.contains(&start_time) { Ok(()) } else { Err(format!("{}: nothing begins at that time", of())) }
     }
 
-    /// The types of a subscriber who was loaded.
+    /// The types of a subscriber that was loaded.
     fn types_of(&mut self, id: i32) -> Option<&mut u8> {
         let position = usize::try_from(id).ok()?.checked_sub(1)?;
         self.types.get_mut(position)
@@ -120,7 +121,7 @@ impl Census {
         if self.counted.forwardings + deleted == forwardings + inserted {
             return Ok(());
         }
-        // Two who delete one row at once may both believe that they did, if nothing keeps them apart.
+        // Without isolation, two transactions that delete the same row at once may both report success.
         Err(Violation::Anomaly(format!(
             "call_forwarding has {}, not what the {forwardings} loaded, {inserted} inserted and {deleted} deleted make",
             number_of(self.counted.forwardings, "row")

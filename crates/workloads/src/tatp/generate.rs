@@ -31,8 +31,9 @@ pub struct Options {
     pub uniform: bool,
 }
 
-/// How often each transaction is run. Besides TATP's own mix, those of the SLI paper (*Improving OLTP Scalability using
-/// Speculative Lock Inheritance*, §5.1), which leaves inserts and deletes alone out: after a while none would succeed.
+/// The share of each transaction. Besides TATP's own mix, there are the mixes of the SLI paper (*Improving OLTP
+/// Scalability using Speculative Lock Inheritance*, §5.1). It has no mix of inserts or deletes alone: after a while
+/// none would succeed.
 #[derive(clap::ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
@@ -73,10 +74,10 @@ const INSERT_CALL_FORWARDING: usize = 5;
 const DELETE_CALL_FORWARDING: usize = 6;
 
 impl Mix {
-    /// How often each kind is run, relative to the others.
+    /// The weight of each kind, relative to the others.
     ///
-    /// The SLI paper gives the forward mix as 71.4, 28.5 and 28.5 per cent, which is more than there is: the first is 10
-    /// of 14, as in the standard mix, so the other two are 2 of 14 each.
+    /// The SLI paper gives the forward mix as 71.4, 28.5 and 28.5 per cent, which add up to more than 100: the first is
+    /// 10 of 14, as in the standard mix, so the other two are 2 of 14 each.
     fn weights(self) -> [u32; KINDS.len()] {
         match self {
             Mix::Standard => [35, 10, 35, 2, 14, 2, 2],
@@ -98,20 +99,20 @@ impl fmt::Display for Options {
     }
 }
 
-/// Draws subscribers' ids.
+/// A distribution of subscribers' ids.
 #[derive(Clone, Copy, Debug)]
 enum Subscribers {
-    /// All alike.
+    /// All subscribers are equally popular.
     Uniform { subscribers: u32 },
-    /// TATP's formula: of two uniform numbers the bits that either has, modulo the number of subscribers. Ids whose low
-    /// bits are ones are the more popular.
+    /// TATP's formula: the bitwise or of two uniform numbers, modulo the number of subscribers. Ids with more ones in
+    /// the low bits are more popular.
     NonUniform { subscribers: u32, mask: u32 },
 }
 
 impl Subscribers {
     fn new(options: &Options) -> Self {
         let subscribers = options.subscribers;
-        // TATP's A, by the population.
+        // TATP's A, which depends on the population.
         let mask = match subscribers {
             ..=1_000_000 => 65_535,
             1_000_001..=10_000_000 => 1_048_575,
@@ -132,7 +133,7 @@ impl Subscribers {
     }
 }
 
-/// A transaction, with what was drawn for it.
+/// A transaction, with the parameters that were drawn for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are those of the procedures")]
 pub enum Request {
@@ -153,7 +154,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Its kind, as a position in the workload's list of kinds.
+    /// The kind of the transaction, as a position in the workload's list of kinds.
     pub fn kind(&self) -> usize {
         match self {
             Request::GetSubscriberData { .. } => GET_SUBSCRIBER_DATA,
@@ -167,7 +168,7 @@ impl Request {
     }
 }
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     tables: Tables,
@@ -198,12 +199,12 @@ impl Client {
         }
     }
 
-    /// How many call forwardings the committed transactions have inserted.
+    /// The number of call forwardings that the committed transactions have inserted.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// How many they have deleted.
+    /// The number of call forwardings that the committed transactions have deleted.
     pub fn deleted(&self) -> u64 {
         self.deleted
     }
@@ -240,7 +241,7 @@ impl Client {
         Number::new(self.draw_subscriber() as u64)
     }
 
-    /// Makes the next transaction up.
+    /// Draws the next transaction.
     #[inline]
     pub fn draw(&mut self) -> Request {
         match self.draw_kind() {
@@ -277,7 +278,7 @@ impl Client {
         }
     }
 
-    /// Notes that a transaction has committed, and whether it found what it was looking for.
+    /// Records that a transaction has committed, and whether it found what it was looking for.
     pub fn committed(&mut self, request: &Request, succeeded: bool) {
         match request {
             Request::InsertCallForwarding { .. } => self.inserted += u64::from(succeeded),
@@ -286,7 +287,7 @@ impl Client {
         }
     }
 
-    /// Runs a transaction; returns whether it found what it was looking for.
+    /// Runs a transaction. Returns whether it found what it was looking for.
     fn run<R: Runner>(&mut self, runner: &mut R, request: Request) -> Result<bool, Abort> {
         let tables = self.tables;
         match request {
@@ -318,7 +319,7 @@ impl Client {
         }
     }
 
-    /// Whether something was found; what it was goes into the checksum.
+    /// Returns whether something was found, and adds it to the checksum.
     fn found(&mut self, checksum: Option<u64>) -> bool {
         self.checksum = self.checksum.wrapping_add(checksum.unwrap_or(0));
         checksum.is_some()
@@ -361,7 +362,7 @@ mod tests {
         );
     }
 
-    /// Draws often and compares each subscriber's share with the one that the formula gives it, in standard deviations.
+    /// Draws often and compares each subscriber's share with the share by the formula, in standard deviations.
     #[test]
     fn popularity_is_the_formulas() {
         const DRAWS: u32 = 400_000;

@@ -1,5 +1,5 @@
-//! The population: how many rows each subscriber has in the other tables, and what is in them (TATP, *Database population
-//! rules*).
+//! The population: how many rows each subscriber has in the other tables, and what they hold (TATP, *Database
+//! population rules*).
 
 use super::schema::{FIELDS, Number, Tables, access_info, call_forwarding, special_facility, subscriber};
 use crate::load::{insert_row, load_items};
@@ -8,16 +8,16 @@ use fastrand::Rng;
 use hotrow_storage::{Row, mix};
 use hotrow_txn::Engine;
 
-/// The types of access infos and special facilities are 1 to this.
+/// The greatest type of access infos and special facilities; the least is 1.
 pub(super) const TYPES: i16 = 4;
 
-/// When call forwarding may begin.
+/// The hours at which call forwarding may begin.
 pub(super) const START_TIMES: [i16; 3] = [0, 8, 16];
 
-/// Of 100 special facilities, so many are active.
+/// The percentage of special facilities that are active.
 pub(super) const ACTIVE_PERCENT: u8 = 85;
 
-/// How many rows each table has, once loaded.
+/// The number of rows of each table, once loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
     /// Rows of `subscriber`.
@@ -31,7 +31,7 @@ pub struct Population {
 }
 
 impl Population {
-    /// The population with so many subscribers, always the same.
+    /// The population with `subscribers` subscribers. It is always the same.
     pub fn new(subscribers: u32) -> Self {
         let mut population = Self { subscribers: u64::from(subscribers), ..Self::default() };
         for subscriber in 1..=u64::from(subscribers) {
@@ -43,13 +43,14 @@ impl Population {
         population
     }
 
-    /// How many rows each table has, in the order of the specification.
+    /// The number of rows of each table, in the order of the specification.
     pub fn rows_of_tables(&self) -> Vec<u64> {
         vec![self.subscribers, self.access_infos, self.facilities, self.forwardings]
     }
 }
 
-/// How many rows one subscriber has: random bits, two for each number, and always the same for the same subscriber.
+/// The numbers of rows of one subscriber: random bits, two for each number, and always the same for the same
+/// subscriber.
 #[derive(Clone, Copy)]
 struct Shape(u64);
 
@@ -70,7 +71,7 @@ impl Shape {
         1 + self.two_bits(1)
     }
 
-    /// Call forwardings of the subscriber's special facility number `nth`.
+    /// The number of call forwardings of the subscriber's special facility number `nth`.
     fn forwardings(self, nth: u32) -> u32 {
         self.two_bits(2 + nth)
     }
@@ -94,7 +95,7 @@ pub(super) fn load(
     load_items(u64::from(subscribers), threads, progress, buffers, |buffers, number| buffers.load(number + 1))
 }
 
-/// Rows to fill.
+/// The rows that a loading thread fills.
 struct Buffers<'a> {
     engine: &'a dyn Engine,
     tables: Tables,
@@ -105,7 +106,7 @@ struct Buffers<'a> {
 }
 
 impl Buffers<'_> {
-    /// Inserts all rows of a subscriber; returns how many they are.
+    /// Inserts all rows of a subscriber. Returns how many there are.
     fn load(&mut self, id: u64) -> Result<u64, LoadError> {
         let shape = Shape::of(id);
         let rng = &mut Rng::with_seed(mix(id));
@@ -135,7 +136,7 @@ impl Buffers<'_> {
     }
 }
 
-/// So many different ones of `all`, each set of them as likely as any other.
+/// Draws `count` different elements of `all`; each subset is equally likely.
 fn some<'a>(all: &'a mut [i16], count: u32, rng: &mut Rng) -> &'a [i16] {
     rng.shuffle(all);
     &all[..count as usize]
@@ -177,7 +178,7 @@ fn fill_facility(row: &mut Row, id: u64, kind: i16, rng: &mut Rng) {
     });
 }
 
-/// Sets all columns of a call forwarding but the subscriber.
+/// Sets all columns of a call forwarding except the subscriber.
 pub(super) fn fill_forwarding(row: &mut Row, facility: i16, start_time: i16, end_time: i16, number: Number) {
     row.change(|row| {
         row.set_int2(call_forwarding::FACILITY, facility);
@@ -187,12 +188,13 @@ pub(super) fn fill_forwarding(row: &mut Row, facility: i16, start_time: i16, end
     });
 }
 
-/// The number of a switching centre or a location register: TATP's 32 bits without the sign, which `integer` needs.
+/// The number of a switching centre or a location register: TATP's 32 bits without the sign bit, since `integer` is
+/// signed.
 pub(super) fn random_location(rng: &mut Rng) -> i32 {
     rng.i32(0..=i32::MAX)
 }
 
-/// A number to forward calls to.
+/// Draws a number to forward calls to.
 pub(super) fn random_number(rng: &mut Rng) -> Number {
     Number::new(rng.u64(..))
 }

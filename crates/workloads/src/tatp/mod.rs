@@ -1,11 +1,12 @@
-//! TATP, the telecommunication benchmark that was NDBB and TM1 before: a register of mobile subscribers, and seven short
+//! TATP, the telecommunication benchmark (formerly NDBB and TM1): a register of mobile subscribers, and seven short
 //! transactions on it.
 //!
-//! The tables are those that the usual clients make on PostgreSQL, but for foreign keys, which the transactions keep; the
-//! rows follow TATP's population rules. Many transactions look for what is not there: that is specified. They commit
-//! without an effect, and reports show the share that found what it was looking for: 62.5 % of GET_ACCESS_DATA and
-//! UPDATE_SUBSCRIBER_DATA, 31.25 % of inserts and deletes, 14.8 % of GET_NEW_DESTINATION, all of the others. TATP's text
-//! has 23.9 % for GET_NEW_DESTINATION, about what its rules give among the special facilities that are there.
+//! The tables are those that the usual clients make on PostgreSQL, without the foreign keys, which the transactions
+//! themselves respect. The rows follow TATP's population rules. As specified, many transactions look for rows that do
+//! not exist. They commit without an effect, and reports show the share that found its row: 62.5 % of GET_ACCESS_DATA
+//! and UPDATE_SUBSCRIBER_DATA, 31.25 % of inserts and deletes, 14.8 % of GET_NEW_DESTINATION, and all of the others.
+//! TATP's text says 23.9 % for GET_NEW_DESTINATION, which is about the share that its rules give among the special
+//! facilities that exist.
 
 mod consistency;
 mod generate;

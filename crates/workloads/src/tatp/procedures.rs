@@ -1,7 +1,7 @@
-//! The seven transactions, statement for statement as the TATP specification has them.
+//! The seven transactions, statement for statement as in the TATP specification.
 //!
-//! Many of them look for what is not there: that is part of the benchmark. Such a transaction commits without an effect,
-//! and says so by what it returns.
+//! Many of them look for rows that do not exist, which is part of the benchmark. Such a transaction commits without an
+//! effect, and its result says so.
 
 use super::schema::{BY_NUMBER, Number, Tables, access_info, call_forwarding, key, special_facility, subscriber};
 use crate::checksum::sum;
@@ -10,7 +10,7 @@ use hotrow_txn::{Abort, Accesses, Intent, LockFor, Procedure, RangeAccess, Scan,
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-/// GET_SUBSCRIBER_DATA: all columns of a subscriber. Returns a checksum of them.
+/// GET_SUBSCRIBER_DATA: reads all columns of a subscriber. Returns a checksum of them.
 #[derive(Clone, Copy, Debug)]
 pub struct GetSubscriberData {
     pub(super) tables: Tables,
@@ -38,16 +38,16 @@ impl Procedure for GetSubscriberData {
     }
 }
 
-/// GET_NEW_DESTINATION: where calls to a subscriber's special facility go, if it is active, at some time. Returns a
-/// checksum of the numbers.
+/// GET_NEW_DESTINATION: reads the numbers to which calls to a subscriber's special facility are forwarded at some time,
+/// if the facility is active. Returns a checksum of the numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct GetNewDestination {
     pub(super) tables: Tables,
     pub(super) subscriber: i32,
     pub(super) facility: i16,
-    /// Forwarding begins then or before.
+    /// The forwarding begins at this time or before.
     pub(super) start_time: i16,
-    /// Forwarding ends later.
+    /// The forwarding ends after this time.
     pub(super) end_time: i16,
 }
 
@@ -92,7 +92,7 @@ impl Procedure for GetNewDestination {
     }
 }
 
-/// GET_ACCESS_DATA: one access info of a subscriber. Returns a checksum of it.
+/// GET_ACCESS_DATA: reads one access info of a subscriber. Returns a checksum of it.
 #[derive(Clone, Copy, Debug)]
 pub struct GetAccessData {
     pub(super) tables: Tables,
@@ -123,7 +123,7 @@ impl Procedure for GetAccessData {
 }
 
 /// UPDATE_SUBSCRIBER_DATA: sets a subscriber's first bit, and a datum of one of its special facilities. Returns whether
-/// it has that facility; without it, nothing is changed.
+/// the subscriber has that facility; if not, nothing is changed.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateSubscriberData {
     pub(super) tables: Tables,
@@ -160,7 +160,7 @@ impl Procedure for UpdateSubscriberData {
     }
 }
 
-/// UPDATE_LOCATION: sets the location of the subscriber with a number.
+/// UPDATE_LOCATION: sets the location of the subscriber with a given number.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateLocation {
     pub(super) tables: Tables,
@@ -184,8 +184,8 @@ impl Procedure for UpdateLocation {
     }
 }
 
-/// INSERT_CALL_FORWARDING: adds a call forwarding to a special facility of the subscriber with a number. Returns whether
-/// the subscriber has that facility and had no forwarding with that start time.
+/// INSERT_CALL_FORWARDING: adds a call forwarding to a special facility of the subscriber with a given number. Returns
+/// whether the subscriber has that facility and had no forwarding with that start time.
 #[derive(Debug)]
 pub struct InsertCallForwarding<'a> {
     pub(super) tables: Tables,
@@ -220,7 +220,7 @@ impl Procedure for InsertCallForwarding<'_> {
     }
 }
 
-/// DELETE_CALL_FORWARDING: takes a call forwarding of the subscriber with a number away. Returns whether it was there.
+/// DELETE_CALL_FORWARDING: deletes a call forwarding of the subscriber with a given number. Returns whether it existed.
 #[derive(Clone, Copy, Debug)]
 pub struct DeleteCallForwarding {
     pub(super) tables: Tables,
@@ -250,7 +250,7 @@ fn by_number(tables: Tables, number: Number, intent: Intent) -> RangeAccess {
     RangeAccess { table: tables.subscriber, index: BY_NUMBER, lower, upper, intent }
 }
 
-/// The id of the subscriber with a number. Nobody deletes subscribers: one that is not there was lost.
+/// Finds the id of the subscriber with a number. No transaction deletes subscribers, so a missing one was lost.
 fn find_subscriber<T: Transaction + ?Sized>(
     txn: &mut T,
     tables: Tables,
@@ -266,7 +266,7 @@ fn find_subscriber<T: Transaction + ?Sized>(
     id.ok_or(Abort::User)
 }
 
-/// Takes a write of a row that nobody deletes for done, or the row for lost.
+/// Checks the write of a row that no transaction deletes: if it is not done, the row was lost.
 fn expect(write: Write) -> Result<(), Abort> {
     if write == Write::Done { Ok(()) } else { Err(Abort::User) }
 }

@@ -21,7 +21,7 @@ pub struct Tables {
 /// The unique index of `subscriber` over `sub_nbr`.
 pub const BY_NUMBER: IndexRef = IndexRef::Secondary(IndexId(0));
 
-/// Columns that `subscriber` has of each kind: bits, half bytes, bytes.
+/// The number of columns of each kind in `subscriber`: bits, half bytes, bytes.
 pub(super) const FIELDS: usize = 10;
 
 /// Positions of the columns of `subscriber`.
@@ -66,15 +66,16 @@ pub(super) mod call_forwarding {
     pub const NUMBER: usize = 4;
 }
 
-/// A telephone number: fifteen digits.
+/// A telephone number of fifteen digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Number([u8; Number::DIGITS]);
 
 impl Number {
-    /// Digits of a number.
+    /// The number of digits.
     pub const DIGITS: usize = 15;
 
-    /// The number with these last digits and zeros before; of a subscriber, its id. Higher digits are dropped.
+    /// The telephone number that ends in these digits, after zeros. The number of a subscriber is made of its id.
+    /// Higher digits are dropped.
     pub fn new(mut last: u64) -> Self {
         let mut digits = [b'0'; Self::DIGITS];
         for digit in digits.iter_mut().rev() {
@@ -89,12 +90,12 @@ impl Number {
         &self.0
     }
 
-    /// The same.
+    /// The digits, as a string.
     pub fn as_text(&self) -> &str {
         std::str::from_utf8(&self.0).expect("digits are text")
     }
 
-    /// Its key in [`BY_NUMBER`].
+    /// The key of the number in [`BY_NUMBER`].
     pub fn key(&self) -> Key {
         let mut key = KeyBuilder::default();
         key.push(NUMBER_TYPE, false, &Value::text(self.as_text()));
@@ -110,8 +111,8 @@ impl fmt::Debug for Number {
 
 const NUMBER_TYPE: Type = Type::Varchar(Some(Number::DIGITS as u32));
 
-/// The key that begins with a subscriber's id and goes on with these small numbers: of `access_info` and
-/// `special_facility` the type, of `call_forwarding` the facility's type and the start time. Fewer make a prefix.
+/// The key made of a subscriber's id and these small numbers: the type for `access_info` and `special_facility`, the
+/// facility's type and the start time for `call_forwarding`. Fewer numbers make a prefix.
 pub(super) fn key(subscriber: i32, rest: &[i16]) -> Key {
     let mut key = KeyBuilder::default();
     key.push(Type::Int4, false, &Value::Int4(subscriber));
@@ -126,7 +127,7 @@ fn of_subscriber(name: &str, columns: Vec<Column>, key: &[usize]) -> TableSchema
     TableSchema { partitioned: true, ..TableSchema::new(name, columns, key) }
 }
 
-/// `subscriber`. Nobody asks for ranges of ids or numbers, so both indexes are hash indexes.
+/// `subscriber`. No transaction asks for ranges of ids or numbers, so both indexes are hash indexes.
 pub fn subscriber() -> TableSchema {
     let mut columns = vec![Column::new("s_id", Type::Int4), Column::new("sub_nbr", NUMBER_TYPE)];
     for kind in ["bit", "hex", "byte2"] {
@@ -145,7 +146,7 @@ pub fn subscriber() -> TableSchema {
     schema
 }
 
-/// `access_info`. Nobody asks for ranges of its key.
+/// `access_info`. No transaction asks for ranges of its key.
 pub fn access_info() -> TableSchema {
     let columns = vec![
         Column::new("s_id", Type::Int4),
@@ -173,7 +174,8 @@ pub fn special_facility() -> TableSchema {
     of_subscriber("special_facility", columns, &[special_facility::SUBSCRIBER, special_facility::TYPE])
 }
 
-/// `call_forwarding`. The index over `s_id` that the clients add is a prefix of the key: as a hash index it costs least.
+/// `call_forwarding`. The usual clients add an index over `s_id`, which is a prefix of the key. As a hash index it
+/// costs least.
 pub fn call_forwarding() -> TableSchema {
     use call_forwarding::{FACILITY, START_TIME, SUBSCRIBER};
     let columns = vec![

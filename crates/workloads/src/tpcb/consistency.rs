@@ -1,4 +1,4 @@
-//! The four sums agree: of the accounts' balances, the tellers', the branches', and the history's amounts.
+//! The check: four sums agree, those of the accounts' balances, the tellers', the branches', and the history's amounts.
 
 use super::Client;
 use super::schema::{Tables, account, branch, entry, teller};
@@ -6,7 +6,7 @@ use crate::Violation;
 use crate::visit::visit_tables;
 use hotrow_txn::{Engine, number_of};
 
-/// The sums.
+/// The four sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     accounts: i64,

@@ -6,7 +6,7 @@ use crate::Seat;
 use fastrand::Rng;
 use hotrow_txn::{Abort, Runner};
 
-/// The largest scale whose account numbers pgbench keeps in an `integer`.
+/// The largest scale at which pgbench's account numbers fit into an `integer`.
 const SCALE_MAX: i64 = 19_999;
 
 /// The knobs of TPC-B.
@@ -18,7 +18,7 @@ pub struct Options {
     pub scale: u32,
 }
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// Makes the next transaction up.
+    /// Draws the next transaction.
     pub fn generate(&mut self) -> &Deposit {
         let mut draw = |most: u64| self.rng.u64(1..=most) as i32;
         let account = draw(self.scale * ACCOUNTS_PER_BRANCH);
@@ -50,23 +50,23 @@ impl Client {
         &self.next
     }
 
-    /// The transaction that was made up last.
+    /// The transaction that was drawn last.
     pub fn next(&self) -> &Deposit {
         &self.next
     }
 
-    /// Notes that the transaction made up last has committed.
+    /// Records that the transaction that was drawn last has committed.
     pub fn note_committed(&mut self) {
         self.committed += 1;
         self.deposited += i64::from(self.next.delta());
     }
 
-    /// How many transactions have committed.
+    /// The number of committed transactions.
     pub fn committed(&self) -> u64 {
         self.committed
     }
 
-    /// The sum of what they deposited.
+    /// The sum of the amounts that they deposited.
     pub fn deposited(&self) -> i64 {
         self.deposited
     }

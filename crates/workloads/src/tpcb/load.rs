@@ -1,4 +1,5 @@
-//! The rows of `pgbench -i`: balances of zero, fillers blank for accounts and NULL elsewhere, an empty history.
+//! The rows of `pgbench -i`: balances of zero, fillers that are blank for accounts and NULL elsewhere, and an empty
+//! history.
 
 use super::Options;
 use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, account, branch, teller};

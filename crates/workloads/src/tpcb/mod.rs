@@ -1,7 +1,7 @@
-//! TPC-B, as pgbench has it: a deposit or withdrawal changes an account, its teller and its branch, and is recorded.
+//! TPC-B, in pgbench's form: a deposit or withdrawal changes an account, its teller and its branch, and is recorded.
 //!
-//! Tables, columns, keys and rows are those of `pgbench -i`, so that either may load what the other runs on. Beyond the
-//! paper form of TPC-B, pgbench draws the branch independently of the teller; so do we.
+//! Tables, columns, keys and rows are those of `pgbench -i`, so that each may run on what the other has loaded. Unlike
+//! the paper form of TPC-B, pgbench draws the branch independently of the teller; so do we.
 
 mod consistency;
 mod generate;

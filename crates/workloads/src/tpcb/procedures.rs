@@ -1,4 +1,4 @@
-//! The one transaction: a deposit, or a withdrawal.
+//! The transaction: a deposit, or a withdrawal.
 
 use super::schema::{Tables, account, branch, entry, history, teller};
 use crate::time::now_us;
@@ -6,11 +6,11 @@ use hotrow_storage::{Key, Row, RowLayout, RowMut, TableId, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 
-/// Numbers of history rows that one worker may give out before it reaches another's.
+/// The numbers of history rows that one worker may use before it reaches those of another.
 const ROW_IDS_PER_WORKER: i64 = 1 << 40;
 
-/// Changes the balances of an account, its teller and its branch by the same amount and records that. Returns the
-/// account's new balance.
+/// Changes the balances of an account, its teller and its branch by the same amount, and records that in the history.
+/// Returns the account's new balance.
 #[derive(Debug)]
 pub struct Deposit {
     tables: Tables,
@@ -23,8 +23,8 @@ pub struct Deposit {
 }
 
 impl Deposit {
-    /// Deposits of one worker. Its history rows are numbered apart from those of other workers, and of SQL, which counts
-    /// from one.
+    /// The deposits of one worker. Its history rows have other numbers than those of other workers, and those of SQL,
+    /// which count from one.
     pub(super) fn new(tables: Tables, worker: u32) -> Self {
         let mut entry = Row::new(&Arc::new(RowLayout::new(&history().columns)));
         entry.change(|row| row.set(entry::FILLER, &Value::Null));
@@ -32,7 +32,7 @@ impl Deposit {
         Self { tables, account: 0, teller: 0, branch: 0, delta: 0, row_id, entry }
     }
 
-    /// Makes this the next deposit.
+    /// Sets the parameters of the next deposit.
     pub(super) fn set(&mut self, account: i32, teller: i32, branch: i32, delta: i32) {
         (self.account, self.teller, self.branch, self.delta) = (account, teller, branch, delta);
         self.row_id += 1;
@@ -62,7 +62,7 @@ impl Deposit {
         self.branch
     }
 
-    /// What is added to each balance.
+    /// The amount that is added to each balance.
     pub fn delta(&self) -> i32 {
         self.delta
     }
@@ -82,7 +82,7 @@ impl Deposit {
         };
         match txn.update(table, &Key::Int(i64::from(key)), &mut add)? {
             Write::Done => Ok(after),
-            // Nobody deletes accounts, tellers or branches: one that is not there was lost.
+            // No transaction deletes accounts, tellers or branches, so a missing one was lost.
             Write::Absent | Write::Duplicate(_) => Err(Abort::User),
         }
     }

@@ -2,9 +2,9 @@
 
 use hotrow_storage::{Column, TableId, TableSchema, Type};
 
-/// Tellers of one branch.
+/// The number of tellers of one branch.
 pub const TELLERS_PER_BRANCH: u64 = 10;
-/// Accounts of one branch.
+/// The number of accounts of one branch.
 pub const ACCOUNTS_PER_BRANCH: u64 = 100_000;
 
 /// The tables' numbers in one database.
@@ -87,7 +87,8 @@ pub fn accounts() -> TableSchema {
     TableSchema::new("pgbench_accounts", columns, &[account::ID])
 }
 
-/// The name of the hidden key column of a table without a primary key, as SQL has it: no identifier is empty.
+/// The name of the hidden key column of a table without a primary key, as in SQL. It is not the name of any other
+/// column, since no identifier is empty.
 const HIDDEN: &str = "";
 
 /// `pgbench_history`: it has no primary key, so the hidden row number is its key.

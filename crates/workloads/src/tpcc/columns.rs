@@ -1,4 +1,4 @@
-//! Positions of the tables' columns, and the lengths of those that code must know.
+//! The positions of the tables' columns, and the lengths that code must know.
 
 /// `warehouse`
 pub mod warehouse {
@@ -54,7 +54,7 @@ pub mod customer {
     pub const SINCE: usize = 18;
     pub const MIDDLE: usize = 19;
     pub const DATA: usize = 20;
-    /// Characters that `c_data` may have.
+    /// The greatest number of characters of `c_data`.
     pub const DATA_LONGEST: usize = 500;
 }
 
@@ -118,10 +118,10 @@ pub mod stock {
     pub const ORDERS: usize = 4;
     pub const REMOTE_ORDERS: usize = 5;
     pub const DATA: usize = 6;
-    /// Characters of `s_dist_01` to `s_dist_10`.
+    /// The characters of each of `s_dist_01` to `s_dist_10`.
     pub const DISTRICT_BYTES: usize = 24;
 
-    /// `s_dist_01` to `s_dist_10`
+    /// The position of the column for district `number`, from `s_dist_01` to `s_dist_10`.
     #[must_use]
     pub const fn district(number: i32) -> usize {
         DATA + number as usize

@@ -1,4 +1,4 @@
-//! The next transaction of a worker, and what the committed ones did.
+//! The next transaction of a worker, and the counts of those that committed.
 
 use super::options::{Home, Options};
 use super::procedures::{
@@ -27,13 +27,13 @@ pub enum Kind {
     StockLevel,
 }
 
-/// All of them.
+/// All kinds.
 const ALL: [Kind; KINDS.len()] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
 /// The kinds of transactions, as reports name them.
 pub(super) const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     random: Random,
@@ -72,30 +72,30 @@ impl Client {
         }
     }
 
-    /// What the committed transactions did.
+    /// The counts of the committed transactions.
     pub(super) fn tallies(&self) -> &Tallies {
         &self.tallies
     }
 
-    /// Transactions that met a row that should not be there, or missed one that should.
+    /// The number of transactions that met a row that should not exist, or missed a row that should.
     pub(super) fn surprises(&self) -> u64 {
         self.surprises
     }
 
-    /// The kind of the next transaction.
+    /// Draws the kind of the next transaction.
     fn kind(&mut self) -> Kind {
         let mut ticket = self.random.rng.u32(..self.weights.iter().sum::<u32>());
         ALL[self.weights.iter().position(|&weight| take(&mut ticket, weight)).unwrap_or_default()]
     }
 
-    /// The next transaction's warehouse and district.
+    /// Draws the warehouse and the district of the next transaction.
     fn place(&mut self) -> (i32, i32) {
         let warehouses = self.options.warehouses as i32;
         let warehouse = self.bound.unwrap_or_else(|| self.random.uniform(1, warehouses));
         (warehouse, self.random.uniform(1, DISTRICTS))
     }
 
-    /// Another warehouse than this one, if there is one and the share says so.
+    /// Draws another warehouse, if there is one, with probability `share`.
     fn elsewhere(&mut self, warehouse: i32, share: f64) -> Option<i32> {
         let warehouses = self.options.warehouses as i32;
         (warehouses > 1 && self.random.chance(share)).then(|| {
@@ -104,7 +104,7 @@ impl Client {
         })
     }
 
-    /// A customer of a district, by number or by last name.
+    /// Draws a customer of a district, by number or by last name.
     fn customer(&mut self, warehouse: i32, district: i32) -> Customer {
         if self.random.chance(self.options.by_name) {
             Customer::by_name(warehouse, district, self.random.last_name())
@@ -113,7 +113,7 @@ impl Client {
         }
     }
 
-    /// The next order (clause 2.4.1).
+    /// Draws the next order (clause 2.4.1).
     fn next_order(&mut self) {
         let (warehouse, district) = self.place();
         let customer = self.random.customer();
@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    /// The next payment (clause 2.5.1).
+    /// Draws the next payment (clause 2.5.1).
     fn next_payment(&mut self) {
         let (warehouse, district) = self.place();
         let elsewhere = self.elsewhere(warehouse, self.options.remote_payment);
@@ -145,7 +145,7 @@ impl Client {
         self.payment.set(paid, now_us());
     }
 
-    /// Makes the next transaction up. Its parameters are those of the procedure of its kind.
+    /// Draws the next transaction. Its parameters are in the procedure of its kind.
     pub fn draw(&mut self) -> Kind {
         let kind = self.kind();
         match kind {
@@ -168,38 +168,38 @@ impl Client {
         kind
     }
 
-    /// The order that was made up last.
+    /// The order that was drawn last.
     pub fn new_order(&self) -> &NewOrder {
         &self.new_order
     }
 
-    /// Whether an item of it does not exist, so that it is to be rolled back.
+    /// Whether an item of that order does not exist, so that the order must be rolled back.
     pub fn is_rolled_back(&self) -> bool {
         self.is_rolled_back
     }
 
-    /// The payment that was made up last.
+    /// The payment that was drawn last.
     pub fn payment(&self) -> &Payment {
         &self.payment
     }
 
-    /// The inquiry that was made up last.
+    /// The inquiry that was drawn last.
     pub fn order_status(&self) -> &OrderStatus {
         &self.order_status
     }
 
-    /// The delivery that was made up last.
+    /// The delivery that was drawn last.
     pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 
-    /// The look at the stock that was made up last.
+    /// The stock-level inquiry that was drawn last.
     pub fn stock_level(&self) -> &StockLevel {
         &self.stock_level
     }
 
-    /// Notes that the transaction made up last has committed, and what it delivered if it is a delivery. Returns whether it found
-    /// what it was looking for.
+    /// Records that the transaction that was drawn last has committed, and what it delivered if it is a delivery.
+    /// Returns whether it found what it was looking for.
     pub fn committed(&mut self, kind: Kind, delivered: &Delivered) -> bool {
         match kind {
             Kind::NewOrder => {
@@ -225,14 +225,14 @@ impl Client {
         true
     }
 
-    /// The outcome of the transaction made up last, and a note of it if it gave up although it is not to be rolled back.
+    /// The outcome of the transaction that was drawn last. If it gave up unexpectedly, that is counted.
     fn surprised_by<T>(&mut self, outcome: Result<T, Abort>, is_expected: bool) -> Result<T, Abort> {
         self.surprises += u64::from(matches!(outcome, Err(Abort::User)) && !is_expected);
         outcome
     }
 }
 
-/// Whether the ticket is one of `weight` winners; if not, it is one of the others.
+/// Returns whether the ticket is below `weight`, and subtracts `weight` from it for the next kind.
 fn take(ticket: &mut u32, weight: u32) -> bool {
     let wins = *ticket < weight;
     *ticket = ticket.wrapping_sub(weight);

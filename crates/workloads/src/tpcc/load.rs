@@ -1,7 +1,7 @@
-//! The rows that a database begins with (clause 4.3.3).
+//! The initial rows of a database (clause 4.3.3).
 //!
-//! Each row is made from random numbers of its own, seeded by its table and number: so threads may make rows in any order,
-//! and every load is the same.
+//! Each row is made from its own random numbers, which are seeded by its table and number. So threads may make rows in
+//! any order, and every load is the same.
 
 use super::Options;
 use super::columns::{customer, district, history, item, new_order, order, order_line, stock, warehouse};
@@ -16,10 +16,10 @@ use fastrand::Rng;
 use hotrow_storage::{Row, RowMut, TableId, Value, mix};
 use hotrow_txn::Engine;
 
-/// What every customer has paid so far, in cents.
+/// The amount that every customer has paid initially, in cents.
 pub(super) const PAID_CENTS: i64 = 1000;
 
-/// Whose numbers are drawn.
+/// The kind of row for which numbers are drawn.
 #[derive(Clone, Copy)]
 enum Of {
     Item = 1,
@@ -31,7 +31,7 @@ enum Of {
     Order,
 }
 
-/// Makes the rows.
+/// Makes and inserts the rows.
 pub(super) struct Load<'a> {
     pub options: &'a Options,
     pub engine: &'a dyn Engine,
@@ -40,10 +40,10 @@ pub(super) struct Load<'a> {
     pub progress: &'a Progress<'a>,
 }
 
-/// The lines of more orders than these are not counted one by one.
+/// If there are more orders than this, their lines are not counted one by one.
 const ORDERS_COUNTED: u64 = 10_000_000;
 
-/// How many lines an order begins with: the first number of its own that is drawn.
+/// The number of lines of an initial order: the first number that is drawn for it.
 fn lines(random: &mut Random) -> usize {
     random.rng.usize(LINES_FEWEST..=LINES_MOST)
 }
@@ -53,8 +53,8 @@ fn random(options: &Options, of: Of, number: u64) -> Random {
     Random::new(rng, Constants::of_load(), options.customers, options.items)
 }
 
-/// How many rows there are of each table, in the order of [`Tables`]. The lines of very many orders are estimated: to count
-/// them would take longer than anybody waits to hear that they are too many.
+/// The number of rows of each table, in the order of [`Tables`]. The lines of very many orders are estimated: to count
+/// them would take too long for a mere error message that they are too many.
 pub(super) fn rows(options: &Options) -> [u64; 9] {
     let warehouses = u64::from(options.warehouses);
     let districts = warehouses * DISTRICTS as u64;
@@ -117,7 +117,7 @@ impl Load<'_> {
         load_items(count, self.threads, self.progress, rows, insert)
     }
 
-    /// Loads the orders: as many as there are customers, one each, in random order.
+    /// Loads the orders: as many as there are customers, one for each, in random order.
     fn orders(&self, count: u64) -> Result<(), LoadError> {
         let since = now_us();
         let buffers = || OrderBuffers {
@@ -130,7 +130,7 @@ impl Load<'_> {
         load_items(count, self.threads, self.progress, buffers, insert)
     }
 
-    /// Loads one order with its lines: the number of rows.
+    /// Loads one order with its lines. Returns the number of rows.
     fn order(&self, buffers: &mut OrderBuffers, number: u64, since: i64) -> Result<u64, LoadError> {
         let random = &mut random(self.options, Of::Order, number);
         let lines = lines(random);
@@ -164,7 +164,7 @@ impl Load<'_> {
         Ok(1 + lines as u64 + u64::from(!is_delivered))
     }
 
-    /// Warehouse, district and number of a customer or an order.
+    /// The warehouse, the district and the number of a customer or an order.
     fn place(&self, number: u64) -> (i32, i32, i32) {
         let (district, within) = split(number, self.options.customers);
         let (warehouse, district) = split(district, DISTRICTS as u32);
@@ -179,7 +179,7 @@ struct OrderBuffers {
     permutation: Permutation,
 }
 
-/// Which customers gave a district's orders, one each.
+/// The customers of a district's orders, one for each.
 #[derive(Default)]
 struct Permutation {
     district: Option<(i32, i32)>,
@@ -198,7 +198,7 @@ impl Permutation {
     }
 }
 
-/// Which group of `size` a number belongs to, and its place there.
+/// The group of size `size` to which a number belongs, and the number's place in it.
 fn split(number: u64, size: u32) -> (u64, i32) {
     (number / u64::from(size), (number % u64::from(size)) as i32)
 }

@@ -1,16 +1,18 @@
 //! TPC-C, revision 5.11: a supplier's warehouses, districts, customers, orders and stocks.
 //!
-//! All five transactions, in the specified mix or a part of it. There are no terminals and no think times: a worker begins
-//! a transaction as soon as the one before has ended, and a delivery is carried out at once instead of being queued. The
-//! warehouse of each transaction is drawn at random, as if the worker served all terminals, or always the same
-//! (`--home bound`).
+//! All five transactions run, in the specified mix or a part of it. There are no terminals and no think times: a worker
+//! begins a transaction as soon as the previous one has ended, and a delivery is executed at once instead of being
+//! queued. The warehouse of each transaction is drawn at random, as if the worker served all terminals, or is always
+//! the same (`--home bound`).
 //!
-//! Tables, columns, types, keys and indexes are those that BenchBase makes in PostgreSQL, so that its SQL runs on what is
-//! loaded here, with two differences: foreign keys, which no transaction looks at, are left out, and so is `idx_order`,
-//! which has the columns of the unique constraint of `oorder` and no use beside it. `w_ytd` is a `decimal(12,2)` there:
-//! after four million payments in one warehouse it has more digits than SQL would store.
+//! Tables, columns, types, keys and indexes are those that BenchBase makes in PostgreSQL, so that its SQL runs on what
+//! is loaded here. There are two differences: foreign keys, which no transaction uses, are left out, and so is
+//! `idx_order`, which has the same columns as the unique constraint of `oorder` and is useless beside it. BenchBase
+//! declares `w_ytd` as `decimal(12,2)`: after four million payments in one warehouse it has more digits than SQL would
+//! store.
 //!
-//! The setup of the ORTHRUS paper (§4.4) is `--mix neworder-payment`; the small mix of the SLI paper (§5) `--mix small`.
+//! The setup of the ORTHRUS paper (§4.4) is `--mix neworder-payment`; the small mix of the SLI paper (§5) `--mix
+//! small`.
 
 mod columns;
 mod consistency;
@@ -105,7 +107,7 @@ impl crate::Workload for Tpcc {
 }
 
 impl Tpcc {
-    /// [Checks](crate::Workload::check) what clients wherever they are have left.
+    /// [Checks](crate::Workload::check) the database after all transactions of `clients`, which may have run anywhere.
     pub fn check_after<'c>(
         &self,
         engine: &dyn Engine,

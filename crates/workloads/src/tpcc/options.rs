@@ -1,4 +1,4 @@
-//! The knobs of TPC-C.
+//! The options of TPC-C.
 
 use crate::options::parse_share;
 use clap::ValueEnum;
@@ -81,7 +81,7 @@ pub enum Mix {
 }
 
 impl Mix {
-    /// How often each of [`KINDS`](super::generate::KINDS) comes, in their order.
+    /// The weight of each of [`KINDS`](super::generate::KINDS), in their order.
     pub(super) fn weights(self) -> [u32; 5] {
         match self {
             Mix::Full => [45, 43, 4, 4, 4],
@@ -106,7 +106,7 @@ pub enum Home {
 }
 
 impl Options {
-    /// Checks what one option demands of another.
+    /// Checks the options against each other.
     pub(super) fn validate(self) -> Result<Self, String> {
         if self.check_sample > self.warehouses {
             return Err(format!(
@@ -117,7 +117,7 @@ impl Options {
         Ok(self)
     }
 
-    /// What it does, in one line.
+    /// Describes the workload in one line.
     pub(super) fn summary(&self) -> String {
         let Options { warehouses, remote_neworder, remote_payment, .. } = self;
         let mix = self.mix.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
@@ -133,7 +133,7 @@ impl Options {
         line
     }
 
-    /// Orders of a district that are delivered when a run begins: 2,100 of 3,000.
+    /// The number of a district's orders that are delivered when a run begins: 2,100 of 3,000.
     pub(super) fn delivered(&self) -> i32 {
         (u64::from(self.customers) * 7 / 10) as i32
     }

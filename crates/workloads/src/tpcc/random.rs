@@ -1,15 +1,15 @@
-//! Random numbers, names and strings, as clauses 2.1.6 and 4.3.2 ask for.
+//! Random numbers, names and strings, as clauses 2.1.6 and 4.3.2 require.
 
 use fastrand::Rng;
 use hotrow_storage::mix;
 
-/// Last names that there are.
+/// The number of different last names.
 pub(super) const LAST_NAMES: i32 = 1000;
 
-/// The longest of them, in bytes.
+/// The length of the longest last name, in bytes.
 pub(super) const LAST_NAME_LONGEST: usize = 15;
 
-/// What a last name is made of, a syllable a digit (clause 4.3.2.3).
+/// The syllables of last names, one for each digit (clause 4.3.2.3).
 const SYLLABLES: [&[u8]; 10] =
     [b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING"];
 
@@ -25,13 +25,13 @@ pub(super) struct Constants {
 const LOADED_LAST_NAME: u32 = 173;
 
 impl Constants {
-    /// Those of the load.
+    /// The constants of the load.
     pub(super) fn of_load() -> Self {
         Self { customer: 0, item: 0, last_name: LOADED_LAST_NAME }
     }
 
-    /// Those of a run with this seed: all its workers have the same. That of the last names differs from the load's by
-    /// 65 to 119, but neither by 96 nor by 112 (clause 2.1.6.1).
+    /// The constants of a run with this seed, which are the same for all its workers. The constant of the last names
+    /// differs from the load's by 65 to 119, but neither by 96 nor by 112 (clause 2.1.6.1).
     pub(super) fn of_run(seed: u64) -> Self {
         let mut rng = Rng::with_seed(mix(seed ^ 0xC0_57A7));
         let last_name = loop {
@@ -44,7 +44,7 @@ impl Constants {
     }
 }
 
-/// Whether the last names' constants of load and run may differ by so much.
+/// Whether the last names' constants of load and run may differ by `difference`.
 fn is_apart(difference: u32) -> bool {
     (65..=119).contains(&difference) && difference != 96 && difference != 112
 }
@@ -70,51 +70,51 @@ impl Random {
         Self { rng, constants, customers, items }
     }
 
-    /// Any number of `low..=high`.
+    /// Draws a number of `low..=high`, uniformly.
     #[inline]
     pub(super) fn uniform(&mut self, low: i32, high: i32) -> i32 {
         self.rng.i32(low..=high)
     }
 
-    /// Whether to do what has this share.
+    /// Returns true with probability `share`.
     #[inline]
     pub(super) fn chance(&mut self, share: f64) -> bool {
         share > 0.0 && self.rng.f64() < share
     }
 
-    /// A customer's number.
+    /// Draws a customer's number.
     #[inline]
     pub(super) fn customer(&mut self) -> i32 {
         nurand(&mut self.rng, 1023, self.constants.customer, 1, self.customers)
     }
 
-    /// An item's number.
+    /// Draws an item's number.
     #[inline]
     pub(super) fn item(&mut self) -> i32 {
         nurand(&mut self.rng, 8191, self.constants.item, 1, self.items)
     }
 
-    /// A last name's number, of those that the first customers of a district have.
+    /// Draws a last name's number, among those that the first customers of a district have.
     #[inline]
     pub(super) fn last_name(&mut self) -> i32 {
         let names = self.customers.min(LAST_NAMES as u32);
         nurand(&mut self.rng, 255, self.constants.last_name, 0, names - 1)
     }
 
-    /// Letters and digits, as many as `shortest..=longest` has one of: the beginning of `buffer`.
+    /// Fills the beginning of `buffer` with letters and digits, as many as are drawn from `shortest..=longest`.
     pub(super) fn letters<'b>(&mut self, buffer: &'b mut [u8], shortest: usize, longest: usize) -> &'b [u8] {
         let length = self.rng.usize(shortest..=longest);
         self.fill(&mut buffer[..length], b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789");
         &buffer[..length]
     }
 
-    /// Digits for all of `buffer`.
+    /// Fills `buffer` with digits.
     pub(super) fn digits<'b>(&mut self, buffer: &'b mut [u8]) -> &'b [u8] {
         self.fill(buffer, b"0123456789");
         buffer
     }
 
-    /// Eight characters a draw: the load makes some hundred million of them.
+    /// Fills `buffer` with eight characters for each draw: the load makes some hundred million characters.
     fn fill(&mut self, buffer: &mut [u8], characters: &[u8]) {
         for chunk in buffer.chunks_mut(8) {
             for (place, byte) in chunk.iter_mut().zip(self.rng.u64(..).to_le_bytes()) {
@@ -123,14 +123,15 @@ impl Random {
         }
     }
 
-    /// A zip code: four digits and 11111.
+    /// Makes a zip code: four digits and 11111.
     pub(super) fn zip<'b>(&mut self, buffer: &'b mut [u8; 9]) -> &'b [u8] {
         self.digits(&mut buffer[..4]);
         buffer[4..].fill(b'1');
         buffer
     }
 
-    /// The data of an item or a stock: 26 to 50 characters, and in a tenth of them, somewhere, [`ORIGINAL`].
+    /// Makes the data of an item or a stock: 26 to 50 characters. In a tenth of all cases [`ORIGINAL`] is somewhere in
+    /// them.
     pub(super) fn data<'b>(&mut self, buffer: &'b mut [u8; 50]) -> &'b [u8] {
         let length = self.letters(buffer, 26, 50).len();
         if self.chance(0.1) {
@@ -141,7 +142,7 @@ impl Random {
     }
 }
 
-/// What marks an item or a stock as of the brand.
+/// The mark of an item or a stock that is of the brand.
 pub(super) const ORIGINAL: &[u8] = b"ORIGINAL";
 
 /// The last name with this number, `0..LAST_NAMES`.

@@ -31,10 +31,11 @@ pub(super) const CUSTOMERS_BY_NAME: IndexRef = IndexRef::Secondary(IndexId(0));
 /// The index of orders by customer.
 pub(super) const ORDERS_BY_CUSTOMER: IndexRef = IndexRef::Secondary(IndexId(0));
 
-/// The name of the hidden key column of a table without a primary key, as SQL has it: no identifier is empty.
+/// The name of the hidden key column of a table without a primary key, as in SQL. It is not the name of any other
+/// column, since no identifier is empty.
 const HIDDEN: &str = "";
 
-/// All nine, in the order of [`Tables`].
+/// All nine tables, in the order of [`Tables`].
 pub(super) fn all() -> [TableSchema; 9] {
     [warehouses(), districts(), customers(), histories(), orders(), new_orders(), order_lines(), stocks(), items()]
 }

@@ -1,20 +1,20 @@
-//! What committed transactions did, district by district: the rows must show it.
+//! The effects of the committed transactions, by district: the rows must show them.
 
 use super::procedures::DISTRICTS;
 use std::ops::AddAssign;
 
-/// What the committed transactions of a district did.
+/// The effects of the committed transactions of a district.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Orders entered.
+    /// The orders that were entered.
     pub orders: i64,
-    /// Their lines.
+    /// The lines of these orders.
     pub lines: i64,
-    /// Orders delivered.
+    /// The orders that were delivered.
     pub deliveries: i64,
-    /// Payments entered.
+    /// The payments that were entered.
     pub payments: i64,
-    /// What they come to, in cents.
+    /// The sum of these payments, in cents.
     pub cents: i64,
 }
 
@@ -48,7 +48,7 @@ impl Tallies {
         &self.0[position(warehouse, district)]
     }
 
-    /// Adds another worker's.
+    /// Adds another worker's tallies.
     pub(super) fn add(&mut self, other: &Tallies) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own += other);
     }

@@ -9,7 +9,7 @@ use hotrow_storage::TableId;
 use hotrow_txn::{Abort, Intent, Runner, number_of};
 use std::fmt;
 
-/// The most operations of a transaction, and columns of a row.
+/// The greatest number of operations of a transaction, and of columns of a row.
 const OPS_MAX: u32 = 1000;
 const FIELDS_MAX: i64 = 1000;
 
@@ -110,7 +110,7 @@ fn parse_theta(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// Checks what one option demands of another, and folds the shorthands into `read_ratio`.
+    /// Checks the options against each other, and converts the shorthands to `read_ratio`.
     pub(super) fn validate(mut self) -> Result<Self, String> {
         if u64::from(self.ops) > self.records {
             return Err(format!(
@@ -190,7 +190,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and what the committed ones did.
+/// A stream of transactions, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     generator: Generator,
@@ -209,26 +209,26 @@ impl Client {
         }
     }
 
-    /// Makes the next transaction up.
+    /// Draws the next transaction.
     #[inline]
     pub fn generate(&mut self) -> &Operations {
         self.generator.fill(&mut self.next);
         &self.next
     }
 
-    /// The transaction that was made up last.
+    /// The transaction that was drawn last.
     pub fn next(&self) -> &Operations {
         &self.next
     }
 
-    /// Notes that the transaction made up last has committed, and what it read.
+    /// Records that the transaction that was drawn last has committed, and the checksum of what it read.
     #[inline]
     pub fn committed(&mut self, checksum: u64) {
         self.increments += self.next.writes();
         self.checksum = self.checksum.wrapping_add(checksum);
     }
 
-    /// How often the committed transactions have incremented a counter.
+    /// The number of increments of counters by the committed transactions.
     pub fn increments(&self) -> u64 {
         self.increments
     }
@@ -243,7 +243,7 @@ impl crate::Client for Client {
     }
 }
 
-/// Makes transactions up.
+/// Draws transactions.
 #[derive(Debug)]
 struct Generator {
     rng: Rng,
@@ -251,17 +251,17 @@ struct Generator {
     read_ratio: f64,
     fields: u16,
     cold: Distribution,
-    /// The first key of the cold set, and one beyond its last.
+    /// The first key of the cold set, and the key after its last.
     cold_keys: (u64, u64),
     hot: Option<HotSet>,
     partitions: Option<Partitions>,
 }
 
-/// Which partitions the present transaction touches.
+/// The partitions that the present transaction touches.
 #[derive(Debug)]
 struct Partitions {
     all: u64,
-    /// The worker's own first, then others.
+    /// The worker's own partition first, then the others.
     touched: Vec<u64>,
 }
 
@@ -286,7 +286,7 @@ impl Generator {
             }
             _ => None,
         };
-        // A cold set may be empty if all operations are hot.
+        // The cold set may be empty if all operations are hot.
         let cold_records = (options.records - options.hot_records.min(options.records)).max(1);
         Self {
             rng,
@@ -344,7 +344,8 @@ impl Generator {
             return different(|key| taken.has(key), first..end, || first + self.cold.draw(&mut self.rng));
         };
         let partition = partitions.touched[position % partitions.touched.len()];
-        // Keys of one partition by their number within it, so that the next free one is in the partition too.
+        // Keys of one partition are counted by their number within it, so that the next free key is in the partition,
+        // too.
         let rows = (end - partition).div_ceil(partitions.all);
         let (all, cold, rng) = (partitions.all, &self.cold, &mut self.rng);
         let key = |row| row * all + partition;
@@ -353,7 +354,7 @@ impl Generator {
 }
 
 impl Partitions {
-    /// Chooses the others that a transaction touches.
+    /// Draws the other partitions that a transaction touches.
     fn draw(&mut self, rng: &mut Rng) {
         for position in 1..self.touched.len() {
             let mut partition = rng.u64(..self.all);
@@ -365,7 +366,8 @@ impl Partitions {
     }
 }
 
-/// Fills `value` with printable characters that depend on `seed`; only the first sixteen, so that it costs little.
+/// Fills `value` with printable characters that depend on `seed`. Only the first sixteen depend on it, so that it costs
+/// little.
 pub(super) fn write_value(value: &mut [u8], seed: u64) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     if value.first() == Some(&0) {

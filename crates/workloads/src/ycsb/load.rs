@@ -1,4 +1,4 @@
-//! The rows that the table begins with: counters of zero, values of printable characters.
+//! The initial rows of the table: counters of zero, and values of printable characters.
 
 use super::generate::write_value;
 use super::schema::field_bytes;

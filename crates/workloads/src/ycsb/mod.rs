@@ -1,8 +1,8 @@
 //! YCSB, in the transactional form of the ORTHRUS paper (appendix A): each transaction reads or read-modify-writes a
 //! number of different rows of one table.
 //!
-//! The paper's rows are `--fields 10 --value-bytes 100`; its transactions `--read-only` and `--rmw`; its high contention
-//! `--hot-records 64 --hot-ops 2`, the hot rows first.
+//! The paper's rows are `--fields 10 --value-bytes 100`; its transactions `--read-only` and `--rmw`; its high
+//! contention `--hot-records 64 --hot-ops 2`, the hot rows first.
 
 mod consistency;
 mod generate;

@@ -1,4 +1,4 @@
-//! The one transaction: operations on different rows.
+//! The transaction: operations on different rows.
 
 use super::schema::field_bytes;
 use super::{COUNTER, FIELDS};
@@ -6,18 +6,19 @@ use crate::checksum::sum;
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 
-/// One operation.
+/// An operation on one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The row's key.
     pub key: i64,
-    /// To read, or to read, modify and write.
+    /// Whether to read, or to read, modify and write.
     pub intent: Intent,
     /// The value column that a write replaces, from zero.
     pub field: u16,
 }
 
-/// A transaction: some operations, and the value that its writes leave behind. Returns a checksum of all that it read.
+/// A transaction: some operations, and the value that its writes store. Running it returns a checksum of everything
+/// that it read.
 #[derive(Clone, Debug)]
 pub struct Operations {
     table: TableId,
@@ -37,17 +38,17 @@ impl Operations {
         &self.list
     }
 
-    /// The table that they are on.
+    /// The table of the operations.
     pub fn table(&self) -> TableId {
         self.table
     }
 
-    /// How many value columns a row has.
+    /// The number of value columns of a row.
     pub fn fields(&self) -> u16 {
         self.fields
     }
 
-    /// The value that a write of `field` leaves behind.
+    /// The value that a write of `field` stores.
     #[inline]
     pub fn value(&self, field: u16) -> &[u8] {
         &self.value[..field_bytes(field, self.value.len() as u32) as usize]
@@ -104,14 +105,14 @@ impl Procedure for Operations {
                     (written == Write::Done).then_some(before)
                 }
             };
-            // Nobody deletes rows: one that is not there was lost.
+            // No transaction deletes rows, so a missing row was lost.
             checksum = checksum.wrapping_add(read.ok_or(Abort::User)?);
         }
         Ok(checksum)
     }
 }
 
-/// Reads a whole row; returns a checksum of it.
+/// Reads a whole row, and returns a checksum of it.
 #[inline]
 pub fn read_row(row: RowRef<'_>, fields: u16) -> u64 {
     let mut checksum = row.int8(COUNTER) as u64;
@@ -121,7 +122,7 @@ pub fn read_row(row: RowRef<'_>, fields: u16) -> u64 {
     checksum
 }
 
-/// Reads a whole row, increments its counter and replaces one value; returns the checksum of the row before.
+/// Increments the counter of a row and replaces one value. Returns the checksum of the whole row before.
 #[inline]
 pub fn change_row(row: &mut RowMut<'_>, fields: u16, field: u16, value: &[u8]) -> u64 {
     let before = row.as_ref();

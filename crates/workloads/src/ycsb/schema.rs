@@ -1,4 +1,4 @@
-//! The one table.
+//! The table.
 
 use hotrow_storage::{Column, TableSchema, Type};
 
@@ -6,15 +6,14 @@ use hotrow_storage::{Column, TableSchema, Type};
 pub const KEY: usize = 0;
 /// The column that counts the row's updates.
 pub const COUNTER: usize = 1;
-/// The first of the value's columns.
+/// The first of the value columns.
 pub const FIELDS: usize = 2;
 
-/// Bytes of the first value column's share that the counter takes.
+/// The bytes of the first value that the counter takes.
 const COUNTER_BYTES: u32 = 8;
 
-/// `usertable`: a key, and `fields` values of `value_bytes` bytes each. The first value is the counter and a column of
-/// as many characters less. Nobody asks for ranges of keys. The key is the
-/// partition key.
+/// `usertable`: a key, and `fields` values of `value_bytes` bytes each. The first value consists of the counter and a
+/// column that is shorter by the counter's bytes. No transaction asks for ranges of keys. The key is the partition key.
 pub fn usertable(fields: u16, value_bytes: u32) -> TableSchema {
     let mut columns = vec![Column::new("ycsb_key", Type::Int8), Column::new("counter", Type::Int8)];
     let field = |field| Column::new(&format!("field{field}"), Type::Char(field_bytes(field, value_bytes)));
@@ -25,7 +24,7 @@ pub fn usertable(fields: u16, value_bytes: u32) -> TableSchema {
     schema
 }
 
-/// Characters of a value column.
+/// The number of characters of a value column.
 pub(super) fn field_bytes(field: u16, value_bytes: u32) -> u32 {
     if field == 0 { value_bytes - COUNTER_BYTES } else { value_bytes }
 }

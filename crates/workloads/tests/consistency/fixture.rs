@@ -1,4 +1,4 @@
-//! A small loaded database that has seen some transactions, to be tampered with.
+//! A small loaded database on which some transactions have run, for tests that tamper with it.
 
 use clap::Parser;
 use hotrow_storage::{Key, RowMut, TableId};
@@ -14,14 +14,14 @@ struct Command<O: clap::Args> {
     options: O,
 }
 
-/// The workload with the options of a command line.
+/// Makes the workload with the options of a command line.
 pub fn workload<W: Workload>(line: &str) -> W {
     let words = std::iter::once(W::NAME).chain(line.split_whitespace());
     let command = Command::<W::Options>::try_parse_from(words).expect("good options");
     W::new(command.options).expect("good options")
 }
 
-/// Runs each procedure once, and keeps what clients note.
+/// Runs each procedure once, and keeps the notes of clients.
 struct Once {
     txn: Box<dyn Transaction>,
     notes: Vec<(usize, bool)>,
@@ -46,23 +46,23 @@ fn transaction(engine: &dyn Engine) -> Box<dyn Transaction> {
     engine.transaction(Waiter::thread(Duration::ZERO))
 }
 
-/// A loaded database, and two clients that have made some steps each.
+/// A loaded database, and two clients that have each made some steps.
 pub struct Fixture<W: Workload> {
     pub workload: W,
     pub engine: hotrow_sync::Arc<dyn Engine>,
     pub tables: W::Tables,
     pub clients: Vec<W::Client>,
-    /// What the clients noted.
+    /// The notes of the clients.
     pub notes: Vec<(usize, bool)>,
 }
 
 impl<W: Workload> Fixture<W> {
-    /// A hundred steps each.
+    /// A fixture whose clients have made a hundred steps each.
     pub fn new(line: &str) -> Self {
         Self::after(line, 100)
     }
 
-    /// So many steps each.
+    /// A fixture whose clients have made `steps` steps each.
     pub fn after(line: &str, steps: u32) -> Self {
         let workload: W = workload(line);
         let engine = hotrow_protocols::open("serial").expect("the engine is in the registry");
@@ -76,19 +76,19 @@ impl<W: Workload> Fixture<W> {
         Self { workload, engine, tables, clients, notes: runner.notes }
     }
 
-    /// Has a client that is not one of the fixture's make some steps; returns what it noted.
+    /// Makes `client`, which is not one of the fixture's, run some steps. Returns its notes.
     pub fn run(&self, client: &mut W::Client, steps: u32) -> Vec<(usize, bool)> {
         let mut runner = Once { txn: transaction(&*self.engine), notes: Vec::new() };
         (0..steps).for_each(|_| client.step(&mut runner).expect("nobody stands in the way"));
         runner.notes
     }
 
-    /// Has a client that is not one of the fixture's make one step, which may be a rollback.
+    /// Makes `client`, which is not one of the fixture's, run one step, which may be a rollback.
     pub fn step(&self, client: &mut W::Client) -> Result<(), Abort> {
         client.step(&mut Once { txn: transaction(&*self.engine), notes: Vec::new() })
     }
 
-    /// Changes a row behind the clients' backs.
+    /// Changes a row without the clients' knowledge.
     pub fn tamper(&self, table: TableId, key: i64, change: impl Fn(&mut RowMut<'_>)) {
         self.tamper_with(|txn| {
             txn.update(table, &Key::Int(key), &mut |row| {
@@ -99,13 +99,13 @@ impl<W: Workload> Fixture<W> {
         });
     }
 
-    /// Changes anything behind the clients' backs.
+    /// Changes anything without the clients' knowledge.
     pub fn tamper_with(&self, change: impl Fn(&mut dyn Transaction) -> Result<(), Abort>) {
         let mut txn = transaction(&*self.engine);
         txn.begin(&Begin::default()).and_then(|()| change(&mut *txn)).and_then(|()| txn.commit()).expect("alone");
     }
 
-    /// The workload's check.
+    /// Runs the workload's check.
     pub fn check(&self) -> Result<(), Violation> {
         self.workload.check(&*self.engine, self.tables, &self.clients)
     }

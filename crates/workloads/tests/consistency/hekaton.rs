@@ -1,4 +1,4 @@
-//! The Hekaton paper's workload: its counters, its amounts and what its long readers saw are checked.
+//! Tests the checks of the Hekaton paper's workload: of its counters, its amounts and its long reads.
 
 use crate::fixture::{Fixture, check_anomaly, check_corruption, workload};
 use hotrow_storage::Key;
@@ -41,7 +41,7 @@ fn a_long_reader_that_saw_what_never_was_is_found() {
     let long_reads = fixture.notes.iter().filter(|note| **note == (LONG_READ, true)).count();
     assert_eq!((long_reads, fixture.notes.len()), (100, 200));
 
-    // As it looks to somebody who reads while half of each move has been made.
+    // This is the state that a reader sees while half of each move has been made.
     (0..10).for_each(|block| add(&fixture, block * 20, AMOUNT, 1));
     let mut reader = fixture.workload.client(fixture.tables, Seat::first_run(0, 9));
     assert_eq!(fixture.run(&mut reader, 3), [(LONG_READ, false); 3]);

@@ -1,4 +1,4 @@
-//! The checks after a run find what is wrong, and nothing else.
+//! The checks after a run find every error, and nothing else.
 
 mod fixture;
 mod hekaton;

@@ -1,4 +1,4 @@
-//! The microbenchmark: its counters and its records are checked.
+//! Tests the checks of the microbenchmark: of its counters and its records.
 
 use crate::fixture::{Fixture, check_anomaly, check_corruption};
 use hotrow_storage::Key;

@@ -1,4 +1,4 @@
-//! TATP: shares of what is found, and what its check finds.
+//! Tests TATP: the shares of transactions that find their row, and what its check finds.
 
 use crate::fixture::{Fixture, check_anomaly, check_corruption};
 use hotrow_storage::{Key, KeyBuilder, Row, RowLayout, TableId, TableSchema, Type, Value};
@@ -8,7 +8,7 @@ use hotrow_workloads::tatp::{self, Tatp};
 use hotrow_workloads::{Seat, Workload};
 use std::cell::Cell;
 
-/// A key of small numbers after a subscriber's id.
+/// The key of small numbers after a subscriber's id.
 fn key(subscriber: i32, rest: &[i16]) -> Key {
     let mut key = KeyBuilder::default();
     key.push(Type::Int4, false, &Value::Int4(subscriber));
@@ -22,7 +22,7 @@ fn forwarding(subscriber: i32, facility: i16, start_time: i16) -> Row {
     row
 }
 
-/// A subscriber and a type from 1 to 4 that `table` has a row for, or has none for.
+/// Finds a subscriber and a type from 1 to 4 for which `table` has a row, or has none.
 fn find(fixture: &Fixture<Tatp>, table: TableId, there: bool) -> (i32, i16) {
     let found = Cell::new(None);
     fixture.tamper_with(|txn| {
@@ -56,7 +56,7 @@ fn shares_and_successes_are_those_of_the_specification() {
     for (kind, (share, success)) in specified.into_iter().enumerate() {
         let noted = fixture.notes.iter().filter(|note| note.0 == kind).count() as f64;
         let succeeded = fixture.notes.iter().filter(|note| **note == (kind, true)).count() as f64;
-        // Four standard deviations of a count.
+        // The difference is at most four standard deviations of a count.
         let near = |count: f64, of: f64, percent: f64| {
             let expected = of * percent / 100.0;
             (count - expected).abs() <= 4.0 * (expected * (1.0 - percent / 100.0)).sqrt()
@@ -142,7 +142,7 @@ fn subscribers_keep_their_numbers_and_their_rows_and_a_stranger_has_none() {
     fixture.tamper_with(|txn| txn.insert(access_info, stranger.as_ref()).map(drop));
     check_corruption(fixture.check(), "access_info has a row of subscriber 51, who is not there");
 
-    // As many rows as before, but one subscriber has none.
+    // There are as many rows as before, but one subscriber has none.
     let fixture = Fixture::<Tatp>::new("--subscribers 50");
     fixture.tamper_with(|txn| {
         let mut moved = 0;

@@ -1,4 +1,4 @@
-//! TPC-C: every condition is broken on purpose, and found.
+//! Tests TPC-C: every condition is violated on purpose, and found.
 
 use crate::fixture::{Fixture, workload};
 use hotrow_storage::{Key, RowMut, TableId, Value};
@@ -9,10 +9,11 @@ use hotrow_workloads::tpcc::{customer, district, history, new_order, order, orde
 use hotrow_workloads::{Seat, Violation, Workload};
 use std::ops::ControlFlow;
 
-/// A small database of two warehouses; 21 of a district's 30 orders begin delivered.
+/// A small database of two warehouses; 21 of a district's 30 orders are delivered initially.
 const SMALL: &str = "--warehouses 2 --items 100 --customers 30 --rollback 0";
 
-/// A district, and an order in it that the clients are too few to have delivered: each delivers the oldest one.
+/// A district, and an order in it that is surely not delivered yet: each delivery takes the oldest order, and there are
+/// too few.
 const PLACE: [i32; 2] = [1, 3];
 const LATE: [i32; 3] = [1, 3, 30];
 
@@ -37,14 +38,14 @@ fn add_scaled(column: usize, delta: i64) -> impl Fn(&mut RowMut<'_>) + 'static {
     move |row| row.set_scaled(column, row.as_ref().scaled(column) + delta)
 }
 
-/// The numbers of the conditions that a verdict names.
+/// The numbers of the conditions in a verdict.
 fn conditions(outcome: &Result<(), Violation>) -> Vec<u32> {
     let what = outcome.as_ref().map_or_else(ToString::to_string, |()| String::new());
     let number = |part: &str| part.split(',').next().and_then(|number| number.parse().ok());
     what.split("condition ").skip(1).filter_map(number).collect()
 }
 
-/// Tampers with a fresh database: the verdict names just these conditions, and says `what`.
+/// Tampers with a fresh database, and checks that the verdict names exactly these conditions, and says `what`.
 fn check(tampers: impl Fn(Tables) -> Vec<Tamper<'static>>, expected: &[u32], what: &str) {
     let fixture = Fixture::<Tpcc>::after(SMALL, 20);
     assert_eq!(fixture.check(), Ok(()));
@@ -67,7 +68,7 @@ fn sums_of_payments() {
     let moved = |tables| vec![district(tables, 3, 1), district(tables, 4, -1)];
     check(moved, &[9, 15], "condition 9, warehouse 1, district 3: d_ytd is ");
     check(|tables| vec![district(tables, 3, 1)], &[1, 9, 15], "but the sum of d_ytd ");
-    // The row of the history that the load made for customer 5 of warehouse 1, district 1.
+    // The history row that the load made for customer 5 of warehouse 1, district 1.
     let entry = |tables: Tables| change(tables.history, Key::Int(-5), add_scaled(history::AMOUNT, 100));
     check(
         |tables| vec![entry(tables)],
@@ -86,7 +87,7 @@ fn numbers_of_orders() {
     check(|tables| vec![gone(tables)], &[3, 5, 11], "condition 3, warehouse 1, district 3: no_o_id goes from ");
     let oldest_gone = |tables: Tables| -> Tamper<'static> {
         Box::new(move |txn| {
-            // Whichever is the oldest by now.
+            // The order that is the oldest by now.
             for number in 1..=30 {
                 if txn.read(tables.new_order, &Key::int4s([1, 3, number]))?.is_some() {
                     return txn.delete(tables.new_order, &Key::int4s([1, 3, number])).map(drop);
@@ -174,7 +175,7 @@ fn rows_that_are_not_there() {
         vec![Box::new(move |txn| txn.delete(tables.warehouse, &Key::Int(2)).map(drop))]
     };
     check(warehouse, &[1], "condition 1, warehouse 2 is not there");
-    // Numbers that no engine gives out are reported, and nothing is made as large as they are.
+    // Numbers that no engine gives out are reported, and nothing is allocated by their size.
     let far = |tables: Tables| {
         vec![change(tables.district, Key::int4s(PLACE), |row| row.set_int4(district::NEXT_ORDER, i32::MIN))]
     };
@@ -189,7 +190,7 @@ fn commits_that_left_no_trace() {
     kinds.sort_unstable();
     kinds.dedup();
     assert_eq!(kinds, [0, 1, 2, 3, 4], "all five transactions were run");
-    // Without one client's tallies, the rows are more than were committed: its history rows are corruption.
+    // Without one client's tallies, there are more rows than were committed; in the history that is corruption.
     let outcome = fixture.workload.check(&*fixture.engine, fixture.tables, &fixture.clients[1..]);
     assert!(matches!(outcome, Err(Violation::Corruption(_))), "{outcome:?}");
     assert!(conditions(&outcome).contains(&15), "{outcome:?}");

@@ -1,11 +1,12 @@
-//! A figure of our own: the range of contention, for choosing an engine.
+//! A figure that is in no paper: engines over the range of contention, for choosing one.
 
 use crate::reproduce::claim::{Claim, Finding, everywhere, leads};
-use crate::reproduce::figure::{Chart, Figure, Panel, Paper, Plan, Point, Series};
+use crate::reproduce::figure::{Figure, Paper};
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
-/// Figures that are in no paper.
+/// The source of figures that are in no paper.
 static HOTROW: Paper = Paper { name: "hotrow", title: "Hotrow" };
 
 pub(super) static FIGURE: Figure = Figure {
@@ -14,12 +15,13 @@ pub(super) static FIGURE: Figure = Figure {
     place: "a figure of its own",
     title: "The engines from no contention to one hot row, and from one client to many",
     there: "In no paper. It is for choosing an engine, and holds us to it that more cores never make it slower.",
-    here: "YCSB with ten operations in a transaction, half of them writes, serializable. (a) goes from keys that are all alike to a few hot \
-           ones, on all cores; (b) from one thread to all cores, and (c) from one client to many, which send statement by \
-           statement over TCP and share the machine with the server, at theta 0.99. One at a time is the engine that lets in one \
-           transaction after the other: what every other one has to be worth. Engines with a partition for each thread are left out, \
-           as every transaction would touch several, and so are those that differ little from one that is here; row-nowait \
-           is left out of (c), as blocks that deadlock there last for a second each.",
+    here: "YCSB with ten operations in a transaction, half of them writes, serializable. (a) goes from keys that are \
+           all alike to a few hot ones, on all cores; (b) from one thread to all cores, and (c) from one client to \
+           many, which send statement by statement over TCP and share the machine with the server, at theta 0.99. One \
+           at a time is the engine that lets in one transaction after the other: what every other one has to be worth. \
+           Engines with a partition for each thread are left out, as every transaction would touch several, and so are \
+           those that differ little from one that is here; row-nowait is left out of (c), as blocks that deadlock \
+           there last for a second each.",
     plan,
     claims: &CLAIMS,
 };
@@ -28,13 +30,13 @@ const ONE_AT_A_TIME: &str = "one at a time";
 const DEFAULT: &str = "ilock";
 const ORDERED: &str = "2pl-ordered";
 
-/// Skew of the keys, from none to one row in every fifth operation.
+/// The skews of the keys, from none to one row in every fifth operation.
 const THETAS: [f64; 5] = [0.0, 0.6, 0.9, 0.99, 1.2];
 
 /// The skew where threads and clients are varied.
 const THETA: f64 = 0.99;
 
-/// Those whose blocks find deadlocks, or have none.
+/// The engines that find the deadlocks of blocks of statements, or cannot have any.
 const ENGINES: [&str; 9] = ["ilock", "1v", "2pl-waitdie", "2pl-waitfor", "2pl-ordered", "vll", "vll-sca", "mvo", "mvl"];
 const NOWAIT: &str = "row-nowait";
 
@@ -73,7 +75,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// Numbers of clients.
+/// Returns the numbers of clients.
 fn counts(scale: &Scale) -> &'static [u64] {
     scale.pick(&[1, 4, 8, 64, 300], &[4, 64], &[1, 20])
 }
@@ -102,7 +104,8 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Whether the best engine of each skew is worth at least as much as one at a time; the evidence names it.
+/// Decides whether the best engine at each skew is at least as fast as one transaction at a time. The evidence names
+/// it.
 fn best(results: &Results) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for at in everywhere(results, "a") {
@@ -117,7 +120,8 @@ fn best(results: &Results) -> Option<Finding> {
     Some(Finding { holds, evidence: evidence.join(", ") })
 }
 
-/// Whether every engine has with the most threads what it has with one; the evidence is how many times each.
+/// Decides whether every engine has at least as much throughput with the most threads as with one. The evidence is the
+/// ratio of each.
 fn scales(results: &Results) -> Option<Finding> {
     let of = |series: Series| {
         let medians = [At::First, At::Last].map(|at| results.median("b", series.name, at));
@@ -157,7 +161,7 @@ mod tests {
             },
             &[false; 3],
         );
-        // One engine that falls is enough.
+        // One engine that falls suffices.
         let falls = |name: &str| if name == "vll" { -1.0 } else { 1.0 };
         check(&FIGURE, |made| 10.0 + falls(made.series) * made.way, &[true, false, true]);
     }

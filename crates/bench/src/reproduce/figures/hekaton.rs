@@ -1,7 +1,8 @@
 //! What the figures of the Hekaton paper share: its three schemes, its tables, and its numbers of threads.
 
 use crate::reproduce::claim::{Finding, all, leads};
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -14,18 +15,18 @@ pub(super) const SINGLE: &str = "1V";
 pub(super) const LOCKING: &str = "MV/L";
 pub(super) const OPTIMISTIC: &str = "MV/O";
 
-/// Those with versions.
+/// The schemes that keep versions of rows.
 pub(super) const VERSIONED: [&str; 2] = [LOCKING, OPTIMISTIC];
 
 /// The schemes with their engines.
 const ENGINES: [(&str, &str); 3] = [(SINGLE, "1v"), (LOCKING, "mvl"), (OPTIMISTIC, "mvo")];
 
-/// All that the schemes commit.
+/// Returns the series of the schemes, with all transactions that they commit.
 pub(super) fn schemes() -> Vec<Series> {
     ENGINES.map(|(name, engine)| Series::throughput(name, engine)).to_vec()
 }
 
-/// What the schemes commit of one kind of transactions, so many at a time.
+/// Returns the series of the schemes, with the transactions of one kind that they commit, counted in this unit.
 pub(super) fn schemes_by_kind(kind: &'static str, unit: u32) -> Vec<Series> {
     ENGINES.map(|(name, engine)| Series::kind(name, engine, kind, unit)).to_vec()
 }
@@ -33,22 +34,22 @@ pub(super) fn schemes_by_kind(kind: &'static str, unit: u32) -> Vec<Series> {
 /// The paper ends deadlocks by time-out.
 const TIME_OUTS: &str = "--deadlock-time-outs";
 
-/// The paper's large table, of ten million rows.
+/// Returns the rows of the paper's large table, of ten million.
 pub(super) fn large(scale: &Scale) -> String {
     format!("hekaton {TIME_OUTS} --rows {}", scale.pick(10_000_000, 100_000, 500))
 }
 
-/// The paper's hot spot, of a thousand rows.
+/// Returns the rows of the paper's hot spot, of a thousand.
 pub(super) fn hot(scale: &Scale) -> String {
     format!("hekaton {TIME_OUTS} --rows {}", scale.pick(1000, 1000, 500))
 }
 
-/// Ten reads and two writes, at read committed.
+/// Returns the options of transactions with ten reads and two writes, at read committed.
 pub(super) fn short(threads: u64) -> String {
     format!("--reads 10 --writes 2 --isolation read-committed --threads {threads}")
 }
 
-/// Numbers of long readers beside short transactions on so many threads.
+/// Returns the numbers of long readers beside short transactions, of this number of threads.
 pub(super) fn readers(scale: &Scale, threads: u64) -> Vec<u64> {
     let mut readers = vec![0, 1, threads / 2, threads];
     readers.extend_from_slice(scale.pick(&[threads / 4, 3 * threads / 4], &[], &[]));
@@ -57,17 +58,17 @@ pub(super) fn readers(scale: &Scale, threads: u64) -> Vec<u64> {
     readers
 }
 
-/// A panel of threads that are as many as the cores, and one of four times as many.
+/// Returns a panel with as many threads as cores, and one with four times as many.
 pub(super) fn crowds(scale: &Scale) -> [(&'static str, u64); 2] {
     [("a", scale.cores), ("b", scale.crowd())]
 }
 
-/// The point of a panel with this label.
+/// Returns the point of a panel with this label.
 pub(super) fn labelled(results: &Results, panel: &str, label: &str) -> Option<At> {
     (0..results.points(panel)).map(At::Number).find(|&at| results.label(panel, at) == label)
 }
 
-/// Whether both schemes with versions are at least `least` times 1V, at each of `points`.
+/// Decides whether both schemes with versions are at least `least` times 1V, at each of `points`.
 pub(super) fn versions_lead(
     results: &Results,
     panel: &str,
@@ -77,7 +78,7 @@ pub(super) fn versions_lead(
     all(VERSIONED.map(|name| leads(results, panel, points.clone(), name, &[SINGLE], least)))
 }
 
-/// Whether 1V is a lesser multiple of each scheme with versions at `to` than at `from`.
+/// Decides whether each scheme with versions is a greater multiple of 1V at `to` than at `from`.
 pub(super) fn gains(results: &Results, panel: &str, from: At, to: At) -> Option<Finding> {
     all(VERSIONED.map(|name| {
         let ratio = |at| results.ratio(panel, at, name, SINGLE);

@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, large, schemes, short};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -11,11 +12,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &HEKATON,
     place: "Fig. 4, §5.1.1",
     title: "Ten reads and two writes on a large table, as threads are added",
-    there: "Ten reads and two writes, uniform, of ten million rows of 24 bytes with a hash index, at read committed; up to 24 \
-            hardware threads of two sockets with six cores each. Log records are written in the background.",
-    here: "The same transactions; a transaction's keys are looked up together, and there is no log. The two writes of a \
-           transaction lie in one tenth of the table, chosen anew each time. The threads go up to the cores and then on to \
-           four on each core. No concurrency control at all is drawn for comparison.",
+    there: "Ten reads and two writes, uniform, of ten million rows of 24 bytes with a hash index, at read committed; \
+            up to 24 hardware threads of two sockets with six cores each. Log records are written in the background.",
+    here: "The same transactions; a transaction's keys are looked up together, and there is no log. The two writes of \
+           a transaction lie in one tenth of the table, chosen anew each time. The threads go up to the cores and then \
+           on to four on each core. No concurrency control at all is drawn for comparison.",
     plan,
     claims: &CLAIMS,
 };
@@ -79,17 +80,18 @@ static CLAIMS: [Claim; 4] = [
             criterion: "With a thread on each core, MV/O is at least 1.05 times MV/L.",
             judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[LOCKING], 1.0 + TOLERANCE),
         }),
-        otherwise: "At read committed neither tracks what it reads: a pessimistic transaction has no read locks here, and \
-                    waits for nobody who has none.",
+        otherwise: "At read committed neither tracks what it reads: a pessimistic transaction has no read locks here, \
+                    and waits for nobody who has none.",
     },
 ];
 
-/// The point with a thread on each core: two numbers of threads follow it.
+/// Returns the point with a thread on each core, which two larger numbers of threads follow.
 fn cores(results: &Results) -> Option<At> {
     Some(At::Number(results.points("a").checked_sub(3)?))
 }
 
-/// Whether throughput with a thread on each core is at least such a share of as many times that of one thread.
+/// Decides whether throughput with a thread on each core is at least the share `least` of that of one thread times the
+/// cores.
 fn scales(results: &Results, series: &str, least: f64) -> Option<Finding> {
     let cores = cores(results)?;
     let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);
@@ -103,12 +105,12 @@ fn scales(results: &Results, series: &str, least: f64) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let threads = |made: Made<'_>| made.label.parse::<f64>().expect("a number of threads").min(2.0);
-        let paper = |made: Made<'_>| {
+        let threads = |made: MadeUpPoint<'_>| made.label.parse::<f64>().expect("a number of threads").min(2.0);
+        let paper = |made: MadeUpPoint<'_>| {
             threads(made)
                 * match made.series {
                     SINGLE => 100.0,
@@ -118,14 +120,14 @@ mod tests {
                 }
         };
         check(&FIGURE, paper, &[true; 4]);
-        let slow = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
+        let slow = |made: MadeUpPoint<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
         check(&FIGURE, slow, &[false, true, false, false]);
         check(&FIGURE, |_| 50.0, &[false, false, true, false]);
     }
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| {
+        let less = |made: MadeUpPoint<'_>| {
             let threads = if made.label == "1" { 1.0 } else { 1.8 };
             threads
                 * match made.series {
@@ -135,7 +137,7 @@ mod tests {
                 }
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
+        let other = |made: MadeUpPoint<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
         check_weaker(&FIGURE, other, &[false; 3]);
     }
 }

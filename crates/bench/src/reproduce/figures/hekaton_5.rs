@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, hot, schemes, short};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -35,8 +36,8 @@ static CLAIMS: [Claim; 2] = [
         criterion: "With the most threads, MV/O is at least 1.00 times each of the other two.",
         judge: |results| leads(results, "a", only(At::Last), OPTIMISTIC, &[SINGLE, LOCKING], 1.0),
         weaker: None,
-        otherwise: "What holds 1V up there is many cores at the same locks. Two of them meet seldom on a thousand rows, and \
-                    a row that is updated in place stays in the cache.",
+        otherwise: "What holds 1V up there is many cores at the same locks. Two of them meet seldom on a thousand \
+                    rows, and a row that is updated in place stays in the cache.",
     },
     Claim {
         text: "1V is at its best with a few threads; with more it drops, and stays flat.",
@@ -59,17 +60,17 @@ fn drops(results: &Results) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::check;
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 15.0 - 5.0 * made.way,
             OPTIMISTIC => 5.0 + 6.0 * made.way,
             _ => 4.0 + 6.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0 + 5.0 * made.way,
             _ => 10.0,
         };

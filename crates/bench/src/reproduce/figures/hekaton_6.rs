@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, gains, large, schemes, short, versions_lead};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 
@@ -29,7 +30,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// The point at which this percentage of the transactions only reads.
+/// Returns the point at which this percentage of the transactions only reads.
 pub(super) fn reading(percent: u64, rows: &str, threads: u64) -> Point {
     Point::at(percent, rows, format!("{} --read-only-share {}", short(threads), percent as f64 / 100.0))
 }
@@ -43,13 +44,13 @@ static CLAIMS: [Claim; 3] = [
         otherwise: "What an update costs more with versions has to be gone when there are none.",
     },
     Claim {
-        text: "The schemes with versions are ahead of 1V when most transactions only read: they take no locks, not even \
-               short ones.",
+        text: "The schemes with versions are ahead of 1V when most transactions only read: they take no locks, not \
+               even short ones.",
         criterion: "At the last point, MV/L and MV/O are both at least 1.05 times 1V.",
         judge: |results| versions_lead(results, "a", only(At::Last), 1.0 + TOLERANCE),
         weaker: None,
-        otherwise: "A short lock is one write to a word that is in the cache; and to find a version takes as many misses as \
-                    to find a row, or more.",
+        otherwise: "A short lock is one write to a word that is in the cache; and to find a version takes as many \
+                    misses as to find a row, or more.",
     },
     Claim {
         text: "When all transactions only read, MV/L and MV/O are the same.",
@@ -69,17 +70,17 @@ mod tests {
     use super::*;
     use crate::reproduce::claim::tests::check;
     use crate::reproduce::figures::hekaton::SINGLE;
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 20.0 + 10.0 * made.way,
             OPTIMISTIC => 13.0 + 20.0 * made.way,
             _ => 9.0 + 24.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 3]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 20.0 + 10.0 * made.way,
             OPTIMISTIC => 13.0,
             _ => 9.0,

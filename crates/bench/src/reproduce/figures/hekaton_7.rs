@@ -3,7 +3,8 @@
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, crowds, gains, hot, labelled, schemes};
 use super::hekaton_6::reading;
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -19,7 +20,7 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// The percentage of read-only transactions that claims look at.
+/// The percentage of read-only transactions at the point of the claims.
 const MANY: u64 = 80;
 
 fn plan(scale: &Scale) -> Plan {
@@ -41,20 +42,21 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 2] = [
     Claim {
-        text: "With 80 % read-only transactions MV/L is 63 % and MV/O 73 % faster than 1V: who reads a snapshot is in nobody's \
-               way.",
+        text: "With 80 % read-only transactions MV/L is 63 % and MV/O 73 % faster than 1V: who reads a snapshot is in \
+               nobody's way.",
         criterion: "At 80 %, MV/L is at least 1.63 times 1V, and MV/O at least 1.73 times, in (a) and in (b).",
         judge: |results| lead_at_many(results, 1.63, 1.73),
         weaker: Some(Weaker {
             criterion: "At 80 %, both are at least 1.05 times 1V in (a) and in (b).",
             judge: |results| lead_at_many(results, 1.0 + TOLERANCE, 1.0 + TOLERANCE),
         }),
-        otherwise: "A reader of 1V that meets a writer waits for a transaction of a few microseconds. On two cores that is \
-                    seldom, on 24 threads it is not.",
+        otherwise: "A reader of 1V that meets a writer waits for a transaction of a few microseconds. On two cores \
+                    that is seldom, on 24 threads it is not.",
     },
     Claim {
         text: "The more transactions only read, the better for the schemes with versions.",
-        criterion: "In (a) and in (b), MV/L and MV/O are both a greater multiple of 1V at 80 % than at the first point.",
+        criterion: "In (a) and in (b), MV/L and MV/O are both a greater multiple of 1V at 80 % than at the first \
+                    point.",
         judge: |results| {
             let gain = |panel| gains(results, panel, At::First, labelled(results, panel, &MANY.to_string())?);
             all([gain("a"), gain("b")])
@@ -64,7 +66,7 @@ static CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Whether the schemes with versions are so many times 1V with many read-only transactions, in both panels.
+/// Decides whether the schemes with versions are so many times 1V with many read-only transactions, in both panels.
 fn lead_at_many(results: &Results, locking: f64, optimistic: f64) -> Option<Finding> {
     let lead = |panel, name, least| {
         let many = labelled(results, panel, &MANY.to_string())?;
@@ -82,16 +84,16 @@ fn lead_at_many(results: &Results, locking: f64, optimistic: f64) -> Option<Find
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0 + 2.0 * made.way,
             _ => 10.0 + 20.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 20.0 + 10.0 * made.way,
             _ => 15.0,
         };
@@ -100,12 +102,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0,
             _ => 12.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0,
             _ => 10.0,
         };

@@ -4,7 +4,8 @@ use super::hekaton::{
     HEKATON, SINGLE, VERSIONED, crowds, labelled, large, readers, schemes_by_kind, short, versions_lead,
 };
 use crate::reproduce::claim::{Claim, Finding, Weaker, all, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -14,15 +15,15 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &HEKATON,
     place: "Fig. 8, §5.2.2",
     title: "Updates beside long readers",
-    there: "On 24 threads, some run transactions that read a tenth of ten million rows, serializable, one after the other; the \
-            others run the updates of Fig. 4 at read committed.",
-    here: "The same, with a thread on each core (a) and four on each (b). A long reader reads one tenth from its first key to \
-           its last, and checks its sum. Runs are twice as long as elsewhere.",
+    there: "On 24 threads, some run transactions that read a tenth of ten million rows, serializable, one after the \
+            other; the others run the updates of Fig. 4 at read committed.",
+    here: "The same, with a thread on each core (a) and four on each (b). A long reader reads one tenth from its first \
+           key to its last, and checks its sum. Runs are twice as long as elsewhere.",
     plan: |scale| plan(scale, "update", 1000, "thousand updates per second", 0),
     claims: &CLAIMS,
 };
 
-/// Panels of one kind of transactions, so many at a time, from a number of long readers on.
+/// Returns the plan of one kind of transactions, counted in this unit, from a number of long readers on.
 pub(super) fn plan(scale: &Scale, kind: &'static str, unit: u32, value: &'static str, least_readers: u64) -> Plan {
     let rows = large(scale);
     let panel = |(id, threads)| {
@@ -52,18 +53,20 @@ const ONE: At = At::Number(1);
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "A single long reader takes three quarters of its update throughput from 1V.",
-        criterion: "In (b), 1V has with one long reader at most 0.25 times as many updates for each other thread as without.",
+        criterion: "In (b), 1V has with one long reader at most 0.25 times as many updates for each other thread as \
+                    without.",
         judge: |results| single_keeps_at_most(results, 0.25),
         weaker: Some(Weaker {
             criterion: "It has at most 0.50 times as many.",
             judge: |results| single_keeps_at_most(results, 0.5),
         }),
-        otherwise: "A lock covers one row in so many that a long reader holds a tenth of them only at its end; and a wait \
-                    that takes too long ends one of the two.",
+        otherwise: "A lock covers one row in so many that a long reader holds a tenth of them only at its end; and a \
+                    wait that takes too long ends one of the two.",
     },
     Claim {
         text: "The schemes with versions lose 5 %, no more than the thread that reads.",
-        criterion: "In (b), MV/L and MV/O both have with one long reader at least 0.99 times as many updates for each other thread as without, and in (a), if a thread is left.",
+        criterion: "In (b), MV/L and MV/O both have with one long reader at least 0.99 times as many updates for each \
+                    other thread as without, and in (a), if a thread is left.",
         judge: |results| versioned_keep(results, 0.99),
         weaker: Some(Weaker {
             criterion: "They have at least 0.90 times as many.",
@@ -90,13 +93,13 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether 1V keeps at most such a share of its updates beside one long reader.
+/// Decides whether 1V keeps at most the share `most` of its updates beside one long reader.
 fn single_keeps_at_most(results: &Results, most: f64) -> Option<Finding> {
     let (share, evidence) = kept(results, "b", SINGLE)?;
     Some(Finding { holds: share <= most, evidence })
 }
 
-/// Whether the schemes with versions keep such a share of theirs.
+/// Decides whether the schemes with versions keep at least the share `least` of their updates beside one long reader.
 fn versioned_keep(results: &Results, least: f64) -> Option<Finding> {
     let keep = |panel, name| {
         let (share, evidence) = kept(results, panel, name)?;
@@ -107,13 +110,14 @@ fn versioned_keep(results: &Results, least: f64) -> Option<Finding> {
     all(panels.map(|panel| all(VERSIONED.map(|name| keep(panel, name)))))
 }
 
-/// Whether they are so many times 1V when half of the threads read.
+/// Decides whether the schemes with versions are so many times 1V when half of the threads read.
 fn lead_at_half(results: &Results, least: f64) -> Option<Finding> {
     let half = results.label("b", At::Last).parse::<u64>().ok()? / 2;
     versions_lead(results, "b", only(labelled(results, "b", &half.to_string())?), least)
 }
 
-/// Updates for each thread that does not read, with one long reader, over those without; and that in words.
+/// Returns the updates of each other thread beside one long reader, as a share of those without one, and the same in
+/// words.
 fn kept(results: &Results, panel: &str, name: &str) -> Option<(f64, String)> {
     let (without, with) = (results.median(panel, name, At::First)?, results.median(panel, name, ONE)?);
     let threads: f64 = results.label(panel, At::Last).parse().ok()?;
@@ -126,19 +130,19 @@ fn kept(results: &Results, panel: &str, name: &str) -> Option<(f64, String)> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let readers = |made: Made<'_>| made.label.parse::<f64>().expect("a number of readers");
-        let threads = |made: Made<'_>| if made.panel == "a" { 2.0 } else { 8.0 };
-        let paper = |made: Made<'_>| match (made.series, readers(made)) {
+        let readers = |made: MadeUpPoint<'_>| made.label.parse::<f64>().expect("a number of readers");
+        let threads = |made: MadeUpPoint<'_>| if made.panel == "a" { 2.0 } else { 8.0 };
+        let paper = |made: MadeUpPoint<'_>| match (made.series, readers(made)) {
             (SINGLE, 0.0) => 20.0,
             (SINGLE, readers) => 3.9 / readers.powi(3),
             (_, readers) => 10.0 * (1.0 - readers / threads(made)),
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.series, readers(made)) {
+        let other = |made: MadeUpPoint<'_>| match (made.series, readers(made)) {
             (SINGLE, readers) => 20.0 * (1.0 - readers / threads(made)),
             (_, 0.0) => 10.0,
             _ => 2.0,
@@ -148,7 +152,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| {
+        let less = |made: MadeUpPoint<'_>| {
             let readers = made.label.parse::<f64>().expect("a number of readers");
             let threads = if made.panel == "a" { 2.0 } else { 8.0 };
             match (made.series, readers) {
@@ -159,7 +163,7 @@ mod tests {
             }
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| match (made.series, made.label) {
+        let other = |made: MadeUpPoint<'_>| match (made.series, made.label) {
             (SINGLE, _) => 20.0,
             (_, "0") => 10.0,
             _ => 2.0,

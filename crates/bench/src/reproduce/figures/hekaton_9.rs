@@ -24,8 +24,8 @@ static CLAIMS: [Claim; 1] = [Claim {
         all([lead("a"), lead("b")])
     },
     weaker: None,
-    otherwise: "Where nobody updates, 1V reads rows that nobody else has locked, and a row is found as fast as a version. Where a \
-                long reader holds its updaters up, it has the machine to itself.",
+    otherwise: "Where nobody updates, 1V reads rows that nobody else has locked, and a row is found as fast as a \
+                version. Where a long reader holds its updaters up, it has the machine to itself.",
 }];
 
 #[cfg(test)]
@@ -33,13 +33,13 @@ mod tests {
     use super::*;
     use crate::reproduce::claim::tests::check;
     use crate::reproduce::figures::hekaton::SINGLE;
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| if made.series == SINGLE { 2.0 } else { 3.0 + made.way };
+        let paper = |made: MadeUpPoint<'_>| if made.series == SINGLE { 2.0 } else { 3.0 + made.way };
         check(&FIGURE, paper, &[true]);
-        let other = |made: Made<'_>| if made.series == SINGLE { 2.0 } else { 2.0 + made.way };
+        let other = |made: MadeUpPoint<'_>| if made.series == SINGLE { 2.0 } else { 2.0 + made.way };
         check(&FIGURE, other, &[false]);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, large, schemes};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::{Isolation, number_of};
@@ -13,8 +14,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Table 3, §5.1.3",
     title: "What repeatable read and serializable cost",
     there: "The transactions of Fig. 4 on 24 threads, at three isolation levels.",
-    here: "The same, with a thread on each core. A repetition goes from level to level on the same rows, and a drop is the median \
-           over the repetitions.",
+    here: "The same, with a thread on each core. A repetition goes from level to level on the same rows, and a drop is \
+           the median over the repetitions.",
     plan,
     claims: &CLAIMS,
 };
@@ -70,12 +71,12 @@ static CLAIMS: [Claim; 3] = [
                 all([drops(results, LOCKING, REPEATABLE, most), drops(results, LOCKING, SERIALIZABLE, 10.0)])
             },
         }),
-        otherwise: "A read lock is a write to the version's line, and another one when it is given back. The paper's read \
-                    committed may do more, and so leave less to lose.",
+        otherwise: "A read lock is a write to the version's line, and another one when it is given back. The paper's \
+                    read committed may do more, and so leave less to lose.",
     },
     Claim {
-        text: "MV/O loses 8 % at repeatable read, where it looks at all versions again, and 19 % at serializable, where it \
-               repeats all scans.",
+        text: "MV/O loses 8 % at repeatable read, where it looks at all versions again, and 19 % at serializable, \
+               where it repeats all scans.",
         criterion: "MV/O drops by at most 8.3 % at repeatable read and by at most 19.2 % at serializable.",
         judge: |results| {
             all([drops(results, OPTIMISTIC, REPEATABLE, 8.3), drops(results, OPTIMISTIC, SERIALIZABLE, 19.2)])
@@ -85,7 +86,8 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Whether a scheme loses at most so many per cent of its throughput at read committed: the median over the repetitions.
+/// Decides whether a scheme loses at most so many per cent of its throughput at read committed, as the median over the
+/// repetitions.
 fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Finding> {
     let series = results.plan.panels[0].series.iter().find(|series| series.name == name)?;
     let runs = |point| results.runs(0, point, series).iter().map(|run| series.value.of(run));
@@ -100,12 +102,12 @@ fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Findi
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn the_papers_numbers_confirm_its_claims_and_others_refute_them() {
-        let level = |made: Made<'_>| (made.way * 2.0) as usize;
-        let paper = |made: Made<'_>| match made.series {
+        let level = |made: MadeUpPoint<'_>| (made.way * 2.0) as usize;
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => [2080.0, 2042.0, 2042.0][level(made)],
             LOCKING => [974.0, 963.0, 877.0][level(made)],
             _ => [1387.0, 1272.0, 1121.0][level(made)],
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| {
+        let less = |made: MadeUpPoint<'_>| {
             let drops = match made.series {
                 SINGLE => [100.0, 97.0, 96.0],
                 _ => [100.0, 96.0, 91.0],
@@ -124,7 +126,7 @@ mod tests {
             drops[(made.way * 2.0) as usize]
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| [100.0, 80.0, 60.0][(made.way * 2.0) as usize];
+        let other = |made: MadeUpPoint<'_>| [100.0, 80.0, 60.0][(made.way * 2.0) as usize];
         check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

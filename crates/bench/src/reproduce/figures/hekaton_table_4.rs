@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, schemes};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -12,10 +13,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &HEKATON,
     place: "Table 4, §5.3",
     title: "TATP",
-    there: "The standard mix with 20 million subscribers, non-uniform, on 24 threads at read committed; two indexes on each of the four \
-            tables.",
-    here: "The same mix with a million subscribers, and a thread on each core. Subscribers have two indexes, special facilities \
-           two, call forwardings three; access infos, which are looked up by their key and in no other way, have one.",
+    there: "The standard mix with 20 million subscribers, non-uniform, on 24 threads at read committed; two indexes on \
+            each of the four tables.",
+    here: "The same mix with a million subscribers, and a thread on each core. Subscribers have two indexes, special \
+           facilities two, call forwardings three; access infos, which are looked up by their key and in no other way, \
+           have one.",
     plan,
     claims: &CLAIMS,
 };
@@ -60,11 +62,11 @@ static CLAIMS: [Claim; 2] = [
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn the_papers_numbers_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 4220.0,
             LOCKING => 3130.0,
             _ => 3121.0,
@@ -75,12 +77,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 110.0,
             _ => 100.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |_: Made<'_>| 100.0;
+        let other = |_: MadeUpPoint<'_>| 100.0;
         check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

@@ -1,7 +1,8 @@
 //! What the figures of the interactive paper share: its three methods, its tables, and its numbers of clients.
 
 use crate::reproduce::claim::Finding;
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -18,12 +19,12 @@ pub(super) const LOCK_TABLE: &str = "Lock-Table";
 pub(super) const METHODS: [(&str, &str); 3] =
     [(ILOCK, "ilock:coroutine"), (ROW_LOCKING, "row-nowait:request"), (LOCK_TABLE, "lock-table:thread")];
 
-/// All that the methods commit.
+/// Returns the series of the methods, with all transactions that they commit.
 pub(super) fn methods() -> Vec<Series> {
     METHODS.map(|(name, server)| Series::throughput(name, server)).to_vec()
 }
 
-/// The table of the micro benchmark.
+/// Returns the rows of the micro benchmark's table.
 pub(super) fn micro(scale: &Scale) -> String {
     format!("interactive {SERVERS} --records {}", scale.pick(1_000_000, 1_000_000, 500))
 }
@@ -31,21 +32,22 @@ pub(super) fn micro(scale: &Scale) -> String {
 /// The paper ends deadlocks by time-out (§4.3), and locks each row when a statement comes to it (§4.1).
 const SERVERS: &str = "--over-wire --serve-option deadlock-time-outs --serve-option lock-as-it-goes";
 
-/// When a wait is taken for a deadlock: a multiple of what transactions take here.
+/// The time after which a wait counts as a deadlock: a multiple of the length of transactions here.
 pub(super) const PATIENCE: &str = "--set deadlock_timeout=100ms";
 
-/// How many times as long as elsewhere runs are: ten times what a deadlock lasts at the least.
+/// The factor by which runs are longer than those of other figures, so that a run is ten times as long as the shortest
+/// deadlock.
 pub(super) const STRETCH: u32 = 10;
 
-/// Numbers of clients of the micro benchmark.
+/// Returns the numbers of clients of the micro benchmark.
 pub(super) fn clients(scale: &Scale) -> &'static [u64] {
     scale.pick(&[10, 50, 100, 200, 300, 500], &[10, 300], &[2, 4])
 }
 
-/// Adds to a finding what the server's processors did for it: clients on the same machine have no part in that.
+/// Adds the server's CPU time to a finding, in which clients on the same machine have no part.
 pub(super) fn with_server_cpu(results: &Results, panel: &str, at: At, finding: Option<Finding>) -> Option<Finding> {
     let Finding { holds, mut evidence } = finding?;
-    let cpu = |name| results.median_of(panel, name, at, |run| run.cpu_us_per_txn);
+    let cpu = |name| results.median_of(panel, name, at, |run| run.transactions.cpu_us_per_txn);
     let [ilock, row_locking, lock_table] = [cpu(ILOCK)?, cpu(ROW_LOCKING)?, cpu(LOCK_TABLE)?];
     evidence += &format!(
         "; a transaction took the server {ilock:.0} µs of CPU under {ILOCK}, {row_locking:.0} under {ROW_LOCKING}, \
@@ -54,31 +56,32 @@ pub(super) fn with_server_cpu(results: &Results, panel: &str, at: At, finding: O
     Some(Finding { holds, evidence })
 }
 
-/// Warehouses of TPC-C for each core: the paper has 200 on twelve.
+/// The number of TPC-C's warehouses for each core: the paper has 200 on twelve.
 const WAREHOUSES_PER_CORE: u64 = 16;
 
-/// How many warehouses there are where their number is not varied.
+/// Returns the number of warehouses, unless the figure varies it.
 pub(super) fn warehouses(scale: &Scale) -> u64 {
     scale.pick(WAREHOUSES_PER_CORE * scale.cores, 10 * scale.cores, 2)
 }
 
-/// TPC-C's tables: a hundredth of what the specification has in each warehouse, so that as many fit into memory as there are.
+/// Returns the rows of TPC-C's tables. Each warehouse has a hundredth of the specification's rows, so that all of them
+/// fit into memory.
 pub(super) fn tpcc(scale: &Scale, warehouses: u64) -> String {
     let (items, customers) = scale.pick((1000, 100), (1000, 100), (100, 10));
     format!("tpcc {SERVERS} --warehouses {warehouses} --items {items} --customers {customers}")
 }
 
-/// Numbers of clients of TPC-C: as many for each core as 25 to 500 are for twelve.
+/// Returns the numbers of clients of TPC-C: as many for each core as 25 to 500 are for twelve cores.
 pub(super) fn terminals(scale: &Scale) -> Vec<u64> {
     scale.pick(vec![2, 4, 8, 16, 25, 40], vec![2, 25], vec![1, 2]).into_iter().map(per_core(scale)).collect()
 }
 
-/// Those of 100, 200, 300 and 500.
+/// Returns the numbers of clients that stand for 100, 200, 300 and 500 on twelve cores.
 pub(super) fn busy_terminals(scale: &Scale) -> Vec<u64> {
     scale.pick(vec![8, 16, 25, 40], vec![8, 40], vec![1, 2]).into_iter().map(per_core(scale)).collect()
 }
 
-/// That of 300.
+/// Returns the number of clients that stands for 300 on twelve cores.
 pub(super) fn clients_for_warehouses(scale: &Scale) -> u64 {
     per_core(scale)(scale.pick(25, 25, 2))
 }

@@ -5,7 +5,8 @@ use super::interactive::{
     with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -15,9 +16,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 14, §5.1",
     title: "TPC-C as clients are added",
     there: "The standard mix on 200 warehouses, up to 500 clients on other machines, and a server of 12 cores.",
-    here: "All five transactions as statements over TCP. As many \
-           warehouses and clients for each core as there, with a thousand items and a hundred customers in each district. \
-           Clients and server share this machine.",
+    here: "All five transactions as statements over TCP. As many warehouses and clients for each core as there, with a \
+           thousand items and a hundred customers in each district. Clients and server share this machine.",
     plan,
     claims: &CLAIMS,
 };
@@ -60,8 +60,8 @@ static CLAIMS: [Claim; 3] = [
             Some(Finding { holds, evidence })
         },
         weaker: None,
-        otherwise: "A request that meets a conflict pauses before it is tried again, and while it pauses others commit. What \
-                    warehouses are wanted for is short here.",
+        otherwise: "A request that meets a conflict pauses before it is tried again, and while it pauses others \
+                    commit. What warehouses are wanted for is short here.",
     },
     Claim {
         text: "The peak of iLock, 23 thousand transactions a second, is 2.3 times that of Lock-Table.",
@@ -75,19 +75,19 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// A method's share of its own best with the most clients, and the same in words.
+/// Returns a method's throughput with the most clients as a share of its own best, and the same in words.
 fn of_best(results: &Results, name: &str) -> Option<(f64, String)> {
     let share = results.median("a", name, At::Last)? / best(results, name)?.max(f64::MIN_POSITIVE);
     Some((share, format!("{name} has {share:.2}")))
 }
 
-/// A method's best.
+/// Returns a method's best throughput.
 fn best(results: &Results, name: &str) -> Option<f64> {
     let all = (0..results.points("a")).map(|number| results.median("a", name, At::Number(number)));
     all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Whether iLock's best is at least so many times Lock-Table's.
+/// Decides whether iLock's best throughput is at least so many times Lock-Table's.
 fn peaks(results: &Results, least: f64) -> Option<Finding> {
     let ratio = best(results, ILOCK)? / best(results, LOCK_TABLE)?.max(f64::MIN_POSITIVE);
     Some(Finding { holds: ratio >= least, evidence: format!("at their best, iLock is {ratio:.2} times Lock-Table") })
@@ -97,7 +97,7 @@ fn peaks(results: &Results, least: f64) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
@@ -122,12 +122,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             ILOCK => 20.0,
             _ => 10.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             ILOCK => 10.0,
             _ => 9.0,
         };

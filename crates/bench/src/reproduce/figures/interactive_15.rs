@@ -5,7 +5,8 @@ use super::interactive::{
     with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 
@@ -65,12 +66,13 @@ static CLAIMS: [Claim; 3] = [
             Some(Finding { holds: few > 1.0 + TOLERANCE && many <= 1.1, evidence })
         },
         weaker: None,
-        otherwise: "Requests on threads are handed over twice, conflict or not; and a request that meets a conflict pauses, \
-                    so that it costs less than the paper's.",
+        otherwise: "Requests on threads are handed over twice, conflict or not; and a request that meets a conflict \
+                    pauses, so that it costs less than the paper's.",
     },
     Claim {
         text: "Lock-Table is low throughout.",
-        criterion: "With the most warehouses, iLock and Row-Locking are each at least 1.5 times Lock-Table. The paper shows a curve and gives no number.",
+        criterion: "With the most warehouses, iLock and Row-Locking are each at least 1.5 times Lock-Table. The paper \
+                    shows a curve and gives no number.",
         judge: |results| {
             let lead = |name| leads(results, "a", only(At::Last), name, &[LOCK_TABLE], 1.5);
             all([lead(ILOCK), lead(ROW_LOCKING)])
@@ -84,7 +86,7 @@ static CLAIMS: [Claim; 3] = [
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
@@ -109,12 +111,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             ILOCK => 97.0,
             _ => 100.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             ILOCK => 10.0,
             _ => 12.0,
         };

@@ -4,7 +4,8 @@ use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, clients, methods, micro, with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -16,11 +17,11 @@ pub(super) static FIGURE: Figure = Figure {
     there: "Keys and values of 64 bits, Zipf 0.6, up to 500 clients on other machines, and a server of 12 cores. iLock \
             runs requests in coroutines, Row-Locking on threads and tries them again that meet a conflict, Lock-Table \
             has a thread for each client.",
-    here: "As many clients, prepared statements over TCP, serializable. The paper does not say how many rows there are, nor how \
-           long a wait is a deadlock: a million here, and 100 ms. \
-           Clients and server share this machine, so that a good half of its time is the clients'. A request of \
-           Row-Locking that meets a conflict pauses on its thread before it is tried again, and connections live on \
-           the workers that run their requests, without threads for the network beside them.",
+    here: "As many clients, prepared statements over TCP, serializable. The paper does not say how many rows there \
+           are, nor how long a wait is a deadlock: a million here, and 100 ms. Clients and server share this machine, \
+           so that a good half of its time is the clients'. A request of Row-Locking that meets a conflict pauses on \
+           its thread before it is tried again, and connections live on the workers that run their requests, without \
+           threads for the network beside them.",
     plan,
     claims: &CLAIMS,
 };
@@ -50,15 +51,16 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 2] = [
     Claim {
         text: "On reads alone iLock and Row-Locking are equal, and three times Lock-Table.",
-        criterion: "With the most clients, in (a), iLock is at least 0.95 times Row-Locking and 3 times Lock-Table, and Row-Locking at least 0.95 times iLock.",
+        criterion: "With the most clients, in (a), iLock is at least 0.95 times Row-Locking and 3 times Lock-Table, \
+                    and Row-Locking at least 0.95 times iLock.",
         judge: |results| with_server_cpu(results, "a", At::Last, reads_alone(results, 3.0)),
         weaker: Some(Weaker {
             criterion: "The same, with iLock at least 2 times Lock-Table.",
             judge: |results| reads_alone(results, 2.0),
         }),
-        otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest. Requests on \
-                    threads are handed over twice, from who reads to who runs them and back, which costs about what a \
-                    thread for each client does.",
+        otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest. Requests \
+                    on threads are handed over twice, from who reads to who runs them and back, which costs about what \
+                    a thread for each client does.",
     },
     Claim {
         text: "With writes and 500 clients iLock is 5.3 times Row-Locking, and 1.6 times Lock-Table.",
@@ -72,14 +74,14 @@ static CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Whether iLock and Row-Locking are equal on reads alone, and iLock so many times Lock-Table.
+/// Decides whether iLock and Row-Locking are equal on reads alone, and iLock so many times Lock-Table.
 fn reads_alone(results: &Results, least: f64) -> Option<Finding> {
     let lead = |name, other, least| leads(results, "a", only(At::Last), name, &[other], least);
     let equal = 1.0 - TOLERANCE;
     all([lead(ILOCK, ROW_LOCKING, equal), lead(ROW_LOCKING, ILOCK, equal), lead(ILOCK, LOCK_TABLE, least)])
 }
 
-/// Whether iLock is so many times the others with writes.
+/// Decides whether iLock is so many times the other methods with writes.
 fn writes_too(results: &Results, row_locking: f64, lock_table: f64) -> Option<Finding> {
     let lead = |other, least| leads(results, "b", only(At::Last), ILOCK, &[other], least);
     all([lead(ROW_LOCKING, row_locking), lead(LOCK_TABLE, lock_table)])
@@ -89,7 +91,7 @@ fn writes_too(results: &Results, row_locking: f64, lock_table: f64) -> Option<Fi
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
@@ -108,14 +110,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, ILOCK) | ("a", ROW_LOCKING) => 45.0,
             ("a", _) => 20.0,
             (_, ROW_LOCKING) => 12.0,
             _ => 28.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |_: Made<'_>| 10.0;
+        let other = |_: MadeUpPoint<'_>| 10.0;
         check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

@@ -4,7 +4,8 @@ use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, methods, micro, with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -13,7 +14,8 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &INTERACTIVE,
     place: "Fig. 18 and 19, §5.3",
     title: "Five reads and five writes as keys get more skewed",
-    there: "The transactions of Fig. 17 from 200 clients. Fig. 19 shows the same points as shares of iLock's throughput.",
+    there: "The transactions of Fig. 17 from 200 clients. Fig. 19 shows the same points as shares of iLock's \
+            throughput.",
     here: "The same. Fig. 19 has no drawing of its own: what it shows is what the claims are decided by.",
     plan,
     claims: &CLAIMS,

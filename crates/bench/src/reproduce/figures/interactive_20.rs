@@ -3,8 +3,10 @@
 use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, METHODS, PATIENCE, ROW_LOCKING, STRETCH, busy_terminals, tpcc, warehouses,
 };
+use crate::report::EngineReport;
 use crate::reproduce::claim::{Claim, Finding, Weaker, all};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -13,13 +15,13 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &INTERACTIVE,
     place: "Fig. 20, §5.4",
     title: "Where the server's CPU time goes under TPC-C",
-    there: "The transactions of Fig. 14 from 100 to 500 clients, under a profiler: real work, lock manager, switches of threads \
-            and of coroutines, network.",
-    here: "The transactions of Fig. 14 here. User and system time are the system's account of the server. The server reads a clock \
-           around its calls of the lock manager; what attempts at statements took that met a conflict counts as the lock \
-           manager's, too. Switches are counted, by the system and by the server, and taken times what one takes on this machine. The \
-           rest of the system time is the network's, and the rest of the user time work: reading and writing messages goes \
-           with it.",
+    there: "The transactions of Fig. 14 from 100 to 500 clients, under a profiler: real work, lock manager, switches \
+            of threads and of coroutines, network.",
+    here: "The transactions of Fig. 14 here. User and system time are the system's account of the server. The server \
+           reads a clock around its calls of the lock manager; what attempts at statements took that met a conflict \
+           counts as the lock manager's, too. Switches are counted, by the system and by the server, and taken times \
+           what one takes on this machine. The rest of the system time is the network's, and the rest of the user time \
+           work: reading and writing messages goes with it.",
     plan,
     claims: &CLAIMS,
 };
@@ -30,7 +32,7 @@ const THREADS: &str = "context switches";
 const COROUTINES: &str = "coroutine switches";
 const NETWORK: &str = "network";
 
-/// The parts: what is written in the drawing, and the name in reports.
+/// The parts: the label in the drawing, and the name in reports.
 const PARTS: [(&str, &str); 5] = [
     (WORK, "work"),
     (LOCKS, "lock_manager"),
@@ -64,8 +66,10 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 4] = [
     Claim {
-        text: "iLock spends little time on lock management, context switches and coroutine switches, and about 70 % on real work.",
-        criterion: "In (a), at every number of clients, the three together are below 20 %, coroutine switches below 1 %, and work is at least 70 %.",
+        text: "iLock spends little time on lock management, context switches and coroutine switches, and about 70 % on \
+               real work.",
+        criterion: "In (a), at every number of clients, the three together are below 20 %, coroutine switches below 1 \
+                    %, and work is at least 70 %.",
         judge: |results| ilock_works(results, |work, _| work >= 70.0),
         weaker: Some(Weaker {
             criterion: "The same, with work the largest part but for the network.",
@@ -75,7 +79,8 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "Row-Locking wastes a large part on locking when there are many clients, 41 to 53 %.",
-        criterion: "With the most clients, the lock manager's share in (b) is at least 41 %, and above that with the fewest.",
+        criterion: "With the most clients, the lock manager's share in (b) is at least 41 %, and above that with the \
+                    fewest.",
         judge: |results| {
             let share = |at| results.median("b", LOCKS, at);
             let (few, many) = (share(At::First)?, share(At::Last)?);
@@ -85,8 +90,8 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: many >= 41.0 && many > few, evidence })
         },
         weaker: None,
-        otherwise: "A request that meets a conflict pauses before it is tried again, each time for longer, so that few attempts \
-                    are in vain.",
+        otherwise: "A request that meets a conflict pauses before it is tried again, each time for longer, so that few \
+                    attempts are in vain.",
     },
     Claim {
         text: "Lock-Table spends most of its time on context switches, 41 to 58 %.",
@@ -98,12 +103,13 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: least >= 41.0, evidence })
         },
         weaker: None,
-        otherwise: "A switch takes less here than the 8 to 13 µs of the paper's machine, and what it does to caches counts \
-                    as work.",
+        otherwise: "A switch takes less here than the 8 to 13 µs of the paper's machine, and what it does to caches \
+                    counts as work.",
     },
     Claim {
         text: "Its lock table takes considerable time, 13 to 16 %, and more than iLock's locks.",
-        criterion: "In (c), the lock manager's share is at least 13 % at every number of clients; with the most clients it takes more µs of a transaction there than 1.05 times those in (a).",
+        criterion: "In (c), the lock manager's share is at least 13 % at every number of clients; with the most \
+                    clients it takes more µs of a transaction there than 1.05 times those in (a).",
         judge: |results| {
             let shares = (0..results.points("c")).map(|number| results.median("c", LOCKS, At::Number(number)));
             let least = shares.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)?;
@@ -118,11 +124,11 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether the lock manager takes more time of a transaction under Lock-Table than under iLock.
+/// Decides whether the lock manager takes more time of a transaction under Lock-Table than under iLock.
 fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     let us = |panel| {
-        let time = |run: &crate::report::EngineReport| {
-            run.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+        let time = |run: &EngineReport| {
+            run.costs.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
         };
         results.median_of(panel, LOCKS, At::Last, time)
     };
@@ -131,7 +137,8 @@ fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     Some(Finding { holds: lock_table > 1.05 * ilock, evidence })
 }
 
-/// Whether little of iLock's time goes to locks and switches, and `judge` says that enough is work, beside the larger of these.
+/// Decides whether little of iLock's time goes to locks and switches, and `judge` accepts the share of work beside the
+/// larger share of locks and context switches.
 fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for number in 0..results.points("a") {
@@ -140,8 +147,8 @@ fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Fi
         let (work, locks, threads, coroutines) = (share(WORK)?, share(LOCKS)?, share(THREADS)?, share(COROUTINES)?);
         holds &= locks + threads + coroutines < 20.0 && coroutines < 1.0 && judge(work, locks.max(threads));
         evidence.push(format!(
-            "with {} clients {work:.0} % work, {locks:.1} % lock manager, {threads:.1} % context switches, {coroutines:.2} % \
-             coroutine switches",
+            "with {} clients {work:.0} % work, {locks:.1} % lock manager, {threads:.1} % context switches, \
+             {coroutines:.2} % coroutine switches",
             results.label("a", at)
         ));
     }
@@ -152,11 +159,11 @@ fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Fi
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn bars_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", WORK) => 72.0,
             ("b", LOCKS) => 10.0 + 40.0 * made.way,
             ("c", LOCKS) => 15.0,
@@ -166,7 +173,7 @@ mod tests {
             _ => 20.0,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             LOCKS => 30.0,
             _ => 10.0,
         };
@@ -175,14 +182,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", WORK) => 40.0,
             ("c", LOCKS) => 10.0,
             (_, COROUTINES) => 0.5,
             _ => 5.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             LOCKS => 30.0,
             _ => 10.0,
         };

@@ -1,4 +1,4 @@
-//! One file for each reproduced figure, and what several of them share.
+//! A file for each reproduced figure, and one for each paper with what its figures share.
 
 mod contention;
 mod hekaton;
@@ -62,14 +62,42 @@ pub(crate) static FIGURES: &[&Figure] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{Drivers, WithWorkload};
+    use crate::options::WorkloadOptions;
+    use crate::options::names::{MANAGERS, engine_of};
     use crate::reproduce::cost::costs;
-    use crate::reproduce::run::check_points;
+    use crate::reproduce::plan::Plan;
+    use crate::reproduce::point_command::{parse_options, parse_rows};
     use crate::reproduce::scale::{Scale, Size};
-    use crate::wire::engine_of;
+    use hotrow_protocols::ENGINES;
+    use hotrow_workloads::Workload;
     use std::collections::BTreeSet;
     use std::time::Duration;
 
     const SIZES: [Size; 3] = [Size::Full, Size::Quick, Size::Steps(10)];
+
+    /// Checks that every point of a plan is a command that can be run.
+    fn check_points(plan: &Plan) -> Result<(), String> {
+        struct Check<'a>(&'a Plan, &'a str);
+
+        impl WithWorkload for Check<'_> {
+            type Output = Result<(), String>;
+
+            fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
+                let Check(plan, rows) = self;
+                let points = plan.panels.iter().flat_map(|panel| &panel.points).filter(|point| point.rows == rows);
+                for point in points {
+                    parse_options::<W>(rows, &point.options).map_err(|error| format!("{} {error}", point.label))?;
+                }
+                Ok(())
+            }
+        }
+
+        for rows in plan.row_sets() {
+            parse_rows(rows)?.with_workload(Check(plan, rows))?;
+        }
+        Ok(())
+    }
 
     #[test]
     fn every_point_of_every_figure_is_a_command_that_can_be_run() {
@@ -80,8 +108,8 @@ mod tests {
                     let checked = check_points(&plan).and_then(|()| costs(&plan).map(drop));
                     checked.unwrap_or_else(|error| panic!("{} on {cores} cores: {error}", figure.id));
                     for engine in plan.panels.iter().flat_map(|panel| panel.engines()) {
-                        let known = hotrow_protocols::ENGINES.iter().any(|info| info.name == engine_of(engine))
-                            || crate::range::MANAGERS.contains(&engine);
+                        let known =
+                            ENGINES.iter().any(|info| info.name == engine_of(engine)) || MANAGERS.contains(&engine);
                         assert!(known, "{}: there is no engine {engine}", figure.id);
                     }
                 }

@@ -1,13 +1,14 @@
 //! What the figures of the ORTHRUS paper share: its table, its transactions, and its deadlock policies.
 
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::scale::Scale;
 
 /// The paper.
 pub(super) static ORTHRUS: Paper =
     Paper { name: "orthrus", title: "Design Principles for Scaling Multi-core OLTP Under High Contention" };
 
-/// Names of series, as the paper has them.
+/// The names of the series, as in the paper.
 pub(super) const WAIT_DIE: &str = "wait-die";
 pub(super) const WAIT_FOR: &str = "wait-for graph";
 pub(super) const DREADLOCKS: &str = "Dreadlocks";
@@ -17,7 +18,7 @@ pub(super) const TIMEOUT: &str = "time-out";
 /// The paper's ways to detect or avoid deadlocks while a transaction runs.
 pub(super) const HANDLING: [&str; 3] = [WAIT_DIE, WAIT_FOR, DREADLOCKS];
 
-/// The paper's deadlock policies, and time-outs beside them.
+/// Returns the series of the paper's deadlock policies, and of time-outs beside them.
 pub(super) fn policies() -> Vec<Series> {
     vec![
         Series::throughput(DEADLOCK_FREE, "2pl-ordered"),
@@ -28,27 +29,27 @@ pub(super) fn policies() -> Vec<Series> {
     ]
 }
 
-/// The table of the paper: rows of 1,000 bytes in ten columns. There are fewer of them.
+/// Returns the rows of the paper's table, of 1,000 bytes in ten columns each. There are fewer of them here.
 pub(super) fn table(scale: &Scale) -> String {
     let records = scale.pick(1_000_000, 100_000, 200);
     format!("ycsb --records {records} --fields 10 --value-bytes 100")
 }
 
-/// The same for [`policies`], one of which is time-outs.
+/// Returns the rows of the paper's table for [`policies`], one of which is time-outs.
 pub(super) fn table_of_policies(scale: &Scale) -> String {
     format!("{} --deadlock-time-outs", table(scale))
 }
 
-/// Options for transactions of ten read-modify-writes, some of them on hot rows.
+/// Returns the options of transactions of ten read-modify-writes, some of them on hot rows.
 pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position: &str) -> String {
     format!(
         "--rmw --ops 10 --hot-records {hot_records} --hot-ops {hot_ops} --hot-position {position} --threads {threads}"
     )
 }
 
-/// The number of hot rows, of which each transaction updates two, at which a transaction meets as many others in flight
-/// as one does with the paper's 80 threads on 64 hot rows: about five. With few threads there is no such number; then it
-/// is four, the least that leaves some transactions alone.
+/// Returns a number of hot rows, of which each transaction updates two. With it a transaction conflicts with as many
+/// others in flight as in the paper, with 80 threads on 64 hot rows: about five. With few threads there is no such
+/// number; then it is four, the least at which some transactions meet no other.
 pub(super) fn as_contended_as_the_paper(threads: u64) -> u64 {
     let meeting = |threads: u64, hot: u64| {
         let (hot, others) = (hot as f64, threads as f64 - 1.0);

@@ -2,7 +2,8 @@
 
 use super::orthrus::{DEADLOCK_FREE, ORTHRUS, as_contended_as_the_paper, table, ten_updates};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -11,8 +12,9 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &ORTHRUS,
     place: "Fig. 12, appendix A.2",
     title: "Ten read-modify-writes as threads are added",
-    there: "YCSB transactions of ten read-modify-writes on 10 million rows of 1,000 bytes: keys uniform (a), and two of \
-            the ten on 64 hot rows (b); up to 80 cores. 2PL is wait-die. ORTHRUS itself is not among our engines yet.",
+    there: "YCSB transactions of ten read-modify-writes on 10 million rows of 1,000 bytes: keys uniform (a), and two \
+            of the ten on 64 hot rows (b); up to 80 cores. 2PL is wait-die. ORTHRUS itself is not among our engines \
+            yet.",
     here: "The same transactions on a smaller table. The threads go up to the cores and then on to four on each core, \
            which adds contention but no speed. Panel (c) has so few hot rows that a transaction of the crowded machine \
            meets as many others as with 80 threads on 64. No locking at all is drawn for comparison.",
@@ -51,7 +53,8 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "At low contention both scale with the cores.",
-        criterion: "In (a), both reach at least 0.8 times as much per core with a thread on each core as with one thread. The paper shows a curve and gives no number.",
+        criterion: "In (a), both reach at least 0.8 times as much per core with a thread on each core as with one \
+                    thread. The paper shows a curve and gives no number.",
         judge: |results| all([scales(results, DEADLOCK_FREE), scales(results, TWO_PHASE)]),
         weaker: None,
         otherwise: "The cores of a shared machine may be two threads of one core, and share its caches and its memory \
@@ -65,8 +68,8 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: share < 1.0 - TOLERANCE, evidence })
         },
         weaker: None,
-        otherwise: "Threads beyond the cores take turns: they add transactions in flight, but no more than two ever run, \
-                    and fewer collide than on a machine where all of them do.",
+        otherwise: "Threads beyond the cores take turns: they add transactions in flight, but no more than two ever \
+                    run, and fewer collide than on a machine where all of them do.",
     },
     Claim {
         text: "Deadlock-free locking keeps what it has: it stays level where 2PL falls.",
@@ -98,9 +101,9 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Throughput with a thread on each core, over so many times that of one thread.
+/// Decides whether throughput with a thread on each core is at least 0.8 of that of one thread times the cores.
 fn scales(results: &Results, series: &str) -> Option<Finding> {
-    // Two numbers of threads follow that of the cores.
+    // Two larger numbers of threads follow that of the cores.
     let cores = At::Number(results.points("a").checked_sub(3)?);
     let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);
     let threads: f64 = results.label("a", cores).parse().ok()?;
@@ -109,7 +112,7 @@ fn scales(results: &Results, series: &str) -> Option<Finding> {
     Some(Finding { holds: share >= 0.8, evidence })
 }
 
-/// What a series has with the most threads in (c), of its best; and that in words.
+/// Returns the throughput of a series with the most threads in (c) as a share of its best, and the same in words.
 fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
     let all = (0..results.points("c")).map(|number| results.median("c", series, At::Number(number)));
     let best = all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)?;
@@ -123,18 +126,18 @@ fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let threads = |made: Made<'_>| made.label.parse::<f64>().expect("a number of threads");
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let threads = |made: MadeUpPoint<'_>| made.label.parse::<f64>().expect("a number of threads");
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", _) => 10.0 * threads(made).min(2.0),
             (_, DEADLOCK_FREE) => 20.0,
             _ => 20.0 - 12.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", _) => 10.0,
             (_, DEADLOCK_FREE) => 20.0 - 12.0 * made.way,
             _ => 10.0 + 5.0 * made.way,
@@ -144,12 +147,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 20.0 - 2.0 * made.way,
             _ => 10.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 20.0 - 12.0 * made.way,
             _ => 10.0,
         };

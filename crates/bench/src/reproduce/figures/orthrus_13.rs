@@ -4,7 +4,8 @@ use super::orthrus::{
     DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table_of_policies, ten_updates,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -15,8 +16,8 @@ pub(super) static FIGURE: Figure = Figure {
     title: "Deadlock policies by place and number of the hot updates",
     there: "Ten read-modify-writes on rows of 1,000 bytes, two (a, b, c) or one (d, e, f) of them on hot rows: before \
             the others (a, d), after them (b, e) or anywhere (c, f). 80 cores.",
-    here: "The same transactions on a smaller table, with a thread on each core. The axis goes on to fewer hot rows than \
-           the paper's 64, because few threads seldom meet on 64.",
+    here: "The same transactions on a smaller table, with a thread on each core. The axis goes on to fewer hot rows \
+           than the paper's 64, because few threads seldom meet on 64.",
     plan,
     claims: &CLAIMS,
 };
@@ -51,30 +52,34 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 6] = [
     Claim {
-        text: "Hot updates first: deadlock-free locking beats every policy, with two hot updates by 2.2 times, with one by 1.4.",
-        criterion: "It is at least 1.00 times each other policy at every point of (a) and (d), and at the last point at least 2.20 times the best of them in (a) and 1.40 times in (d).",
+        text: "Hot updates first: deadlock-free locking beats every policy, with two hot updates by 2.2 times, with \
+               one by 1.4.",
+        criterion: "It is at least 1.00 times each other policy at every point of (a) and (d), and at the last point \
+                    at least 2.20 times the best of them in (a) and 1.40 times in (d).",
         judge: |results| {
             let beats = |panel| leads(results, panel, everywhere(results, panel), DEADLOCK_FREE, &HANDLING, 1.0);
             let by = |panel, least| leads(results, panel, only(At::Last), DEADLOCK_FREE, &HANDLING, least);
             all([beats("a"), beats("d"), by("a", 2.2), by("d", 1.4)])
         },
         weaker: Some(Weaker {
-            criterion: "It is at least 0.95 times each other policy at every point of (a) and (d), and its ratio to the best \
-                    of them at the last point is larger in (a) than in (d).",
+            criterion: "It is at least 0.95 times each other policy at every point of (a) and (d), and its ratio to \
+                        the best of them at the last point is larger in (a) than in (d).",
             judge: first_updates,
         }),
         otherwise: "With a few cores the policies abort little, and what remains is noise and the price of waiting.",
     },
     Claim {
-        text: "Two hot updates first: wait-die beats detection at the highest contention, since deadlocks are frequent.",
+        text: "Two hot updates first: wait-die beats detection at the highest contention, since deadlocks are \
+               frequent.",
         criterion: "In (a), wait-die is at least 1.05 times the wait-for graph and Dreadlocks at the last point.",
         judge: |results| leads(results, "a", only(At::Last), WAIT_DIE, &[WAIT_FOR, DREADLOCKS], 1.0 + TOLERANCE),
         weaker: None,
-        otherwise: "Detection here breaks a deadlock when its last wait begins; it costs one transaction, as wait-die's \
-                    abort does, but only when there is a deadlock.",
+        otherwise: "Detection here breaks a deadlock when its last wait begins; it costs one transaction, as \
+                    wait-die's abort does, but only when there is a deadlock.",
     },
     Claim {
-        text: "One hot update first: detection beats wait-die, since deadlocks are rare and its aborts are for nothing.",
+        text: "One hot update first: detection beats wait-die, since deadlocks are rare and its aborts are for \
+               nothing.",
         criterion: "In (d), the wait-for graph and Dreadlocks are both at least 1.05 times wait-die at the last point.",
         judge: |results| detection_leads(results, "d"),
         weaker: None,
@@ -87,19 +92,21 @@ static CLAIMS: [Claim; 6] = [
                     point, and less than 1.00 times at the last.",
         judge: last_updates,
         weaker: None,
-        otherwise: "Which of the two weighs more, short locks or no aborts, depends on how many transactions run at the \
-                    same time; here that is never more than there are cores.",
+        otherwise: "Which of the two weighs more, short locks or no aborts, depends on how many transactions run at \
+                    the same time; here that is never more than there are cores.",
     },
     Claim {
-        text: "One hot update last is the best case of 2PL: Dreadlocks beat deadlock-free locking by 1.5 times, the wait-for graph by 1.3.",
-        criterion: "In (e), Dreadlocks are at least 1.50 times and the wait-for graph at least 1.30 times deadlock-free locking at the last point.",
+        text: "One hot update last is the best case of 2PL: Dreadlocks beat deadlock-free locking by 1.5 times, the \
+               wait-for graph by 1.3.",
+        criterion: "In (e), Dreadlocks are at least 1.50 times and the wait-for graph at least 1.30 times \
+                    deadlock-free locking at the last point.",
         judge: |results| {
             let beats = |name, least| leads(results, "e", only(At::Last), name, &[DEADLOCK_FREE], least);
             all([beats(DREADLOCKS, 1.5), beats(WAIT_FOR, 1.3)])
         },
         weaker: Some(Weaker {
-            criterion: "In (e), the wait-for graph and Dreadlocks are both at least 1.05 times deadlock-free locking at the \
-                    last point.",
+            criterion: "In (e), the wait-for graph and Dreadlocks are both at least 1.05 times deadlock-free locking \
+                        at the last point.",
             judge: |results| {
                 let beats = |name| leads(results, "e", only(At::Last), name, &[DEADLOCK_FREE], 1.0 + TOLERANCE);
                 all([beats(WAIT_FOR), beats(DREADLOCKS)])
@@ -129,7 +136,7 @@ static CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// Deadlock-free locking over the best of the others at a point.
+/// Returns the ratio of deadlock-free locking to the best other policy at a point.
 fn lead(results: &Results, panel: &str, at: At) -> Option<f64> {
     let ratios = HANDLING.map(|other| results.ratio(panel, at, DEADLOCK_FREE, other));
     ratios.into_iter().collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)
@@ -162,11 +169,11 @@ fn detection_leads(results: &Results, panel: &str) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a" | "c", DEADLOCK_FREE) => 100.0 - 40.0 * made.way,
             ("a" | "c", WAIT_DIE) => 90.0 - 63.0 * made.way,
             ("a" | "c", _) => 90.0 - 80.0 * made.way,
@@ -180,7 +187,7 @@ mod tests {
             _ => 100.0 - 24.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 6]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 80.0,
             WAIT_DIE => 90.0,
             _ => 81.0 + 20.0 * made.way * f64::from(u8::from(made.panel == "a")),
@@ -190,7 +197,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", DEADLOCK_FREE) => 97.0 - 20.0 * made.way,
             ("e", DEADLOCK_FREE) => 80.0,
             ("e", _) => 90.0,
@@ -198,7 +205,7 @@ mod tests {
             _ => 100.0 - 30.0 * made.way,
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 80.0,
             WAIT_DIE => 90.0,
             _ => 81.0,

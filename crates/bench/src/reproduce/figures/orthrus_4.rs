@@ -4,7 +4,8 @@ use super::orthrus::{
     DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table_of_policies, ten_updates,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, left_half, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -14,11 +15,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &ORTHRUS,
     place: "Fig. 4, §4.1",
     title: "Deadlock policies as hot rows get fewer",
-    there: "Ten read-modify-writes on rows of 1,000 bytes, two of them on hot rows; 10 million rows, 10 cores (a) and 80 \
-            cores (b). Fewer hot rows, to the right, mean more contention.",
-    here: "The same transactions on a smaller table. In (a) there is a thread on each core; in (b) four on each, so that \
-           there are as many transactions in each other's way as a larger machine would have, though not as many that \
-           run. The axis goes on to fewer hot rows than the paper's 64, because few threads seldom meet on 64.",
+    there: "Ten read-modify-writes on rows of 1,000 bytes, two of them on hot rows; 10 million rows, 10 cores (a) and \
+            80 cores (b). Fewer hot rows, to the right, mean more contention.",
+    here: "The same transactions on a smaller table. In (a) there is a thread on each core; in (b) four on each, so \
+           that there are as many transactions in each other's way as a larger machine would have, though not as many \
+           that run. The axis goes on to fewer hot rows than the paper's 64, because few threads seldom meet on 64.",
     plan,
     claims: &CLAIMS,
 };
@@ -43,14 +44,16 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 5] = [
     Claim {
         text: "With few cores it matters little how deadlocks are handled, at any contention.",
-        criterion: "In (a), the slowest of the four policies of the paper reaches at least 70 % of the fastest at every point. The paper calls the difference small and gives no number.",
+        criterion: "In (a), the slowest of the four policies of the paper reaches at least 70 % of the fastest at \
+                    every point. The paper calls the difference small and gives no number.",
         judge: little_difference,
         weaker: None,
         otherwise: "Two cores meet on a handful of hot rows as often as many cores do on 64, and a lock that is held \
                     costs the other core half of the machine; aborts and retries weigh more than on ten cores.",
     },
     Claim {
-        text: "With many cores, deadlock-free locking is faster than every way to handle deadlocks, at every contention.",
+        text: "With many cores, deadlock-free locking is faster than every way to handle deadlocks, at every \
+               contention.",
         criterion: "In (b), deadlock-free locking is at least 1.00 times each other policy at every point.",
         judge: |results| leads(results, "b", everywhere(results, "b"), DEADLOCK_FREE, &HANDLING, 1.0),
         weaker: Some(Weaker {
@@ -63,14 +66,15 @@ static CLAIMS: [Claim; 5] = [
     },
     Claim {
         text: "Its lead grows with contention, to 2.2 times wait-die and 5.5 times both kinds of detection.",
-        criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there it is at least 2.20 times wait-die and 5.50 times the wait-for graph and Dreadlocks.",
+        criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and \
+                    there it is at least 2.20 times wait-die and 5.50 times the wait-for graph and Dreadlocks.",
         judge: |results| {
             let last = |others: &[&str], least| leads(results, "b", only(At::Last), DEADLOCK_FREE, others, least);
             all([lead_grows(results), last(&[WAIT_DIE], 2.2), last(&[WAIT_FOR, DREADLOCKS], 5.5)])
         },
         weaker: Some(Weaker {
-            criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there \
-                    more than 1.05.",
+            criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and \
+                        there more than 1.05.",
             judge: lead_grows,
         }),
         otherwise: "Aborted work is what the others lose, and with few cores little is lost: the one that aborts makes \
@@ -131,11 +135,11 @@ fn lead_grows(results: &Results) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", _) => 100.0 - 40.0 * made.way,
             (_, DEADLOCK_FREE) => 100.0 - 50.0 * made.way,
             (_, WAIT_DIE) => 80.0 - 58.0 * made.way,
@@ -146,24 +150,24 @@ mod tests {
 
     #[test]
     fn other_curves_refute_them() {
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 50.0 - 30.0 * made.way,
             WAIT_DIE => 100.0 - 50.0 * made.way,
             _ => 90.0 - 30.0 * made.way,
         };
         check(&FIGURE, other, &[false; 5]);
-        let equal = |_: Made<'_>| 100.0;
+        let equal = |_: MadeUpPoint<'_>| 100.0;
         check(&FIGURE, equal, &[true, true, false, true, false]);
     }
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("b", DEADLOCK_FREE) => 97.0 - 40.0 * made.way,
             _ => 100.0 - 50.0 * made.way,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 50.0 - 30.0 * made.way,
             _ => 100.0 - 50.0 * made.way,
         };

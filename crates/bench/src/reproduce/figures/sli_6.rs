@@ -2,11 +2,11 @@
 
 use crate::report::EngineReport;
 use crate::reproduce::claim::{Claim, Finding, Weaker};
-use crate::reproduce::figure::{self, Chart, Figure, Panel, Paper, Plan, Point, Series};
+use crate::reproduce::figure::{Figure, Paper};
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
-use serde_json::Value;
 
 /// The paper.
 static SLI: Paper = Paper { name: "sli", title: "Improving OLTP Scalability using Speculative Lock Inheritance" };
@@ -19,11 +19,11 @@ pub(super) static FIGURE: Figure = Figure {
     there: "The baseline without inheritance: Shore-MT, whose hierarchical lock manager detects deadlocks with \
             Dreadlocks, at its best throughput on 64 hardware threads. CPU time, profiled, is split into work and \
             contention, inside and outside of the lock manager.",
-    here: "2PL with Dreadlocks and without a hierarchy: no intention locks, a latch for each bucket. One transaction in \
-           128 has its time taken with a clock, whose reading is taken off: its own work, the lock manager with the latches in it, waiting for \
-           locks, and what attempts that aborted took. Panel (a) has one thread and so no contention; what the lock \
-           manager takes more in (b) is contention. Deliveries alone, and call forwardings alone, are left out: soon \
-           there would be none left to make.",
+    here: "2PL with Dreadlocks and without a hierarchy: no intention locks, a latch for each bucket. One transaction \
+           in 128 has its time taken with a clock, whose reading is taken off: its own work, the lock manager with the \
+           latches in it, waiting for locks, and what attempts that aborted took. Panel (a) has one thread and so no \
+           contention; what the lock manager takes more in (b) is contention. Deliveries alone, and call forwardings \
+           alone, are left out: soon there would be none left to make.",
     plan,
     claims: &CLAIMS,
 };
@@ -33,12 +33,12 @@ const LOCK_MANAGER: &str = "lock manager";
 const WAIT: &str = "waiting for locks";
 const ABORTED: &str = "aborted attempts";
 
-/// Names of bars that claims speak of.
+/// The names of the bars that claims speak of.
 const TATP_MIX: &str = "TATP mix";
 const PAYMENT: &str = "Payment";
 const STOCK_LEVEL: &str = "Stock Level";
 
-/// The bars: what is written beside each, and the mix of its workload.
+/// The bars: the label of each, and the mix of its workload.
 const TATP: [(&str, &str); 7] = [
     (TATP_MIX, "standard"),
     ("getSub", "get-subscriber-data"),
@@ -90,8 +90,7 @@ fn plan(scale: &Scale) -> Plan {
 }
 
 fn parts() -> Vec<Series> {
-    let part =
-        |name, part| Series { name, engine: "2pl-dreadlocks", value: figure::Value::Share(part), is_reference: false };
+    let part = |name, part| Series { name, engine: "2pl-dreadlocks", value: Value::Share(part), is_reference: false };
     vec![part(WORK, "work"), part(LOCK_MANAGER, "lock_manager"), part(WAIT, "wait"), part(ABORTED, "other")]
 }
 
@@ -118,7 +117,8 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "Under load contention inside the lock manager comes on top, and grows to be its largest part.",
-        criterion: "The lock manager's time for a transaction of the TATP mix is in (b) at least 2.0 times that in (a), so that the larger part of it is contention.",
+        criterion: "The lock manager's time for a transaction of the TATP mix is in (b) at least 2.0 times that in \
+                    (a), so that the larger part of it is contention.",
         judge: |results| contention_grows(results, 2.0),
         weaker: Some(Weaker {
             criterion: "It is at least 1.5 times that in (a).",
@@ -150,27 +150,28 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: tatp < 5.0 && payment > tatp, evidence })
         },
         weaker: None,
-        otherwise: "Two threads on four warehouses are seldom at the same one at the same moment, and a Payment is over \
-                    in microseconds.",
+        otherwise: "Two threads on four warehouses are seldom at the same one at the same moment, and a Payment is \
+                    over in microseconds.",
     },
 ];
 
-/// The lock manager's share in each bar of (a).
+/// Returns the lock manager's share in each bar of (a).
 fn own_shares(results: &Results) -> Option<Vec<f64>> {
     (0..results.points("a")).map(|number| results.median("a", LOCK_MANAGER, At::Number(number))).collect()
 }
 
-/// The bar with this name.
+/// Returns the bar with this label.
 fn bar(results: &Results, label: &str) -> Option<At> {
     let find = |panel: &Panel| panel.points.iter().position(|point| point.label == label);
     results.plan.panels.first().and_then(find).map(At::Number)
 }
 
-/// Whether the lock manager's time for a transaction is at least so many times as long under load.
+/// Decides whether the lock manager takes at least so many times as long for a transaction under load.
 fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
     let at = bar(results, TATP_MIX)?;
-    let in_microseconds =
-        |run: &EngineReport| run.breakdown_us.get("lock_manager").and_then(Value::as_f64).unwrap_or(0.0);
+    let in_microseconds = |run: &EngineReport| {
+        run.costs.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+    };
     let microseconds = |panel| results.median_of(panel, LOCK_MANAGER, at, in_microseconds);
     let (alone, together) = (microseconds("a")?, microseconds("b")?);
     let ratio = together / alone.max(f64::MIN_POSITIVE);
@@ -182,11 +183,11 @@ fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn bars_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series, made.label) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series, made.label) {
             ("a", LOCK_MANAGER, _) => 15.0,
             (_, LOCK_MANAGER, STOCK_LEVEL) => 10.0,
             (_, LOCK_MANAGER, _) => 60.0,
@@ -195,7 +196,7 @@ mod tests {
             _ => 20.0,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.series, made.label) {
+        let other = |made: MadeUpPoint<'_>| match (made.series, made.label) {
             (LOCK_MANAGER, STOCK_LEVEL) => 50.0,
             (LOCK_MANAGER, _) => 30.0,
             (WAIT, _) => 10.0,
@@ -206,14 +207,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series, made.label) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series, made.label) {
             ("a", LOCK_MANAGER, STOCK_LEVEL) => 30.0,
             ("a", LOCK_MANAGER, _) => 15.0,
             (_, LOCK_MANAGER, _) => 24.0,
             _ => 20.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |_: Made<'_>| 30.0;
+        let other = |_: MadeUpPoint<'_>| 30.0;
         check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

@@ -1,6 +1,7 @@
 //! What the figures of the VLL paper share: the names of the systems that it compares, and its partitions.
 
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_runtime::PoolConfig;
@@ -9,7 +10,7 @@ use hotrow_runtime::PoolConfig;
 pub(super) static VLL_PAPER: Paper =
     Paper { name: "vll", title: "VLL: a lock manager redesign for main memory database systems" };
 
-/// Names of series, as the paper has them.
+/// The names of the series, as in the paper.
 pub(super) const NOTHING: &str = "no locking";
 pub(super) const VLL: &str = "VLL";
 pub(super) const SCA: &str = "VLL with SCA";
@@ -22,14 +23,14 @@ pub(super) const ATOMIC: &str = "2PL, deadlock-free";
 pub(super) const HSTORE: &str = "H-Store";
 pub(super) const PER_CORE: &str = "per-core lock manager";
 
-/// How long a message between two partitions is on its way, in microseconds.
+/// The additional time of a message between two partitions, in microseconds.
 const NETWORK_DELAY_US: u64 = 100;
 
-/// How many transactions a worker keeps: as many as it can. The paper's queue is bounded by how many transactions in it are
-/// blocked (§2.1), and by nothing else; those that wait for a message do not count.
+/// The number of transactions that a worker keeps: as many as it can. The paper bounds a queue by the number of blocked
+/// transactions in it (§2.1) and by nothing else; transactions that wait for a message do not count.
 pub(super) const SLOTS: usize = PoolConfig::MAX_SLOTS;
 
-/// The systems that have a partition on each core (§3.1.1).
+/// Returns the series of the systems that have a partition on each core (§3.1.1).
 pub(super) fn partition_engines() -> Vec<Series> {
     vec![
         Series::throughput(HSTORE, "hstore"),
@@ -39,28 +40,29 @@ pub(super) fn partition_engines() -> Vec<Series> {
     ]
 }
 
-/// The rows of the microbenchmark with a partition on each core, two of them at least, and the network between them.
+/// Returns the rows of the microbenchmark with a partition on each core, at least two partitions, and a network between
+/// them.
 pub(super) fn partitions(scale: &Scale) -> String {
     let partitions = scale.cores.max(2);
     let records = partitions * scale.pick(1_000_000, 100_000, 200);
     format!(
-        "micro --records {records} --partitions {partitions} --threads {partitions} --network-delay-us {NETWORK_DELAY_US} \
-         --slots {SLOTS}"
+        "micro --records {records} --partitions {partitions} --threads {partitions} --network-delay-us \
+         {NETWORK_DELAY_US} --slots {SLOTS}"
     )
 }
 
-/// Hot records of each partition at the paper's low and high contention.
+/// Returns the numbers of hot records of each partition at the paper's low and high contention.
 pub(super) fn hot_records(scale: &Scale) -> [u64; 2] {
     scale.pick([10_000, 100], [10_000, 100], [100, 10])
 }
 
-/// The greatest ratio of two series over all points of a panel.
+/// Returns the greatest ratio of two series over all points of a panel.
 pub(super) fn greatest_ratio(results: &Results, panel: &str, over: &str, under: &str) -> Option<f64> {
     let ratios = (0..results.points(panel)).map(|point| results.ratio(panel, At::Number(point), over, under));
     ratios.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
 }
 
-/// A contention index with one digit, or two if the first is a one.
+/// Returns a contention index with one significant digit, or two if the first is a one.
 pub(super) fn label(index: f64) -> String {
     let first = (-index.log10() - 1e-9).ceil().max(0.0);
     let leading = index * 10_f64.powf(first);

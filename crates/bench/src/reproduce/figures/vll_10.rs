@@ -2,7 +2,8 @@
 
 use super::vll::{HSTORE, PER_CORE, SCA, VLL, VLL_PAPER, hot_records, label, partition_engines, partitions};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -12,8 +13,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 10, §3.3.1",
     title: "A partition on each core, as contention rises",
     there: "As Fig. 9, with 20 % of the transactions on two partitions, and more or fewer hot records in each.",
-    here: "As our Fig. 9: one machine, a partition on each core, messages held back for 100 µs, 16 blocked transactions to a queue and \
-           62 transactions to a thread.",
+    here: "As our Fig. 9: one machine, a partition on each core, messages held back for 100 µs, 16 blocked \
+           transactions to a queue and 62 transactions to a thread.",
     plan,
     claims: &CLAIMS,
 };
@@ -51,21 +52,23 @@ static CLAIMS: [Claim; 4] = [
         otherwise: "While a partition looks for a transaction in the queue, a message may wait for it.",
     },
     Claim {
-        text: "SCA becomes more important as contention rises, and stays so where it is highest, since the front of a queue \
-               may be waiting for a message.",
-        criterion: "In (a) and in (b), the ratio of VLL with SCA to VLL is at least 1.05 at the last point, and greater than \
-                    at the first.",
+        text: "SCA becomes more important as contention rises, and stays so where it is highest, since the front of a \
+               queue may be waiting for a message.",
+        criterion: "In (a) and in (b), the ratio of VLL with SCA to VLL is at least 1.05 at the last point, and \
+                    greater than at the first.",
         judge: |results| all(["a", "b"].map(|panel| rises(results, panel, SCA, VLL, 1.0 + TOLERANCE))),
         weaker: None,
         otherwise: "With one hot record, whoever is behind a transaction that waits for a message conflicts with it.",
     },
     Claim {
-        text: "The lock manager in each partition catches up with VLL as contention rises, and is slightly ahead in the end.",
-        criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 1.00 at the last point, and greater than at the first.",
+        text: "The lock manager in each partition catches up with VLL as contention rises, and is slightly ahead in \
+               the end.",
+        criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 1.00 at the \
+                    last point, and greater than at the first.",
         judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0))),
         weaker: Some(Weaker {
-            criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 0.95 at the last \
-                    point, and greater than at the first.",
+            criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 0.95 at \
+                        the last point, and greater than at the first.",
             judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0 - TOLERANCE))),
         }),
         otherwise: "SCA here looks again whenever a transaction ends, and finds what the queues would have known.",
@@ -82,12 +85,12 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether VLL with SCA is at least so many times VLL everywhere.
+/// Decides whether VLL with SCA is at least so many times VLL at all points.
 fn sca_leads(results: &Results, least: f64) -> Option<Finding> {
     all(["a", "b"].map(|panel| leads(results, panel, everywhere(results, panel), SCA, &[VLL], least)))
 }
 
-/// Whether H-Store's throughput at the last point is that at the first, but for such a share.
+/// Decides whether H-Store's throughput at the last point differs from that at the first by at most this share.
 fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
     let steady = |panel| {
         let (first, last) = (results.median(panel, HSTORE, At::First)?, results.median(panel, HSTORE, At::Last)?);
@@ -98,7 +101,7 @@ fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
     all([steady("a"), steady("b")])
 }
 
-/// Whether the ratio of two series is at least `least` at the last point, and greater than at the first.
+/// Decides whether the ratio of two series is at least `least` at the last point, and greater than at the first.
 fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) -> Option<Finding> {
     let ratio = |at| results.ratio(panel, at, over, under);
     let (first, last) = (ratio(At::First)?, ratio(At::Last)?);
@@ -110,18 +113,18 @@ fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) ->
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0,
             PER_CORE => 80.0 - 40.0 * made.way,
             VLL => 95.0 - 80.0 * made.way,
             _ => 100.0 - 62.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0 + 5.0 * made.way,
             PER_CORE => 80.0 - 60.0 * made.way,
             VLL => 100.0 - 40.0 * made.way,
@@ -132,14 +135,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0 + made.way,
             PER_CORE => 80.0 - 33.0 * made.way,
             VLL => 100.0 - 50.0 * made.way,
             _ => 97.0 - 48.5 * made.way,
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0 + 5.0 * made.way,
             PER_CORE => 80.0 - 60.0 * made.way,
             VLL => 100.0 - 40.0 * made.way,

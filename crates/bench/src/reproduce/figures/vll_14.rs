@@ -2,7 +2,8 @@
 
 use super::vll::{BLOCKS, BLOCKS_SCA, RANGES, RANGES_SCA, VLL_PAPER, greatest_ratio};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 
@@ -11,17 +12,18 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &VLL_PAPER,
     place: "Fig. 14, §3.4.1",
     title: "Locks on ranges of keys, as transactions wait with their locks",
-    there: "Each transaction locks one range; a share of them then waits, for 100 ms (a, b) or 500 ms (c, d), as if for another \
-            machine. The ends of a range have 15 bits in common on average (a, c), or 6 (b, d). The standard manager keeps \
-            ranges in a sorted map and splits them where they overlap; the hierarchical one has a request queue for each \
-            prefix. One thread.",
-    here: "The same, with keys of 32 bits, and delays of 100 and 500 µs: with the milliseconds of the text nothing but delays could be \
-           measured. Ranges are locked exclusively. VLLR is the paper's: four counters for each prefix, and an analysis with bit \
-           maps that ends when it has found a transaction. Beside it there is ours, which the paper has not: it counts once for six \
-           levels of prefixes, and one exact analysis finds all that can run. Under all managers, and at either contention, 100 \
-           transactions may be blocked before no new ones begin: a limit of blocked transactions is met early where contention is \
-           high, and late or never where it is low, so that it need not be set for each (§2.1). The paper does not say what its \
-           limit is. The empty prefix is counted, too, for ranges that have no other in common.",
+    there: "Each transaction locks one range; a share of them then waits, for 100 ms (a, b) or 500 ms (c, d), as if \
+            for another machine. The ends of a range have 15 bits in common on average (a, c), or 6 (b, d). The \
+            standard manager keeps ranges in a sorted map and splits them where they overlap; the hierarchical one has \
+            a request queue for each prefix. One thread.",
+    here: "The same, with keys of 32 bits, and delays of 100 and 500 µs: with the milliseconds of the text nothing but \
+           delays could be measured. Ranges are locked exclusively. VLLR is the paper's: four counters for each \
+           prefix, and an analysis with bit maps that ends when it has found a transaction. Beside it there is ours, \
+           which the paper has not: it counts once for six levels of prefixes, and one exact analysis finds all that \
+           can run. Under all managers, and at either contention, 100 transactions may be blocked before no new ones \
+           begin: a limit of blocked transactions is met early where contention is high, and late or never where it is \
+           low, so that it need not be set for each (§2.1). The paper does not say what its limit is. The empty prefix \
+           is counted, too, for ranges that have no other in common.",
     plan,
     claims: &CLAIMS,
 };
@@ -29,7 +31,7 @@ pub(super) static FIGURE: Figure = Figure {
 const STANDARD: &str = "standard range lock manager";
 const HIERARCHICAL: &str = "hierarchical lock manager";
 
-/// Blocked transactions at which no new ones begin, under every manager and at either contention.
+/// The number of blocked transactions at which no new ones begin, under every manager and at either contention.
 const BLOCKED_LIMIT: u64 = 100;
 
 fn plan(scale: &Scale) -> Plan {
@@ -38,8 +40,8 @@ fn plan(scale: &Scale) -> Plan {
         let options = |share: u64| {
             let delayed = share as f64 / 100.0;
             format!(
-                "--threads 1 --random-ends --prefix-bits {prefix_bits} --blocked-limit {BLOCKED_LIMIT} --delayed {delayed} \
-                 --delay-us {delay_us}"
+                "--threads 1 --random-ends --prefix-bits {prefix_bits} --blocked-limit {BLOCKED_LIMIT} --delayed \
+                 {delayed} --delay-us {delay_us}"
             )
         };
         Panel {
@@ -73,8 +75,8 @@ static CLAIMS: [Claim; 6] = [
     Claim {
         text: "Under low contention VLLR beats both other managers: it neither searches and rebalances a tree nor puts \
                requests into queues.",
-        criterion: "VLLR with SCA is at least 1.05 times each of the two at every point of (a) and (c) at which transactions \
-                    wait; when nobody waits it is at least 2.00 times the hierarchical manager.",
+        criterion: "VLLR with SCA is at least 1.05 times each of the two at every point of (a) and (c) at which \
+                    transactions wait; when nobody waits it is at least 2.00 times the hierarchical manager.",
         judge: |results| {
             let beats = |panel| {
                 let points = (1..results.points(panel)).map(At::Number);
@@ -94,13 +96,14 @@ static CLAIMS: [Claim; 6] = [
             all([beats("a"), beats("c")])
         },
         weaker: None,
-        otherwise: "With one transaction at a time the map is empty here: a range that nobody holds is not in it, and there is \
-                    nothing to search, split or rebalance.",
+        otherwise: "With one transaction at a time the map is empty here: a range that nobody holds is not in it, and \
+                    there is nothing to search, split or rebalance.",
     },
     Claim {
-        text: "The hierarchical manager pays for many intention locks, each with its request in a queue: where it is not held \
-               up by contention, that bounds it.",
-        criterion: "When nobody waits, it is at most 0.50 times VLLR in each panel. The paper calls its overhead very high and gives no number.",
+        text: "The hierarchical manager pays for many intention locks, each with its request in a queue: where it is \
+               not held up by contention, that bounds it.",
+        criterion: "When nobody waits, it is at most 0.50 times VLLR in each panel. The paper calls its overhead very \
+                    high and gives no number.",
         judge: |results| {
             let twice = |panel| leads(results, panel, only(At::First), RANGES, &[HIERARCHICAL], 2.0);
             all(["a", "b", "c", "d"].map(twice))
@@ -110,7 +113,8 @@ static CLAIMS: [Claim; 6] = [
     },
     Claim {
         text: "Under high contention, when transactions wait, SCA is critical to VLLR.",
-        criterion: "The greatest ratio of VLLR with SCA to VLLR is at least 2.00 in (b) and in (d). The paper calls the drop without it significant and gives no number.",
+        criterion: "The greatest ratio of VLLR with SCA to VLLR is at least 2.00 in (b) and in (d). The paper calls \
+                    the drop without it significant and gives no number.",
         judge: |results| {
             let gains = |panel| {
                 let gain = greatest_ratio(results, panel, RANGES_SCA, RANGES)?;
@@ -136,13 +140,14 @@ static CLAIMS: [Claim; 6] = [
         otherwise: "Nothing else runs then but the same code.",
     },
     Claim {
-        text: "The standard manager, which knows ranges exactly, declines the most gracefully, and beats VLLR when contention is \
-               high and many transactions wait for long.",
+        text: "The standard manager, which knows ranges exactly, declines the most gracefully, and beats VLLR when \
+               contention is high and many transactions wait for long.",
         criterion: "At the last point of (d) it is at least 1.05 times VLLR, and VLLR with SCA.",
         judge: |results| leads(results, "d", only(At::Last), STANDARD, &[RANGES, RANGES_SCA], 1.0 + TOLERANCE),
         weaker: None,
-        otherwise: "Where all wait for their delays, few of those blocked under VLLR could run under the standard manager: blocked \
-                    ranges are in the way of others too, and they are exact or not as the granted ones are.",
+        otherwise: "Where all wait for their delays, few of those blocked under VLLR could run under the standard \
+                    manager: blocked ranges are in the way of others too, and they are exact or not as the granted \
+                    ones are.",
     },
 ];
 

@@ -2,7 +2,8 @@
 
 use super::vll::{BLOCKS, RANGES, VLL, VLL_PAPER};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -11,16 +12,17 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &VLL_PAPER,
     place: "Fig. 15, §3.4.2",
     title: "A lock on a range, or one on each of its records, by the length of the range",
-    there: "Each transaction locks one range of 16-bit keys, whose ends have from 16 down to 7 bits in common, so that it has 1 to 256 \
-            records on average; short transactions (a) and long ones (b). One thread.",
-    here: "The same, exclusively; a long transaction computes for ten microseconds. Basic VLL has its counters before the bytes of \
-           records of a cache line, which lie in the order of their keys: it pays for no look-up. VLLR is the paper's, with four \
-           counters for each prefix; beside it there is ours, which counts once for six levels of prefixes.",
+    there: "Each transaction locks one range of 16-bit keys, whose ends have from 16 down to 7 bits in common, so that \
+            it has 1 to 256 records on average; short transactions (a) and long ones (b). One thread.",
+    here: "The same, exclusively; a long transaction computes for ten microseconds. Basic VLL has its counters before \
+           the bytes of records of a cache line, which lie in the order of their keys: it pays for no look-up. VLLR is \
+           the paper's, with four counters for each prefix; beside it there is ours, which counts once for six levels \
+           of prefixes.",
     plan,
     claims: &CLAIMS,
 };
 
-/// Bits of a key.
+/// The number of bits of a key.
 const KEY_BITS: u32 = 16;
 
 fn plan(scale: &Scale) -> Plan {
@@ -49,8 +51,8 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// Records of a range whose ends have so many bits in common, on average: one end is anywhere in the lower half of those with
-/// these bits, the other in the upper half.
+/// Returns the average number of records of a range whose ends have `common` bits in common. One end is anywhere in the
+/// lower half of the records with these bits, the other anywhere in the upper half.
 fn average_length(common: u32) -> u64 {
     match KEY_BITS - common {
         0 => 1,
@@ -68,8 +70,8 @@ static CLAIMS: [Claim; 3] = [
     },
     Claim {
         text: "From some length on VLLR is faster, and the more so the longer the range is.",
-        criterion: "In (a) there is a point before the last from which on VLLR is at least 1.05 times basic VLL; at the last point \
-                    of (b) it is ahead too.",
+        criterion: "In (a) there is a point before the last from which on VLLR is at least 1.05 times basic VLL; at \
+                    the last point of (b) it is ahead too.",
         judge: |results| {
             let from = crossing(results, "a");
             let crossing = Some(Finding {
@@ -102,7 +104,7 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// The first point from which on VLLR leads at all points.
+/// Returns the first point from which on VLLR leads at all points.
 fn crossing(results: &Results, panel: &str) -> Option<usize> {
     let leads = |&point: &usize| {
         results.ratio(panel, At::Number(point), RANGES, VLL).is_some_and(|ratio| ratio >= 1.0 + TOLERANCE)

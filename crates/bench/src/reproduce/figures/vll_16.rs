@@ -2,7 +2,8 @@
 
 use super::vll::{ATOMIC, HSTORE, NOTHING, PER_CORE, TWO_PHASE, VLL, VLL_PAPER};
 use crate::reproduce::claim::{Claim, Finding, Weaker};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{Results, median};
 use crate::reproduce::scale::Scale;
 
@@ -12,27 +13,28 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 16, §3.5",
     title: "What locking costs a transaction",
     there: "The CPU time of requesting and releasing a transaction's locks, alone and not under load: 21.07 µs for \
-            traditional 2PL, 20.18 for Calvin's lock manager, 1.83 for VLL with its latch and 0.69 for single-threaded VLL.",
-    here: "The CPU time of a transaction that locks records and does nothing with them, on one thread, with records that are in \
-           the cache, by how many records it locks. The dashed line looks the same records up and takes no locks: what is \
-           above it is the cost of locking. Calvin's lock manager is not among our engines.",
+            traditional 2PL, 20.18 for Calvin's lock manager, 1.83 for VLL with its latch and 0.69 for single-threaded \
+            VLL.",
+    here: "The CPU time of a transaction that locks records and does nothing with them, on one thread, with records \
+           that are in the cache, by how many records it locks. The dashed line looks the same records up and takes no \
+           locks: what is above it is the cost of locking. Calvin's lock manager is not among our engines.",
     plan,
     claims: &CLAIMS,
 };
 
-/// Names of series.
+/// The names of the series.
 const ARRAYED: &str = "VLL, arrayed";
 const WAIT_DIE: &str = "2PL (wait-die)";
 const ORDERED: &str = "2PL in key order";
 
-/// Records that the paper's transactions lock.
+/// The number of records that the paper's transactions lock.
 const RECORDS: u64 = 10;
 
 fn plan(scale: &Scale) -> Plan {
     let rows = "micro --records 1000 --hot-records 0 --hot-ops 0";
     let counts: &[u64] = scale.pick(&[1, 2, 3, 5, 7, RECORDS, 14, 20], &[1, RECORDS], &[RECORDS, 20]);
     let panel = |id, title: &str, series: &[(&'static str, &'static str)]| {
-        // With what is in the cache, looking keys up together is work for nothing: the floor goes without.
+        // The records are in the cache, where batched look-ups only cost time: the floor goes without them.
         let options = |count| format!("--lock-only --ops {count} --threads 1 --scheduler pool --no-batch");
         let points = counts.iter().map(|&count| Point::at(count, rows, options(count))).collect();
         let cost = |name, engine, is_reference| Series { name, engine, value: Value::Cpu, is_reference };
@@ -65,14 +67,15 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "Traditional lock managers cost an order of magnitude more than VLL.",
-        criterion: "With ten records, what 2PL with a wait-for graph costs above no locking is at least 10.00 times what VLL costs above it.",
+        criterion: "With ten records, what 2PL with a wait-for graph costs above no locking is at least 10.00 times \
+                    what VLL costs above it.",
         judge: |results| manager_costs(results, 10.0),
         weaker: Some(Weaker {
             criterion: "It is at least 5.00 times what VLL costs.",
             judge: |results| manager_costs(results, 5.0),
         }),
-        otherwise: "A lock here is one exchange on a line of the lock table that is in the cache, with no allocation and no \
-                    list; the paper's 2PL takes 2 µs for each lock, ours a fiftieth of that.",
+        otherwise: "A lock here is one exchange on a line of the lock table that is in the cache, with no allocation \
+                    and no list; the paper's 2PL takes 2 µs for each lock, ours a fiftieth of that.",
     },
     Claim {
         text: "VLL for many threads costs more than VLL for one, which has no latch.",
@@ -87,15 +90,16 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "The locks of a transaction on ten records cost 1.83 µs with VLL, 0.69 µs with single-threaded VLL.",
-        criterion: "With ten records, on later processors, VLL costs at most 0.70 µs in (a) and 0.25 µs in (b), above no \
-                    locking.",
+        criterion: "With ten records, on later processors, VLL costs at most 0.70 µs in (a) and 0.25 µs in (b), above \
+                    no locking.",
         judge: |results| {
             let (many, one) = (overhead(results, "a", VLL)?, overhead(results, "b", VLL)?);
             let evidence = format!("VLL costs {many:.2} µs with a latch, {one:.2} µs without");
             Some(Finding { holds: many <= 0.7 && one <= 0.25, evidence })
         },
         weaker: None,
-        otherwise: "What is above no locking is all that the engine does: plans, queue and access checks as well as counters.",
+        otherwise: "What is above no locking is all that the engine does: plans, queue and access checks as well as \
+                    counters.",
     },
     Claim {
         text: "Arrayed counters cost a little more than those beside the records.",
@@ -112,16 +116,16 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether 2PL's locks cost at least so many times what VLL's do.
+/// Decides whether 2PL's locks cost at least so many times as much as VLL's.
 fn manager_costs(results: &Results, least: f64) -> Option<Finding> {
     let (manager, vll) = (overhead(results, "a", TWO_PHASE)?, overhead(results, "a", VLL)?);
     let evidence = format!("2PL costs {manager:.2} µs, VLL {vll:.2} µs");
-    // What is within the noise of no locking at all is no number to compare with.
+    // A cost that is within the noise of no locking at all is no number to compare with.
     Some(Finding { holds: vll > 0.0 && manager >= least * vll, evidence })
 }
 
-/// What a series costs above no locking, in microseconds, with as many records as in the paper: the median of the differences
-/// within one repetition.
+/// Returns the cost of a series above no locking, in microseconds, with as many records as in the paper: the median of
+/// the differences within one repetition.
 fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
     let label = RECORDS.to_string();
     let number = results.plan.panels.iter().position(|other| other.id == panel)?;
@@ -139,11 +143,11 @@ fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn costs_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| {
+        let paper = |made: MadeUpPoint<'_>| {
             let drift = made.repetition as f64;
             let locking = match (made.panel, made.series) {
                 (_, NOTHING | HSTORE) => 0.0,
@@ -155,7 +159,7 @@ mod tests {
             drift + 1.0 + locking
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 1.0,
             ("a", VLL) => 1.8,
             ("b", VLL) => 1.9,
@@ -166,13 +170,13 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             NOTHING => 1.0,
             VLL => 2.0,
             _ => 8.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             NOTHING => 1.0,
             VLL => 2.0,
             _ => 5.0,

@@ -2,7 +2,8 @@
 
 use super::vll::{ATOMIC, NOTHING, SCA, SLOTS, TWO_PHASE, VLL, VLL_PAPER, greatest_ratio, label};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -11,15 +12,17 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &VLL_PAPER,
     place: "Fig. 8, §3.2",
     title: "VLL and two-phase locking as contention rises, for long and short transactions",
-    there: "Ten records read and updated, one of them hot (a, c) or several (b, d); for each record something is computed \
-            in long transactions (a, b), nothing in short ones (c, d). The contention index is the probability that two \
-            transactions conflict. 2PL keeps a wait-for graph; its deadlock-free variant takes all locks in one critical \
-            section. A short transaction takes about 50 µs, a long one three times as long. Five cores of a virtual machine.",
+    there: "Ten records read and updated, one of them hot (a, c) or several (b, d); for each record something is \
+            computed in long transactions (a, b), nothing in short ones (c, d). The contention index is the \
+            probability that two transactions conflict. 2PL keeps a wait-for graph; its deadlock-free variant takes \
+            all locks in one critical section. A short transaction takes about 50 µs, a long one three times as long. \
+            Five cores of a virtual machine.",
     here: "The same transactions, two hot records in (b) and (d), ten microseconds of computation for each record of a \
-           long transaction, a thread on each core. Our short transactions take one or two microseconds; those of (e), which \
-           the paper has not, compute five for each record and so are as long as the paper's short ones. A worker of VLL and of \
-           deadlock-free 2PL keeps up to 62 transactions, so that a queue is bounded as in the paper, by the 16 blocked transactions \
-           at which VLL begins no new ones. Beside the paper's systems there is 2PL whose locks are taken one by one in key order.",
+           long transaction, a thread on each core. Our short transactions take one or two microseconds; those of (e), \
+           which the paper has not, compute five for each record and so are as long as the paper's short ones. A \
+           worker of VLL and of deadlock-free 2PL keeps up to 62 transactions, so that a queue is bounded as in the \
+           paper, by the 16 blocked transactions at which VLL begins no new ones. Beside the paper's systems there is \
+           2PL whose locks are taken one by one in key order.",
     plan,
     claims: &CLAIMS,
 };
@@ -37,7 +40,7 @@ fn plan(scale: &Scale) -> Plan {
                 format!("{length} --hot-records {hot} --hot-ops {hot_ops} --threads {} --slots {SLOTS}", scale.cores);
             Point { x, label: label(x), rows: rows.clone(), options }
         };
-        // With as many hot records as a transaction updates, all transactions conflict.
+        // If a transaction updates all hot records, all transactions conflict.
         let points = hot.iter().copied().chain([hot_ops]).map(point).collect();
         let series = vec![
             Series::throughput(VLL, "vll"),
@@ -63,7 +66,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// The probability that two transactions have a hot record in common, each with one or two of `hot`.
+/// Returns the probability that two transactions have a hot record in common, each with one or two of `hot`.
 fn contention_index(hot: u64, hot_ops: u64) -> f64 {
     let hot = hot as f64;
     match hot_ops {
@@ -75,7 +78,8 @@ fn contention_index(hot: u64, hot_ops: u64) -> f64 {
 static CLAIMS: [Claim; 10] = [
     Claim {
         text: "VLL is nearly optimal at low contention: its locks cost long transactions 1.5 %, short ones 10.2 %.",
-        criterion: "At the first point, VLL loses at most 1.5 % against no locking in (a), and at most 10.2 % in (c), whose transactions are thirty times shorter than the paper's.",
+        criterion: "At the first point, VLL loses at most 1.5 % against no locking in (a), and at most 10.2 % in (c), \
+                    whose transactions are thirty times shorter than the paper's.",
         judge: |results| all([costs_at_most(results, "a", 1.5), costs_at_most(results, "c", 10.2)]),
         weaker: Some(Weaker {
             criterion: "It loses less than 5 % in (a) and in (e), and at most 25 % in (c).",
@@ -87,16 +91,17 @@ static CLAIMS: [Claim; 10] = [
                 ])
             },
         }),
-        otherwise: "Two threads enter the critical section twice for each transaction, and the line of its latch moves between \
-                    them each time; the shorter the transaction, the more that is of it.",
+        otherwise: "Two threads enter the critical section twice for each transaction, and the line of its latch moves \
+                    between them each time; the shorter the transaction, the more that is of it.",
     },
     Claim {
-        text: "At low contention short transactions are much faster with VLL, whose locks cost them 10.2 %, than with 2PL, whose locks cost 43 %.",
+        text: "At low contention short transactions are much faster with VLL, whose locks cost them 10.2 %, than with \
+               2PL, whose locks cost 43 %.",
         criterion: "At the first point of (c), VLL is at least 1.57 times 2PL with a wait-for graph.",
         judge: |results| leads(results, "c", only(At::First), VLL, &[TWO_PHASE], 1.57),
         weaker: None,
-        otherwise: "Our lock table costs little more than VLL's counters: a latch for each bucket, the first requests in its \
-                    line, and lines that are fetched together with those of the rows.",
+        otherwise: "Our lock table costs little more than VLL's counters: a latch for each bucket, the first requests \
+                    in its line, and lines that are fetched together with those of the rows.",
     },
     Claim {
         text: "SCA makes long transactions up to 41 % faster than VLL without it, and short ones hardly.",
@@ -106,7 +111,8 @@ static CLAIMS: [Claim; 10] = [
             criterion: "It is at least 1.20 in (a), and less in (c).",
             judge: |results| sca_gains(results, 1.2),
         }),
-        otherwise: "With two workers one of them can always run what is in front, and SCA can only be of use to the other.",
+        otherwise: "With two workers one of them can always run what is in front, and SCA can only be of use to the \
+                    other.",
     },
     Claim {
         text: "At low and at extremely high contention SCA and VLL are the same.",
@@ -120,7 +126,8 @@ static CLAIMS: [Claim; 10] = [
             all([near(At::First), near(At::Last)])
         },
         weaker: None,
-        otherwise: "If all transactions conflict, looking through the queue finds nothing, and takes time from those that run.",
+        otherwise: "If all transactions conflict, looking through the queue finds nothing, and takes time from those \
+                    that run.",
     },
     Claim {
         text: "At high contention VLL with SCA is about as fast as 2PL, which knows who waits for whom.",
@@ -132,17 +139,20 @@ static CLAIMS: [Claim; 10] = [
     Claim {
         text: "2PL in one critical section is poor for short transactions, whatever the contention: the section is the \
                bottleneck.",
-        criterion: "In (c), deadlock-free 2PL is at most 0.50 times VLL at the first point, and at the last at least 0.95 times what it is at the first. The paper calls it extremely poor and gives no number.",
+        criterion: "In (c), deadlock-free 2PL is at most 0.50 times VLL at the first point, and at the last at least \
+                    0.95 times what it is at the first. The paper calls it extremely poor and gives no number.",
         judge: |results| one_section_is_poor(results, 0.5, 1.0 - TOLERANCE),
         weaker: Some(Weaker {
-            criterion: "It is below 0.95 times VLL at the first point, and at the last at least 0.80 times what it is at the first.",
+            criterion: "It is below 0.95 times VLL at the first point, and at the last at least 0.80 times what it is \
+                        at the first.",
             judge: |results| one_section_is_poor(results, 1.0 - TOLERANCE, 0.8),
         }),
         otherwise: "Two threads can hardly fill a critical section that is a part of a transaction.",
     },
     Claim {
         text: "That deadlocks become possible does not touch VLL, which knows none.",
-        criterion: "At the last point, what VLL has of no locking's throughput in (b) is at least 0.95 times what it has in (a), and so in (d) and (c).",
+        criterion: "At the last point, what VLL has of no locking's throughput in (b) is at least 0.95 times what it \
+                    has in (a), and so in (d) and (c).",
         judge: |results| untouched(results, 1.0 - TOLERANCE),
         weaker: Some(Weaker { criterion: "It is at least 0.85 times.", judge: |results| untouched(results, 0.85) }),
         otherwise: "If all transactions conflict, they run one after the other with one hot record as with two.",
@@ -159,7 +169,8 @@ static CLAIMS: [Claim; 10] = [
     },
     Claim {
         text: "Throughput of VLL and of 2PL falls as contention rises.",
-        criterion: "In each of (a) to (d), each of the two is at the last point below 0.95 times what it is at the first.",
+        criterion: "In each of (a) to (d), each of the two is at the last point below 0.95 times what it is at the \
+                    first.",
         judge: |results| {
             let falls = |panel: &str| {
                 let share = |name| {
@@ -174,13 +185,13 @@ static CLAIMS: [Claim; 10] = [
             all(["a", "b", "c", "d"].map(falls))
         },
         weaker: None,
-        otherwise: "With few threads there is little to lose: if all transactions conflict, one still runs at a time, and \
-                    a short one gains what it loses by finding the hot record in its core's cache.",
+        otherwise: "With few threads there is little to lose: if all transactions conflict, one still runs at a time, \
+                    and a short one gains what it loses by finding the hot record in its core's cache.",
     },
     Claim {
         text: "Where deadlocks are possible 2PL loses more at high contention.",
-        criterion: "At the last point, 2PL has a smaller share of no locking's throughput in (b) than in (a), and in (d) \
-                    than in (c).",
+        criterion: "At the last point, 2PL has a smaller share of no locking's throughput in (b) than in (a), and in \
+                    (d) than in (c).",
         judge: |results| {
             let more = |without: &str, with: &str| {
                 let lost = |panel| overhead(results, panel, TWO_PHASE, At::Last);
@@ -196,20 +207,21 @@ static CLAIMS: [Claim; 10] = [
     },
 ];
 
-/// Whether VLL loses at most so many per cent against no locking at the first point.
+/// Decides whether VLL loses at most so many per cent against no locking at the first point.
 fn costs_at_most(results: &Results, panel: &str, percent: f64) -> Option<Finding> {
     let overhead = overhead(results, panel, VLL, At::First)?;
     Some(Finding { holds: overhead <= percent, evidence: format!("({panel}) VLL loses {overhead:.1} %") })
 }
 
-/// Whether SCA makes long transactions so many times as fast somewhere, and short ones less so.
+/// Decides whether SCA makes long transactions so many times as fast at some point, and short ones less so.
 fn sca_gains(results: &Results, least: f64) -> Option<Finding> {
     let (long, short) = (greatest_ratio(results, "a", SCA, VLL)?, greatest_ratio(results, "c", SCA, VLL)?);
     let evidence = format!("at its best, SCA is {long:.2} times VLL in (a), {short:.2} times in (c)");
     Some(Finding { holds: long >= least && short < long, evidence })
 }
 
-/// Whether 2PL in one critical section has at most such a share of VLL's throughput, and keeps such a share of its own.
+/// Decides whether 2PL in one critical section has at most the share `most` of VLL's throughput, and keeps at least the
+/// share `steady` of its own.
 fn one_section_is_poor(results: &Results, most: f64, steady: f64) -> Option<Finding> {
     let ratio = results.ratio("c", At::First, ATOMIC, VLL)?;
     let (first, last) = (results.median("c", ATOMIC, At::First)?, results.median("c", ATOMIC, At::Last)?);
@@ -218,7 +230,8 @@ fn one_section_is_poor(results: &Results, most: f64, steady: f64) -> Option<Find
     Some(Finding { holds: ratio <= most && share >= steady, evidence })
 }
 
-/// Whether VLL's share of no locking's throughput is at least so many times as large where deadlocks are possible.
+/// Decides whether VLL's share of the throughput without locking is at least so many times as large in the panels in
+/// which deadlocks are possible.
 fn untouched(results: &Results, least: f64) -> Option<Finding> {
     let untouched = |without: &str, with: &str| {
         let share = |panel: &str| results.ratio(panel, At::Last, VLL, NOTHING);
@@ -229,14 +242,14 @@ fn untouched(results: &Results, least: f64) -> Option<Finding> {
     all([untouched("a", "b"), untouched("c", "d")])
 }
 
-/// Judges what 2PL loses at the first point, of long and of short transactions, in per cent.
+/// Judges the loss of 2PL at the first point, of long and of short transactions, in per cent.
 fn two_phase_costs(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (long, short) = (overhead(results, "a", TWO_PHASE, At::First)?, overhead(results, "c", TWO_PHASE, At::First)?);
     let evidence = format!("2PL loses {long:.0} % of the long and {short:.0} % of the short transactions");
     Some(Finding { holds: judge(long, short), evidence })
 }
 
-/// What a series loses of the throughput without locks, in per cent.
+/// Returns the loss of a series against the throughput without locking, in per cent.
 fn overhead(results: &Results, panel: &str, series: &str, at: At) -> Option<f64> {
     Some((1.0 - results.ratio(panel, at, series, NOTHING)?) * 100.0)
 }
@@ -245,11 +258,11 @@ fn overhead(results: &Results, panel: &str, series: &str, at: At) -> Option<f64>
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| {
+        let paper = |made: MadeUpPoint<'_>| {
             let bubble = 1.0 + 2.0 * made.way * (1.0 - made.way);
             let short = 1.0 + 0.1 * made.way * (1.0 - made.way);
             match (made.panel, made.series) {
@@ -267,7 +280,7 @@ mod tests {
             }
         };
         check(&FIGURE, paper, &[true; 10]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 100.0,
             ("a", VLL) => 80.0,
             ("a", SCA) => 70.0,
@@ -300,7 +313,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 100.0,
             ("a" | "e", VLL) => 96.0,
             ("a", SCA) => 120.0,
@@ -312,7 +325,7 @@ mod tests {
             _ => 70.0,
         };
         check_weaker(&FIGURE, less, &[true; 5]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 100.0,
             ("a", VLL) => 80.0,
             ("c", VLL) => 70.0,

@@ -2,7 +2,8 @@
 
 use super::vll::{HSTORE, PER_CORE, SCA, VLL, VLL_PAPER, greatest_ratio, hot_records, partition_engines, partitions};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -12,19 +13,21 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 9, §3.3.1",
     title: "A partition on each core, by the share of multi-partition transactions",
     there: "Ten records read and updated, one of them hot in each partition that the transaction touches; short \
-            transactions (a, b) and long ones (c, d); an index of 0.0001 (a, c) or 0.01 (b, d). Eight machines with five \
-            cores each, every core with a partition and one thread, and a network between the machines. All transactions are \
-            ordered before they are run.",
-    here: "One machine, a partition on each core (two at least), messages between them through rings and held back for 100 µs. \
-           Transactions are ordered when they begin, which the paper's are before. Long ones compute ten microseconds for \
-           each record. What bounds a partition's queue is 16 blocked transactions, as in the paper, whose own limit is not said; a \
-           thread keeps no more than 62 transactions of any kind, which bounds those that wait for messages where most do. \
-           The single-threaded VLL with arrayed counters is not among our engines.",
+            transactions (a, b) and long ones (c, d); an index of 0.0001 (a, c) or 0.01 (b, d). Eight machines with \
+            five cores each, every core with a partition and one thread, and a network between the machines. All \
+            transactions are ordered before they are run.",
+    here: "One machine, a partition on each core (two at least), messages between them through rings and held back for \
+           100 µs. Transactions are ordered when they begin, which the paper's are before. Long ones compute ten \
+           microseconds for each record. What bounds a partition's queue is 16 blocked transactions, as in the paper, \
+           whose own limit is not said; a thread keeps no more than 62 transactions of any kind, which bounds those \
+           that wait for messages where most do. The single-threaded VLL with arrayed counters is not among our \
+           engines.",
     plan,
     claims: &CLAIMS,
 };
 
-/// The share of multi-partition transactions that claims look at, in per cent: the most that H-Store is made for, twice.
+/// The share of multi-partition transactions at the point of the claims, in per cent: twice the most that H-Store is
+/// made for.
 const SOME: u64 = 20;
 
 fn plan(scale: &Scale) -> Plan {
@@ -64,20 +67,23 @@ static CLAIMS: [Claim; 6] = [
         otherwise: "Ten counters go up and down; where a transaction does little else, that may show.",
     },
     Claim {
-        text: "H-Store performs extremely poorly with multi-partition transactions: it waits for messages and does nothing \
-               meanwhile.",
-        criterion: "At 20 % multi-partition transactions VLL is at least 5.00 times H-Store in (a), and with SCA it is at least 2.00 times H-Store in (b), (c) and (d). The paper shows curves and gives no number.",
+        text: "H-Store performs extremely poorly with multi-partition transactions: it waits for messages and does \
+               nothing meanwhile.",
+        criterion: "At 20 % multi-partition transactions VLL is at least 5.00 times H-Store in (a), and with SCA it is \
+                    at least 2.00 times H-Store in (b), (c) and (d). The paper shows curves and gives no number.",
         judge: |results| {
             let twice = |panel| leads(results, panel, some(results, panel)?, SCA, &[HSTORE], 2.0);
             all([leads(results, "a", some(results, "a")?, VLL, &[HSTORE], 5.0), twice("b"), twice("c"), twice("d")])
         },
         weaker: None,
-        otherwise: "What others can do meanwhile is bounded by how many transactions may be blocked, and by the messages.",
+        otherwise: "What others can do meanwhile is bounded by how many transactions may be blocked, and by the \
+                    messages.",
     },
     Claim {
-        text: "VLL beats a lock manager in each partition by 10 to 30 % when few transactions span partitions, and by less \
-               when many do.",
-        criterion: "At the first point of (a), VLL with SCA is at least 1.10 times the per-core lock manager, and that ratio is smaller at the last point.",
+        text: "VLL beats a lock manager in each partition by 10 to 30 % when few transactions span partitions, and by \
+               less when many do.",
+        criterion: "At the first point of (a), VLL with SCA is at least 1.10 times the per-core lock manager, and that \
+                    ratio is smaller at the last point.",
         judge: |results| beats_managers(results, 1.1),
         weaker: Some(Weaker {
             criterion: "It is at least 1.05 times the per-core lock manager at the first point, and less at the last.",
@@ -86,8 +92,8 @@ static CLAIMS: [Claim; 6] = [
         otherwise: "The request queues here are in the hash table's own lines and allocate nothing when nobody waits.",
     },
     Claim {
-        text: "Under high contention SCA is extremely important: it makes short transactions up to 130 % faster, long ones up \
-               to 100 %.",
+        text: "Under high contention SCA is extremely important: it makes short transactions up to 130 % faster, long \
+               ones up to 100 %.",
         criterion: "The greatest ratio of VLL with SCA to VLL is at least 2.30 in (b) and at least 2.00 in (d).",
         judge: |results| all([sca_gains(results, "b", 2.3), sca_gains(results, "d", 2.0)]),
         weaker: Some(Weaker {
@@ -115,7 +121,8 @@ static CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// Whether VLL with SCA is so many times the per-core lock manager where no transaction spans partitions, and less where all do.
+/// Decides whether VLL with SCA is so many times the per-core lock manager if no transaction spans partitions, and less
+/// if all do.
 fn beats_managers(results: &Results, least: f64) -> Option<Finding> {
     let ratio = |at| results.ratio("a", at, SCA, PER_CORE);
     let (first, last) = (ratio(At::First)?, ratio(At::Last)?);
@@ -125,19 +132,20 @@ fn beats_managers(results: &Results, least: f64) -> Option<Finding> {
     Some(Finding { holds: first >= least && last < first, evidence })
 }
 
-/// Whether SCA makes VLL so many times as fast somewhere.
+/// Decides whether SCA makes VLL so many times as fast at some point.
 fn sca_gains(results: &Results, panel: &str, least: f64) -> Option<Finding> {
     let gain = greatest_ratio(results, panel, SCA, VLL)?;
     Some(Finding { holds: gain >= least, evidence: format!("({panel}) at its best, SCA is {gain:.2} times VLL") })
 }
 
-/// The point with some multi-partition transactions.
+/// Returns the point with some multi-partition transactions.
 fn some(results: &Results, panel: &str) -> Option<impl Iterator<Item = At> + Clone + use<>> {
     let label = SOME.to_string();
     (0..results.points(panel)).map(At::Number).find(|&at| results.label(panel, at) == label).map(only)
 }
 
-/// Whether every system has less throughput at the last point than at the first; the evidence is the one that loses least.
+/// Decides whether every system has less throughput at the last point than at the first. The evidence is the system
+/// that loses least.
 fn falls(results: &Results, panel: &str) -> Option<Finding> {
     let share = |name| {
         let (first, last) = (results.median(panel, name, At::First)?, results.median(panel, name, At::Last)?);
@@ -153,11 +161,11 @@ fn falls(results: &Results, panel: &str) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, HSTORE) if made.way == 0.0 => 100.0,
             (_, HSTORE) => 4.0,
             ("a" | "c", PER_CORE) => 80.0 - 30.0 * made.way,
@@ -168,7 +176,7 @@ mod tests {
             _ => 99.0 - 60.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 6]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 100.0,
             PER_CORE => 100.0 - 50.0 * made.way,
             VLL => 90.0,
@@ -179,14 +187,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", SCA) => 86.0 - 10.0 * made.way,
             ("a", _) => 80.0,
             (_, VLL) => 50.0,
             _ => 75.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             PER_CORE => 100.0,
             VLL => 90.0,
             _ => 95.0,

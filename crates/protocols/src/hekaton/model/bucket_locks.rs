@@ -3,7 +3,7 @@
 use super::read_locks::transact;
 use super::{Scene, check, together};
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeyBuilder, Type, Value};
-use hotrow_txn::{Abort, Concurrency, Engine, Isolation, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Concurrency, Inspection, Isolation, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
 /// How many rows there are with a key or a name.

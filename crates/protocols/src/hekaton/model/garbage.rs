@@ -8,7 +8,7 @@
 
 use super::{Scene, check, together, waiter};
 use hotrow_storage::{IndexKind, Key};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Write};
+use hotrow_txn::{Abort, Begin, Inspection, Isolation, Write};
 use std::ops::ControlFlow;
 
 /// Versions that are linked.

@@ -11,7 +11,7 @@ use crate::hekaton::{Hekaton, HekatonConfig, Optimistic};
 use hotrow_check::{Recorder, Recording, check as judge, final_versions};
 use hotrow_storage::{Column, IndexKind, IndexRef, IndexSchema, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Scan, Transaction};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, Scan, Transaction, Yielding};
 use shuttle::rand::{Rng, thread_rng};
 use std::ops::{Bound, ControlFlow};
 

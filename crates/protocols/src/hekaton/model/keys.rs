@@ -16,7 +16,7 @@ use super::{Scene, check, together, waiter};
 use hotrow_storage::{IndexKind, Key, Value};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicI64, Ordering};
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Inspection, Isolation, Transaction, Write};
 
 const KINDS: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Ordered];
 

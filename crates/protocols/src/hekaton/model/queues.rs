@@ -16,7 +16,7 @@ use hotrow_storage::IndexKind;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Inspection, Isolation, Transaction, Write};
 use std::time::Duration;
 
 /// How a wait ends that nobody ends who was waited for.

@@ -13,7 +13,7 @@ use crate::hekaton::transactions::TxnId;
 use crate::shared::walk::Range;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Concurrency, Engine, Isolation, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Concurrency, Inspection, Isolation, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
 fn to(last: i64) -> Part {

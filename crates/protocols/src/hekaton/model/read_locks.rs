@@ -10,7 +10,7 @@ use super::{Scene, check, together, waiter};
 use hotrow_storage::{IndexKind, IndexRef, Key};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Inspection, Isolation, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
 /// Does `work` in a transaction, which is dropped where it fails.

@@ -11,7 +11,7 @@ use super::{Scene, check, together, waiter};
 use hotrow_storage::IndexKind;
 use hotrow_sync::atomic::{AtomicI64, Ordering};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Inspection, Isolation, Transaction, Write};
 
 /// The rows that are written, both at once; a third one is there to be validated.
 const ROWS: [i64; 2] = [0, 1];

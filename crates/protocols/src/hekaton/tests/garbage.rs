@@ -2,7 +2,7 @@
 
 use super::{Fixture, fixture, levels_and_ways};
 use hotrow_storage::{Column, IndexRef, TableSchema, Type};
-use hotrow_txn::{Begin, Engine, Isolation, LockFor, Scan, Transaction, Write};
+use hotrow_txn::{Begin, Engine, Inspection, Isolation, LockFor, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
 const ROWS: i64 = 100;

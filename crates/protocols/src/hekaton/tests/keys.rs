@@ -4,7 +4,7 @@ use super::levels::{delete, read};
 use super::{Fixture, fixture, fixture_with, levels_and_ways};
 use crate::hekaton::HekatonConfig;
 use hotrow_storage::Key;
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Inspection, Isolation, Transaction, Write};
 
 fn keep(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<bool, Abort> {
     txn.hold_row(case.table, &Key::Int(id))

@@ -2,7 +2,7 @@
 
 use super::{Fixture, fixture};
 use hotrow_storage::{IndexId, IndexRef, Key};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, Residual, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Inspection, Isolation, LockFor, Residual, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
 /// What a transaction does.

@@ -5,7 +5,7 @@ use super::{Fixture, fixture, fixture_with, levels_and_ways};
 use crate::hekaton::HekatonConfig;
 use hotrow_storage::{IndexId, IndexRef};
 use hotrow_sync::{Waiter, thread};
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, LockFor, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, LockFor, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::{Fixture, fixture};
 use hotrow_storage::Key;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, LockPart, LockTarget, Savepoint, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Engine, Inspection, Isolation, LockPart, LockTarget, Savepoint, Transaction, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use super::{Fixture, fixture, row};
 use hotrow_storage::{IndexRef, Key};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
-use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, Transaction, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 

@@ -19,8 +19,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Access, Accesses, Begin, Direction, Exclusion, Intent, Isolation, RangeAccess, Savepoint, Scan, Statistics,
-    Transaction, Write,
+    Abort, Access, Accesses, Begin, Capabilities, Diagnostics, Direction, Exclusion, Holding, Intent, Isolation,
+    Ownership, Planned, RangeAccess, Savepoint, Scan, Statistics, Transaction, Write, Yielding, standard,
 };
 use std::cell::OnceCell;
 use std::ops::{Bound, ControlFlow};
@@ -417,6 +417,8 @@ fn outside<T>(result: Result<T, Abort>, note: impl FnOnce()) -> Result<T, Abort>
 }
 
 impl<A: Admission> Transaction for PlannedTransaction<A> {
+    standard!(takes_residual);
+
     #[inline]
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         debug_assert!(!self.running, "a transaction is running");
@@ -548,10 +550,6 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         })
     }
 
-    fn own_table(&mut self, table: TableId) {
-        self.owned.push(table);
-    }
-
     fn savepoint(&mut self) -> Savepoint {
         self.changes.savepoint()
     }
@@ -587,22 +585,25 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     }
 
     #[inline]
-    fn needs_accesses(&self) -> bool {
-        true
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::PLANNED
     }
 
-    fn schema(&mut self, id: TableId) -> Option<Arc<TableSchema>> {
-        self.enter().ok()?;
-        self.database.table(self.participant.guard(), id).map(|table| table.schema().clone())
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
     }
+}
 
-    fn add_missing(&mut self, accesses: &mut Accesses) {
-        accesses.extend(&self.missing);
-    }
+impl<A: Admission> Holding for PlannedTransaction<A> {
+    standard!(hold_reads, hold_row, check_owned_table);
 
-    fn exclusion(&self) -> Exclusion {
-        self.pass.exclusion()
+    fn own_table(&mut self, table: TableId, _ownership: Ownership) {
+        self.owned.push(table);
     }
+}
+
+impl<A: Admission> Yielding for PlannedTransaction<A> {
+    standard!(give_way, retire_writes);
 
     fn idle(&mut self) {
         if self.keeps && !self.running {
@@ -617,9 +618,24 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             self.participant.leave();
         }
     }
+}
 
-    fn statistics(&mut self) -> &mut Statistics {
-        &mut self.statistics
+impl<A: Admission> Planned for PlannedTransaction<A> {
+    fn schema_of(&mut self, id: TableId) -> Option<Arc<TableSchema>> {
+        self.enter().ok()?;
+        self.database.table(self.participant.guard(), id).map(|table| table.schema().clone())
+    }
+
+    fn add_missing(&mut self, accesses: &mut Accesses) {
+        accesses.extend(&self.missing);
+    }
+}
+
+impl<A: Admission> Diagnostics for PlannedTransaction<A> {
+    standard!(deadlock, prospect);
+
+    fn exclusion(&self) -> Exclusion {
+        self.pass.exclusion()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Deadlock, EngineInfo, Isolation, Scan, Statistics};
+use hotrow_txn::{Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scan, Statistics};
 use std::ops::ControlFlow;
 
 /// A transaction in flight.
@@ -25,6 +25,8 @@ pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
 /// What a transaction's locks are made of.
 pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
+    /// The engine's, but for what a setting takes away.
+    pub(crate) capabilities: Capabilities,
     /// Locks of what has no record, and how it waits.
     pub(crate) requester: Requester,
     pub(crate) time_outs: &'p TimeOuts,
@@ -35,13 +37,12 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     /// Which rows go to the next writer before their own has committed, if any may.
     pub(crate) retired: Option<Arc<RetiredRows<L>>>,
     pub(crate) owner: L::Owner,
-    /// Whether the rows of an access set are locked as the transaction begins.
-    pub(crate) locks_accesses: bool,
 }
 
 /// The locks of one transaction, taken as its isolation level asks.
 pub struct RecordLocking<L: RecordLock> {
     info: &'static EngineInfo,
+    capabilities: Capabilities,
     time_outs: TimeOuts,
     locks: Locker<L>,
     /// The access set's rows in the order of their locks, if they are locked as the transaction begins.
@@ -55,12 +56,13 @@ pub struct RecordLocking<L: RecordLock> {
 impl<L: RecordLock> RecordLocking<L> {
     /// A transaction of these parts.
     pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
-        let Parts { info, requester, time_outs, waits, foresight, retired, owner, locks_accesses } = parts;
+        let Parts { info, capabilities, requester, time_outs, waits, foresight, retired, owner } = parts;
         let locking = Self {
             info,
+            capabilities,
             time_outs: time_outs.clone(),
             locks: Locker::new(owner, requester, waits, foresight, retired),
-            declared: locks_accesses.then(Declared::default),
+            declared: capabilities.locks_accesses.then(Declared::default),
             granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
         };
@@ -93,10 +95,9 @@ impl<L: RecordLock> RecordLocking<L> {
 impl<L: RecordLock> Locking for RecordLocking<L> {
     type Header = L;
 
-    const RETRIES_REQUESTS: bool = !L::WAITS;
-
-    fn locks_accesses(&self) -> bool {
-        self.declared.is_some()
+    #[inline]
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
 
     #[inline]

@@ -7,7 +7,8 @@ use crate::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use hotrow_storage::{Column, IndexRef, Key, Row, RowMut, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, RangeAccess, Scan, Transaction, WorkerId, Write,
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Isolation, RangeAccess, Scan, Transaction, WorkerId,
+    Write,
 };
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;

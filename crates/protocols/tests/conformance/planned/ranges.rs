@@ -243,7 +243,7 @@ fn a_scan_that_waited_finds_the_range_as_it_is_then() {
 fn rows_of_a_prefix_are_deleted_while_others_stay_and_come() {
     let shape = Shape::Composite;
     for_each_engine(|engine| {
-        if !engine.info().needs_accesses {
+        if !engine.info().capabilities.needs_accesses {
             return;
         }
         let case = Case { engine, table: engine.create_table(shape.schema()) };

@@ -1,27 +1,27 @@
-//! The words of a hash index's buckets: segments that never move, each as large as all before it.
+//! The words of a hash index's buckets: segments that never move, each as large as all segments before it.
 
 use hotrow_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{CachePadded, Mutex};
 use std::ops::Range;
 
-/// The binary logarithm of the number of buckets at the beginning, which are the first segment.
+/// The binary logarithm of the initial number of buckets, which form the first segment.
 const FIRST_LEVEL: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 6 };
 
-/// Enough for 2^45 buckets: more memory than addresses have bits for.
+/// The greatest number of segments, enough for 2^45 buckets: more memory than there are addresses.
 const SEGMENTS: usize = 40;
 
-/// The buckets: 2^level of them are in use.
+/// The buckets, of which 2^level are in use.
 pub(super) struct Buckets {
     level: AtomicU32,
-    /// The buckets below this number are made, or about to be.
+    /// All buckets below this number are made, or about to be.
     made: CachePadded<AtomicU64>,
     segments: [AtomicPtr<AtomicU64>; SEGMENTS],
-    /// What the segments point to. Its holder is the one who doubles.
+    /// The memory that `segments` points to. The thread that doubles the buckets holds the mutex.
     owned: Mutex<Vec<Segment>>,
 }
 
 impl Buckets {
-    /// The first segment, with `first` in its first word.
+    /// Makes the first segment, with `first` in its first word.
     pub fn new(first: u64) -> Self {
         let segment = Segment::new(1 << FIRST_LEVEL);
         let segments = std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()));
@@ -35,7 +35,7 @@ impl Buckets {
     /// The bucket of a hash, and its word.
     #[inline]
     pub fn of(&self, hash: u64) -> (u64, &AtomicU64) {
-        // Pairs with the release of `double_if_below`: the segment is there.
+        // Pairs with the release of `double_if_below`: the segment is published.
         let bucket = hash & ((1 << self.level.load(Ordering::Acquire)) - 1);
         (bucket, self.word(bucket))
     }
@@ -46,14 +46,16 @@ impl Buckets {
         let segment = (bucket >> FIRST_LEVEL).checked_ilog2().map_or(0, |log| log as usize + 1);
         let start = self.segments[segment].load(Ordering::Acquire);
         debug_assert!(!start.is_null(), "bucket {bucket} is in use");
-        // SAFETY: a segment is published before its buckets are in use, has a word for each of them, and lives as long as self.
+        // SAFETY: a segment is published before its buckets are in use, has a word for each of its buckets, and lives
+        // as long as self.
         unsafe { &*start.add((bucket - first_of(segment)) as usize) }
     }
 
     /// The bucket whose word is at an address, and the word.
     #[inline]
     pub fn at(&self, address: usize) -> (u64, &AtomicU64) {
-        // Half of all buckets are in the last segment, and so on.
+        // Searched from the last segment, which has half of all buckets; the one before has half of the rest, and so
+        // on.
         let last = (self.level.load(Ordering::Acquire) - FIRST_LEVEL) as usize;
         for segment in (0..=last).rev() {
             let start = self.segments[segment].load(Ordering::Acquire);
@@ -66,7 +68,8 @@ impl Buckets {
         unreachable!("a stop is the word of a bucket in use")
     }
 
-    /// Doubles the buckets if they are fewer than `versions`. Who finds another at it leaves it to them.
+    /// Doubles the buckets if they are fewer than `versions`. If another thread is doubling them, the call does
+    /// nothing.
     pub fn double_if_below(&self, versions: u64) {
         let level = self.level.load(Ordering::Acquire);
         if versions <= 1 << level {
@@ -74,7 +77,7 @@ impl Buckets {
         }
         let Ok(mut owned) = self.owned.try_lock() else { return };
         let next = (level - FIRST_LEVEL) as usize + 1;
-        // Another may have doubled since the level was read.
+        // Another thread may have doubled the buckets since the level was read.
         if owned.len() != next || next == SEGMENTS {
             return;
         }
@@ -84,10 +87,11 @@ impl Buckets {
         self.level.store(level + 1, Ordering::Release);
     }
 
-    /// Up to `most` buckets in use that nobody has been told to make. None if there are none, or another thread asks as well.
+    /// Takes up to `most` buckets in use that no thread has taken to make yet. `None` if there are none, or if another
+    /// thread takes some at the same time.
     pub fn take_unmade(&self, most: u64) -> Option<Range<u64>> {
         let end = 1 << self.level.load(Ordering::Acquire);
-        // Relaxed, here and in the exchange: it only shares work out; what a bucket's word says orders the rest.
+        // Relaxed, here and in the exchange: this only divides the work; the words of the buckets order the rest.
         let first = self.made.load(Ordering::Relaxed);
         if first >= end {
             return None;
@@ -98,13 +102,13 @@ impl Buckets {
         taken.ok().map(|first| first..next)
     }
 
-    /// Bytes of all segments.
+    /// The bytes of all segments.
     pub fn bytes(&self) -> usize {
         size_of::<AtomicU64>() << self.level.load(Ordering::Acquire)
     }
 }
 
-/// Makes an unused bucket the caller's, with this value; whether it was unused.
+/// Claims an unused bucket for the caller, with this value. Returns whether it was unused.
 pub(super) fn claim(word: &AtomicU64, value: u64) -> bool {
     word.compare_exchange(0, value, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
@@ -125,7 +129,7 @@ fn len_of(segment: usize) -> usize {
     1 << (FIRST_LEVEL as usize + segment.saturating_sub(1))
 }
 
-/// Zeroed words.
+/// A segment of zeroed words.
 #[cfg(not(any(loom, shuttle)))]
 struct Segment(crate::HugeBlock);
 
@@ -140,7 +144,7 @@ impl Segment {
     }
 }
 
-/// The models' atomics are not made of zeroed memory.
+/// A segment for the models, whose atomics cannot be made of zeroed memory.
 #[cfg(any(loom, shuttle))]
 struct Segment(Box<[AtomicU64]>);
 
@@ -150,7 +154,7 @@ impl Segment {
         Self((0..words).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// The words are changed as atomics only, through this pointer too.
+    /// The first word. All words are changed as atomics only, through this pointer too.
     fn start(&self) -> *mut AtomicU64 {
         self.0.as_ptr().cast_mut()
     }

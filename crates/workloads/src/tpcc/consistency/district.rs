@@ -1,4 +1,4 @@
-//! What must hold within a district: conditions 2 to 7, and 9 to 15 without 14.
+//! The conditions that must hold within a district: 2 to 7, 9 to 13, and 15.
 
 use super::super::columns::{customer, new_order, order, order_line};
 use super::super::load::PAID_CENTS;
@@ -8,7 +8,7 @@ use super::findings::cents;
 use hotrow_storage::RowRef;
 use hotrow_txn::number_of;
 
-/// One order, from its row, its entry among the new orders and its lines.
+/// The facts about an order, from its row, its entry among the new orders and its lines.
 #[derive(Clone, Copy, Default)]
 struct Order {
     is_there: bool,
@@ -19,11 +19,11 @@ struct Order {
     lines: i64,
     lines_there: i64,
     lines_delivered: i64,
-    /// What the delivered lines come to, in cents.
+    /// The sum of the delivered lines, in cents.
     delivered_cents: i64,
 }
 
-/// One customer, from its row and the orders.
+/// The facts about a customer, from its row and the orders.
 #[derive(Clone, Copy, Default)]
 struct Customer {
     is_there: bool,
@@ -32,13 +32,13 @@ struct Customer {
     paid: i64,
     payments: i64,
     deliveries: i64,
-    /// What the delivered lines of its orders come to, in cents.
+    /// The sum of the delivered lines of the customer's orders, in cents.
     delivered_cents: i64,
-    /// Its orders that were delivered since the load.
+    /// The number of the customer's orders that were delivered since the load.
     delivered: i64,
 }
 
-/// Numbers that were met: how many, the least and the greatest.
+/// Statistics of the numbers that were met: their count, the least and the greatest.
 #[derive(Clone, Copy, Default)]
 struct Numbers {
     count: i64,
@@ -54,7 +54,7 @@ impl Numbers {
     }
 }
 
-/// A district's rows, as they are met.
+/// The rows of a district, collected as they are visited.
 pub(super) struct District<'c> {
     checker: &'c Checker<'c>,
     warehouse: i32,
@@ -69,10 +69,10 @@ pub(super) struct District<'c> {
 }
 
 impl<'c> District<'c> {
-    /// A district whose own row says `ytd` and `next_order`.
+    /// A district whose own row has `ytd` and `next_order`.
     pub(super) fn new(checker: &'c Checker<'c>, (warehouse, number): (i32, i32), ytd: i64, next_order: i32) -> Self {
         let customers = vec![Customer::default(); checker.options.customers as usize];
-        // A number that a broken engine made up may be anything: what is beyond is reported, not kept.
+        // A broken engine may produce any number, so numbers beyond the expected ones are reported and not kept.
         let most = i64::from(checker.options.customers) + checker.tallies.of(warehouse, number).orders;
         let orders = vec![Order::default(); most as usize];
         let (order_numbers, new_order_numbers) = (Numbers::default(), Numbers::default());
@@ -141,7 +141,7 @@ impl<'c> District<'c> {
         order > self.checker.options.customers as i32
     }
 
-    /// Checks what was met.
+    /// Checks the rows that were collected.
     pub(super) fn check(mut self) {
         self.check_numbers();
         self.check_orders();
@@ -155,7 +155,7 @@ impl<'c> District<'c> {
         self.checker.find(condition, format!("warehouse {}, district {}: {what}", self.warehouse, self.number));
     }
 
-    /// Conditions 2, 3 and 11.
+    /// Checks conditions 2, 3 and 11.
     fn check_numbers(&self) {
         let Self { next_order, order_numbers: orders, new_order_numbers: new_orders, .. } = self;
         if i64::from(orders.greatest) + 1 != i64::from(*next_order) {
@@ -180,7 +180,7 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Conditions 4 to 7.
+    /// Checks conditions 4 to 7.
     fn check_orders(&self) {
         let sum: i64 = self.orders.iter().map(|order| order.lines).sum();
         if sum != self.lines {
@@ -206,7 +206,7 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Condition 9.
+    /// Checks condition 9.
     fn check_payments(&self) {
         let sum = self.checker.payments.of_district(self.warehouse, self.number).cents;
         if self.ytd != sum {
@@ -214,7 +214,7 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Condition 15.
+    /// Checks condition 15.
     fn check_committed(&self) {
         let Tally { orders, lines, payments, cents: paid, .. } = *self.tally();
         let loaded = i64::from(self.checker.options.customers);
@@ -234,7 +234,7 @@ impl<'c> District<'c> {
         }
         let there = history.count - loaded;
         if there != payments {
-            // Rows of the history have numbers of their own: no interleaving takes one away.
+            // Rows of the history have unique numbers, so no interleaving can remove one.
             let (warehouse, number) = (self.warehouse, self.number);
             let what = format!(
                 "warehouse {warehouse}, district {number}: {there} payments are there, but {payments} were committed"
@@ -243,7 +243,7 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Adds what the delivered lines come to, to the customers.
+    /// Adds the sums of the delivered lines to the customers.
     fn deliver(&mut self) {
         let delivered_before = self.checker.options.delivered();
         for (number, order) in (1..).zip(&self.orders) {
@@ -254,7 +254,7 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Conditions 10, 12 and 13.
+    /// Checks conditions 10, 12 and 13.
     fn check_customers(&self) {
         for (number, customer) in (1..).zip(&self.customers) {
             let Customer { balance, paid, payments, deliveries, delivered_cents, delivered, .. } = *customer;
@@ -293,7 +293,7 @@ impl<'c> District<'c> {
     }
 }
 
-/// The entry with this number, counted from one, if there may be one.
+/// The entry with this number, counted from one, if the number is possible.
 fn entry<T>(entries: &mut [T], number: i32) -> Option<&mut T> {
     usize::try_from(number).ok().and_then(|number| number.checked_sub(1)).and_then(|at| entries.get_mut(at))
 }

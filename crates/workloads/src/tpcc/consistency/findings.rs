@@ -1,10 +1,10 @@
-//! What does not hold.
+//! The conditions that do not hold.
 
 use crate::Violation;
 use std::collections::BTreeMap;
 
-/// Conditions that do not hold, by number, each with its first case and the number of its cases. Number 0 is of
-/// transactions that gave up.
+/// The conditions that do not hold, by number, each with its first case and the number of its cases. Number 0 stands
+/// for transactions that gave up.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     broken: BTreeMap<u32, (String, u64)>,
@@ -12,18 +12,18 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Adds a case that an engine without isolation may bring about.
+    /// Adds a case that an engine without isolation may cause.
     pub(super) fn add(&mut self, condition: u32, what: String) {
         self.broken.entry(condition).or_insert((what, 0)).1 += 1;
     }
 
-    /// Adds a case that nothing explains.
+    /// Adds a case that no interleaving explains.
     pub(super) fn add_corruption(&mut self, condition: u32, what: String) {
         self.is_corrupt = true;
         self.add(condition, what);
     }
 
-    /// The verdict.
+    /// Returns the verdict.
     pub(super) fn into_result(self) -> Result<(), Violation> {
         if self.broken.is_empty() {
             return Ok(());
@@ -38,7 +38,7 @@ impl Findings {
     }
 }
 
-/// An amount with two digits after the point.
+/// Formats an amount with two digits after the point.
 pub(super) fn cents(amount: i64) -> String {
     let sign = if amount < 0 { "-" } else { "" };
     let amount = amount.unsigned_abs();

@@ -1,5 +1,5 @@
-//! What must hold after the load and after every run: the twelve conditions of clause 3.3.2, and that the rows show what
-//! committed transactions did.
+//! The check after the load and after every run: the twelve conditions of clause 3.3.2, and that the rows show the
+//! effects of the committed transactions.
 //!
 //! | | for each | must hold |
 //! | --- | --- | --- |
@@ -7,20 +7,20 @@
 //! | 2 | district | `d_next_o_id - 1` is the greatest `o_id`, and the greatest `no_o_id` if there is one |
 //! | 3 | district | between the least and the greatest `no_o_id` none is missing |
 //! | 4 | district | the sum of `o_ol_cnt` is the number of order lines |
-//! | 5 | order | `o_carrier_id` is NULL just if the order is in `new_order` |
+//! | 5 | order | `o_carrier_id` is NULL if and only if the order is in `new_order` |
 //! | 6 | order | `o_ol_cnt` is the number of its lines |
-//! | 7 | order | `ol_delivery_d` is NULL in all its lines just if `o_carrier_id` is |
+//! | 7 | order | `ol_delivery_d` is NULL in all its lines if and only if `o_carrier_id` is |
 //! | 8 | warehouse | `w_ytd` is the sum of its `h_amount` |
 //! | 9 | district | `d_ytd` is the sum of its `h_amount` |
-//! | 10 | customer | `c_balance` is the sum of the delivered `ol_amount`, less that of the customer's `h_amount` |
-//! | 11 | district | there are so many more orders than new orders as were delivered: 2,100 after the load |
+//! | 10 | customer | `c_balance` is the sum of the delivered `ol_amount`, minus that of the customer's `h_amount` |
+//! | 11 | district | orders minus new orders is the number of delivered orders: 2,100 after the load |
 //! | 12 | customer | `c_balance + c_ytd_payment` is the sum of the delivered `ol_amount` |
 //! | 13 | customer | `c_payment_cnt` and `c_delivery_cnt` count the customer's payments and deliveries |
-//! | 14 | stock | `s_order_cnt`, `s_ytd` and `s_remote_cnt` count the order lines, their quantities, and those from elsewhere |
-//! | 15 | district | orders, their lines and payments are as many as were committed, and the payments come to as much |
+//! | 14 | stock | `s_order_cnt`, `s_ytd` and `s_remote_cnt` count order lines, quantities, and remote lines |
+//! | 15 | district | orders, lines, payments and their sum are those of committed transactions |
 //!
-//! Conditions 13 to 15 are ours: with them, no lost update goes unseen. A sample of the warehouses leaves 14 out, as any
-//! warehouse's orders may take from a stock.
+//! We added conditions 13 to 15: with them, no lost update goes unnoticed. If only a sample of the warehouses is
+//! checked, condition 14 is left out, as the orders of any warehouse may take from a stock.
 
 mod district;
 mod findings;
@@ -44,22 +44,22 @@ use hotrow_txn::{Engine, Scan, number_of};
 use payments::Payments;
 use stocks::Supplied;
 
-/// Everything that the checks of the parts need.
+/// The state that the checks of all parts need.
 struct Checker<'a> {
     options: &'a Options,
     engine: &'a dyn Engine,
     tables: Tables,
-    /// What committed transactions did.
+    /// The counts of the committed transactions.
     tallies: Tallies,
     payments: Payments,
-    /// What the order lines took from the stocks; nothing if only some warehouses are checked.
+    /// The quantities that the order lines took from the stocks; `None` if only some warehouses are checked.
     supplied: Option<Supplied>,
-    /// Of each district, if it is there: `d_ytd` and `d_next_o_id`.
+    /// For each district that exists, `d_ytd` and `d_next_o_id`.
     districts: Vec<Option<(i64, i32)>>,
     findings: Mutex<Findings>,
 }
 
-/// Checks all that must hold.
+/// Checks all conditions.
 pub(super) fn check<'c>(
     options: &Options,
     engine: &dyn Engine,
@@ -97,7 +97,7 @@ pub(super) fn check<'c>(
     checker.findings.into_inner().unwrap_or_else(|poison| poison.into_inner()).into_result()
 }
 
-/// The warehouses to check, drawn by lot if not all of them.
+/// The warehouses to check: all of them, or a random sample.
 fn sample(options: &Options) -> Vec<i32> {
     let mut all: Vec<i32> = (1..=options.warehouses as i32).collect();
     if options.check_sample > 0 {
@@ -121,36 +121,36 @@ fn districts(options: &Options, engine: &dyn Engine, tables: Tables) -> Result<V
 }
 
 impl Options {
-    /// Whether there is such a district.
+    /// Whether such a district exists.
     fn has_district(&self, (warehouse, district): (i32, i32)) -> bool {
         (1..=self.warehouses as i32).contains(&warehouse) && (1..=DISTRICTS).contains(&district)
     }
 }
 
-/// Everything in a table whose key begins with these columns.
+/// A scan of all rows of a table whose keys begin with these columns.
 fn part<const N: usize>(table: TableId, columns: [i32; N]) -> Scan {
     Scan::prefix(table, IndexRef::Primary, Key::int4s(columns))
 }
 
 impl Checker<'_> {
-    /// Notes that a condition does not hold.
+    /// Records that a condition does not hold.
     fn find(&self, condition: u32, what: String) {
         self.findings.lock().unwrap_or_else(|poison| poison.into_inner()).add(condition, what);
     }
 
-    /// Notes that a condition does not hold, and that no interleaving explains it.
+    /// Records that a condition does not hold, and that no interleaving explains it.
     fn find_corruption(&self, condition: u32, what: String) {
         self.findings.lock().unwrap_or_else(|poison| poison.into_inner()).add_corruption(condition, what);
     }
 
-    /// Notes that `actual` is not what it should be, unless it is. `what` names both, with the place.
+    /// Records that `actual` is not `expected`, if it is not. `what` describes both, with the place.
     fn expect<T: PartialEq>(&self, condition: u32, actual: T, expected: T, what: impl FnOnce(T, T) -> String) {
         if actual != expected {
             self.find(condition, what(actual, expected));
         }
     }
 
-    /// Does `work` on all parts, on all cores.
+    /// Calls `work` for all parts, on all cores.
     fn in_parallel<P: Sync>(
         &self,
         parts: &[P],
@@ -176,7 +176,7 @@ impl Checker<'_> {
         failure.into_inner().unwrap_or_else(|poison| poison.into_inner()).map_or(Ok(()), Err)
     }
 
-    /// Conditions 1 and 8.
+    /// Checks conditions 1 and 8.
     fn warehouses(&self, sample: &[i32]) -> Result<(), Violation> {
         let mut ytds = vec![None; self.options.warehouses as usize + 1];
         visit_tables(self.engine, &[self.tables.warehouse], |_, row| {
@@ -203,7 +203,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// All that must hold within a district.
+    /// Checks all conditions within a district.
     fn district(&self, warehouse: i32, number: i32) -> Result<(), Violation> {
         let Some((ytd, next_order)) = self.districts[tally::position(warehouse, number)] else {
             self.find(2, format!("warehouse {warehouse}: district {number} is not there"));

@@ -1,4 +1,4 @@
-//! The history, added up: by customer, by district, by warehouse.
+//! The sums of the history: by customer, by district, by warehouse.
 
 use super::super::columns::history;
 use super::super::procedures::DISTRICTS;
@@ -8,7 +8,7 @@ use crate::Violation;
 use crate::visit::visit_tables;
 use hotrow_txn::Engine;
 
-/// A number of payments, and what they come to in cents.
+/// A number of payments, and their sum in cents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub count: i64,
@@ -23,7 +23,7 @@ pub(super) struct Payments {
 }
 
 impl Payments {
-    /// Adds up the rows of the history. Those of districts or customers that do not exist are in no sum.
+    /// Adds up the rows of the history. Rows of districts or customers that do not exist are in no sum.
     pub(super) fn read(options: &Options, engine: &dyn Engine, tables: Tables) -> Result<Self, Violation> {
         let districts = options.warehouses as usize * DISTRICTS as usize;
         let customers_per_district = options.customers as usize;
@@ -48,17 +48,17 @@ impl Payments {
         Ok(payments)
     }
 
-    /// Those of a customer, wherever they were entered.
+    /// The payments of a customer, entered in any district.
     pub(super) fn of_customer(&self, district: (i32, i32), number: i32) -> Sum {
         self.customers[self.position(district, number)]
     }
 
-    /// Those that were entered in a district.
+    /// The payments that were entered in a district.
     pub(super) fn of_district(&self, warehouse: i32, district: i32) -> Sum {
         self.districts[tally::position(warehouse, district)]
     }
 
-    /// What those come to that were entered in a warehouse.
+    /// The sum of the payments that were entered in a warehouse, in cents.
     pub(super) fn of_warehouse(&self, warehouse: i32) -> i64 {
         (1..=DISTRICTS).map(|district| self.of_district(warehouse, district).cents).sum()
     }

@@ -1,4 +1,4 @@
-//! What the orders of a run took from the stocks, counted from both ends.
+//! The quantities that the orders of a run took from the stocks, counted from the orders and from the stocks.
 
 use super::super::Options;
 use super::super::columns::stock;
@@ -7,17 +7,17 @@ use crate::Violation;
 use crate::visit::visit_scans;
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 
-/// What the order lines of all districts took from the stocks, added up by several threads.
+/// The quantities that the order lines of all districts took from the stocks, summed by several threads.
 pub(super) struct Supplied {
     stocks: Vec<Taken>,
     warehouses: i32,
     items: i32,
 }
 
-/// What was taken from a stock.
+/// The quantities that were taken from a stock.
 #[derive(Debug, Default)]
 struct Taken {
-    /// Order lines, and those of them that are another warehouse's.
+    /// The number of order lines; `remote` counts those of other warehouses.
     lines: AtomicU32,
     remote: AtomicU32,
     quantity: AtomicU32,
@@ -31,7 +31,7 @@ impl Taken {
 }
 
 impl Supplied {
-    /// Nothing was taken so far.
+    /// The state before anything was taken.
     pub(super) fn new(options: &Options) -> Self {
         let stocks = options.warehouses as usize * options.items as usize;
         Self {
@@ -41,7 +41,7 @@ impl Supplied {
         }
     }
 
-    /// Adds an order line. One of a stock that does not exist is in no count.
+    /// Adds an order line. A line of a stock that does not exist is not counted.
     pub(super) fn add(&self, supply: i32, item: i32, quantity: i64, is_remote: bool) {
         let Some(taken) = self.of(supply, item) else { return };
         taken.lines.fetch_add(1, Ordering::AcqRel);
@@ -54,7 +54,7 @@ impl Supplied {
         exists.then(|| &self.stocks[(supply as usize - 1) * self.items as usize + item as usize - 1])
     }
 
-    /// Condition 14 for a warehouse's stocks, once all order lines were added.
+    /// Checks condition 14 for a warehouse's stocks, once all order lines were added.
     pub(super) fn check(&self, checker: &Checker<'_>, warehouse: i32) -> Result<(), Violation> {
         let mut stocks = 0;
         visit_scans(checker.engine, &[part(checker.tables.stock, [warehouse])], |_, row| {

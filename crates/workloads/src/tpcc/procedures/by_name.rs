@@ -1,4 +1,4 @@
-//! Which customer: by number, or by last name.
+//! The choice of a customer, by number or by last name.
 
 use super::super::columns::customer;
 use super::super::random::{LAST_NAME_LONGEST, last_name};
@@ -10,13 +10,13 @@ use std::ops::{Bound, ControlFlow};
 /// A customer of a district.
 #[derive(Clone, Debug)]
 pub enum Customer {
-    /// Known by number.
+    /// The customer is known by number.
     Number(i32),
-    /// Known by last name: the one in the middle of all who have it, by first name.
+    /// The customer is known by last name: of all customers with that name, the middle one by first name.
     LastName {
         /// The name's number.
         number: i32,
-        /// Warehouse, district and name, as the index of names has them.
+        /// The warehouse, the district and the name, as in the index of names.
         prefix: Key,
     },
 }
@@ -33,7 +33,7 @@ impl Customer {
         Customer::LastName { number, prefix: prefix.finish() }
     }
 
-    /// The last name, if the customer is known by it.
+    /// The last name, if the customer is known by last name.
     pub fn last_name(&self) -> Option<String> {
         match self {
             Customer::Number(_) => None,
@@ -41,13 +41,14 @@ impl Customer {
         }
     }
 
-    /// Who is meant of all who have a name, in the order of their first names: position
-    /// n/2, rounded up, counted from one (clause 2.5.2.2).
+    /// The customer to choose among all with the same last name, in the order of their first names: position n/2,
+    /// rounded up, counted from one (clause 2.5.2.2).
     pub fn middle(matches: &[i32]) -> Option<i32> {
         matches.len().checked_sub(1).map(|last| matches[last / 2])
     }
 
-    /// What finding the customer, and then reading or changing its row, touches: that is among those that have the name.
+    /// Adds the accesses that find the customer and then read or change its row; for a last name, the range of all
+    /// customers with that name.
     pub(super) fn access(
         &self,
         tables: Tables,
@@ -68,8 +69,8 @@ impl Customer {
         }
     }
 
-    /// The customer's number. Who is going to change the row locks all who have the name as it will lock that one: two who
-    /// read the same name first and change it then would wait for each other.
+    /// Finds the customer's number. A transaction that will change the row locks all customers with the name for
+    /// update: two transactions that first read the same name and then change the row would wait for each other.
     pub(super) fn find<T: Transaction + ?Sized>(
         &self,
         txn: &mut T,

@@ -1,4 +1,4 @@
-//! Delivery (clause 2.7): the oldest order of each district goes out.
+//! Delivery (clause 2.7): delivers the oldest order of each district.
 
 use super::super::columns::{customer, new_order, order, order_line};
 use super::super::schema::Tables;
@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 /// Delivers the oldest undelivered order of each of a warehouse's districts, all ten in one transaction.
 ///
-/// The specification has the request queued, and carried out later by somebody else. Here the worker carries it out at
-/// once: there is no terminal that waits.
+/// By the specification, the request is queued and executed later. Here the worker executes it at once: there is no
+/// terminal that waits.
 #[derive(Debug)]
 pub struct Delivery {
     tables: Tables,
@@ -19,7 +19,7 @@ pub struct Delivery {
     time_us: i64,
 }
 
-/// The districts, from the first, whose order was delivered; those without one were passed over.
+/// The districts, from the first, of which an order was delivered; districts without one were skipped.
 pub type Delivered = [bool; DISTRICTS as usize];
 
 impl Delivery {
@@ -27,7 +27,7 @@ impl Delivery {
         Self { tables, warehouse: 0, carrier: 0, time_us: 0 }
     }
 
-    /// Makes this the next one.
+    /// Sets the parameters of the next delivery.
     pub(in super::super) fn set(&mut self, warehouse: i32, carrier: i32, time_us: i64) {
         (self.warehouse, self.carrier, self.time_us) = (warehouse, carrier, time_us);
     }
@@ -37,12 +37,12 @@ impl Delivery {
         self.warehouse
     }
 
-    /// Who takes the orders to their customers.
+    /// The carrier that takes the orders to their customers.
     pub fn carrier(&self) -> i32 {
         self.carrier
     }
 
-    /// Takes the oldest order out of a district's queue.
+    /// Removes the oldest order from a district's queue.
     fn take<T: Transaction + ?Sized>(&self, txn: &mut T, district: i32) -> Result<Option<i32>, Abort> {
         let mut oldest = None;
         let scan = Scan::prefix(self.tables.new_order, IndexRef::Primary, Key::int4s([self.warehouse, district]));
@@ -83,7 +83,7 @@ impl Delivery {
 impl Procedure for Delivery {
     type Output = Delivered;
 
-    /// Which orders are the oldest is not known beforehand.
+    /// Marks the set as incomplete: the oldest orders are not known beforehand.
     fn accesses(&self, accesses: &mut Accesses) {
         accesses.set_partial();
     }

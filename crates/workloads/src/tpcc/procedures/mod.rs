@@ -1,8 +1,8 @@
 //! The five transactions.
 //!
-//! Locks are taken in one order by all that can: items, customers, stocks by warehouse and item, the district, what is
-//! inserted, and last the warehouse, which everybody wants. A transaction that meets a row that should not be there, or
-//! misses one that should, gives up with [`Abort::User`], and its client remembers.
+//! As far as possible, all transactions take locks in one order: items, customers, stocks by warehouse and item, the
+//! district, the inserted rows, and last the warehouse, which is contended most. If a transaction meets a row that
+//! should not exist, or misses a row that should, it gives up with [`Abort::User`], and its client records that.
 
 mod by_name;
 mod delivery;
@@ -21,23 +21,23 @@ pub use stock_level::StockLevel;
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{Abort, Transaction, Write};
 
-/// Districts of a warehouse.
+/// The number of districts of a warehouse.
 pub(super) const DISTRICTS: i32 = 10;
 
 /// The least and the greatest number of an order's lines.
 pub(super) const LINES_FEWEST: usize = 5;
 pub(super) const LINES_MOST: usize = 15;
 
-/// Blocks of row numbers of the history table: one a worker, and negative ones for the load.
+/// The size of a block of row numbers of the history table. Each worker has one block; the load uses negative numbers.
 pub(super) const ROW_IDS_PER_WORKER: i64 = 1 << 40;
 
-/// A row that nobody deletes: if it is not there, it was lost.
+/// Checks that a row exists that no transaction deletes: if not, it was lost.
 #[inline]
 fn found(row: Option<RowRef<'_>>) -> Result<RowRef<'_>, Abort> {
     row.ok_or(Abort::User)
 }
 
-/// A write that nothing but a lost or doubled row can refuse.
+/// Checks a write that only a lost or doubled row can refuse.
 #[inline]
 fn done(write: Write) -> Result<(), Abort> {
     match write {
@@ -46,7 +46,7 @@ fn done(write: Write) -> Result<(), Abort> {
     }
 }
 
-/// Changes a row that nobody deletes.
+/// Changes a row that no transaction deletes.
 #[inline]
 fn change<T: Transaction + ?Sized>(
     txn: &mut T,

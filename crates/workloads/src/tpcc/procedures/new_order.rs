@@ -9,32 +9,32 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction};
 use std::cell::RefCell;
 
-/// One item of an order.
+/// An item of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
-    /// The warehouse that supplies it.
+    /// The warehouse that supplies the item.
     pub supply: i32,
-    /// Its number.
+    /// The item's number.
     pub item: i32,
-    /// How many of it.
+    /// The quantity.
     pub quantity: i32,
 }
 
-/// What an order came to.
+/// The result of an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ordered {
-    /// Its number in its district.
+    /// The order's number in its district.
     pub order: i32,
-    /// What the customer pays.
+    /// The amount that the customer pays.
     pub total: f64,
-    /// How many of its items are of the brand, both by item and by stock.
+    /// The number of the order's items that are of the brand, both by item and by stock.
     pub of_brand: u32,
 }
 
 /// An order: reads items, customer and warehouse, takes from the stocks and inserts the order with its lines.
 ///
-/// An item that does not exist (clause 2.4.1.4) has everything else done first and then rolled back, as clause 2.4.2.3
-/// asks.
+/// If an item does not exist (clause 2.4.1.4), everything else is done first and then rolled back, as clause 2.4.2.3
+/// requires.
 #[derive(Debug)]
 pub struct NewOrder {
     tables: Tables,
@@ -46,7 +46,7 @@ pub struct NewOrder {
     work: RefCell<Work>,
 }
 
-/// What a run writes before it inserts it.
+/// The buffers of a run.
 #[derive(Debug)]
 struct Work {
     order: Row,
@@ -55,7 +55,7 @@ struct Work {
     supplied: [Supplied; LINES_MOST],
 }
 
-/// What was found out about a line before the order had a number.
+/// The facts about a line that are found before the order has a number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Supplied {
     is_item: bool,
@@ -79,18 +79,18 @@ impl NewOrder {
         Self { tables, warehouse: 0, district: 0, customer: 0, time_us: 0, lines, work }
     }
 
-    /// Makes this the next order of a customer, with no lines yet.
+    /// Sets the parameters of the next order of a customer, with no lines yet.
     pub(in super::super) fn set(&mut self, warehouse: i32, district: i32, customer: i32, time_us: i64) {
         (self.warehouse, self.district, self.customer, self.time_us) = (warehouse, district, customer, time_us);
         self.lines.clear();
     }
 
-    /// The order's lines, to fill. Sorted, stocks are locked in one order by everybody.
+    /// The order's lines, to be filled. They must be sorted, so that all transactions lock stocks in one order.
     pub(in super::super) fn lines_mut(&mut self) -> &mut Vec<Line> {
         &mut self.lines
     }
 
-    /// Warehouse and district.
+    /// The warehouse and the district.
     pub fn place(&self) -> (i32, i32) {
         (self.warehouse, self.district)
     }
@@ -105,7 +105,7 @@ impl NewOrder {
         &self.lines
     }
 
-    /// Takes a line's items from their stock: whether the stock is of the brand.
+    /// Takes a line's items from their stock. Returns whether the stock is of the brand.
     fn supply<T: Transaction + ?Sized>(
         &self,
         txn: &mut T,
@@ -164,7 +164,7 @@ impl NewOrder {
         Ok(())
     }
 
-    /// Sets the columns that name the order.
+    /// Sets the columns that identify the order.
     fn set_order(&self, (row, columns): (&mut RowMut<'_>, [usize; 3]), number: i32) {
         for (column, value) in columns.into_iter().zip([self.warehouse, self.district, number]) {
             row.set_int4(column, value);
@@ -172,7 +172,7 @@ impl NewOrder {
     }
 }
 
-/// Whether an item's or a stock's data say that it is of the brand.
+/// Whether the data of an item or a stock say that it is of the brand.
 fn is_original(data: &[u8]) -> bool {
     data.windows(ORIGINAL.len()).any(|window| window == ORIGINAL)
 }
@@ -180,8 +180,8 @@ fn is_original(data: &[u8]) -> bool {
 impl Procedure for NewOrder {
     type Output = Ordered;
 
-    /// What is inserted is known by its district, and the entry of the order by its customer: numbers are drawn from the
-    /// district's row.
+    /// Of the inserted rows only the district is known, and of the order's entry the customer: their numbers are drawn
+    /// from the district's row.
     fn accesses(&self, accesses: &mut Accesses) {
         let Tables { item, customer, stock, district, warehouse, order, new_order, order_line, .. } = self.tables;
         let (of_district, of_customer) =
@@ -235,7 +235,7 @@ impl Procedure for NewOrder {
         if !is_complete {
             return Err(Abort::User);
         }
-        // Cents, and ten-thousandths.
+        // The sum is in cents; discount and tax are in ten-thousandths.
         let total = sum as f64 / 100.0 * (1.0 - discount as f64 / 10_000.0) * (1.0 + tax as f64 / 10_000.0);
         Ok(Ordered { order: number, total, of_brand })
     }

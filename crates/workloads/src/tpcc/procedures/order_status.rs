@@ -1,4 +1,4 @@
-//! Order-Status (clause 2.6): what has become of a customer's last order.
+//! Order-Status (clause 2.6): reads the state of a customer's last order.
 
 use super::super::columns::{customer, order, order_line};
 use super::super::schema::{ORDERS_BY_CUSTOMER, Tables};
@@ -24,13 +24,13 @@ pub struct OrderStatus {
 pub struct OrderState {
     /// The balance, in cents.
     pub balance: i64,
-    /// The order's number; none if the customer has never ordered.
+    /// The order's number; `None` if the customer has never ordered.
     pub order: Option<i32>,
-    /// Its carrier; none before it is delivered.
+    /// The order's carrier; `None` before it is delivered.
     pub carrier: Option<i32>,
-    /// Its lines.
+    /// The number of the order's lines.
     pub lines: u32,
-    /// What they come to, in cents.
+    /// The sum of the lines, in cents.
     pub amount: i64,
 }
 
@@ -40,17 +40,17 @@ impl OrderStatus {
         Self { tables, warehouse: 0, district: 0, customer, matches: RefCell::default() }
     }
 
-    /// Warehouse and district.
+    /// The warehouse and the district.
     pub fn place(&self) -> (i32, i32) {
         (self.warehouse, self.district)
     }
 
-    /// Who asks.
+    /// The customer that asks.
     pub fn customer(&self) -> &Customer {
         &self.customer
     }
 
-    /// Makes this the next one.
+    /// Sets the parameters of the next inquiry.
     pub(in super::super) fn set(&mut self, warehouse: i32, district: i32, customer: Customer) {
         (self.warehouse, self.district, self.customer) = (warehouse, district, customer);
     }

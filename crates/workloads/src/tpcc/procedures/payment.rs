@@ -10,12 +10,12 @@ use hotrow_txn::{Abort, Accesses, Intent, LockFor, Procedure, Transaction};
 use std::cell::RefCell;
 use std::io::Write as _;
 
-/// Who pays how much, where.
+/// The parameters of a payment.
 #[derive(Clone, Debug)]
 pub struct Paid {
-    /// Where the payment is entered.
+    /// The warehouse in which the payment is entered.
     pub warehouse: i32,
-    /// Its district.
+    /// The district in which the payment is entered.
     pub district: i32,
     /// The customer's warehouse; another one for 15 % of all payments.
     pub customer_warehouse: i32,
@@ -23,7 +23,7 @@ pub struct Paid {
     pub customer_district: i32,
     /// The customer.
     pub customer: Customer,
-    /// How much, in cents.
+    /// The amount, in cents.
     pub cents: i64,
 }
 
@@ -37,20 +37,20 @@ pub struct Payment {
     work: RefCell<Work>,
 }
 
-/// What a run writes before it inserts it.
+/// The buffers of a run.
 #[derive(Debug)]
 struct Work {
     entry: Row,
     matches: Vec<i32>,
     data: Vec<u8>,
-    /// The names of warehouse and district, which the history's data are made of.
+    /// The name of the warehouse. With the district's, it makes up the data of the history.
     warehouse: Vec<u8>,
     district: Vec<u8>,
 }
 
 impl Payment {
-    /// Payments of one worker. Its history rows are numbered apart from those of other workers, of the load, which counts
-    /// down from zero, and of SQL, which counts up from one.
+    /// The payments of one worker. Its history rows have other numbers than those of other workers, those of the load,
+    /// which count down from zero, and those of SQL, which count up from one.
     pub(in super::super) fn new(tables: Tables, worker: u32) -> Self {
         let customer = Customer::Number(0);
         let paid = Paid { warehouse: 0, district: 0, customer_warehouse: 0, customer_district: 0, customer, cents: 0 };
@@ -60,18 +60,19 @@ impl Payment {
         Self { tables, paid, time_us: 0, row_id: (i64::from(worker) + 1) * ROW_IDS_PER_WORKER, work }
     }
 
-    /// Makes this the next payment.
+    /// Sets the parameters of the next payment.
     pub(in super::super) fn set(&mut self, paid: Paid, time_us: i64) {
         (self.paid, self.time_us) = (paid, time_us);
         self.row_id += 1;
     }
 
-    /// Who pays how much, where.
+    /// The parameters of the payment.
     pub fn paid(&self) -> &Paid {
         &self.paid
     }
 
-    /// Puts the payment before the data of a customer with bad credit, cut to what the column takes (clause 2.5.2.2).
+    /// Inserts the payment before the data of a customer with bad credit, and truncates them to the column's length
+    /// (clause 2.5.2.2).
     fn note(&self, row: &mut RowMut<'_>, number: i32, data: &mut Vec<u8>) {
         let Paid { warehouse, district, customer_warehouse, customer_district, cents, .. } = self.paid;
         data.clear();
@@ -97,7 +98,7 @@ impl Procedure for Payment {
         accesses.push_entry(self.tables.history, IndexRef::Primary, entry.clone(), entry);
     }
 
-    /// Returns the customer's new balance, in cents.
+    /// Runs the payment, and returns the customer's new balance in cents.
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<i64, Abort> {
         let work = &mut *self.work.borrow_mut();
         let Paid { warehouse, district, customer_warehouse, customer_district, ref customer, cents } = self.paid;

@@ -1,4 +1,4 @@
-//! Stock-Level (clause 2.8): which items of a district's last orders are running out.
+//! Stock-Level (clause 2.8): counts the items of a district's last orders that are running out.
 
 use super::super::columns::{district, order_line, stock};
 use super::super::schema::Tables;
@@ -19,7 +19,7 @@ pub struct StockLevel {
 }
 
 impl StockLevel {
-    /// How many orders are looked at.
+    /// The number of orders that are examined.
     pub const LAST_ORDERS: i32 = 20;
 
     /// The warehouse and the district.
@@ -27,7 +27,7 @@ impl StockLevel {
         (self.warehouse, self.district)
     }
 
-    /// Of what stock is low.
+    /// The threshold below which a stock is low.
     pub fn threshold(&self) -> i32 {
         self.threshold
     }
@@ -36,7 +36,7 @@ impl StockLevel {
         Self { tables, warehouse: 0, district: 0, threshold: 0, items: RefCell::default() }
     }
 
-    /// Makes this the next one.
+    /// Sets the parameters of the next inquiry.
     pub(in super::super) fn set(&mut self, warehouse: i32, district: i32, threshold: i32) {
         (self.warehouse, self.district, self.threshold) = (warehouse, district, threshold);
     }
@@ -45,7 +45,7 @@ impl StockLevel {
 impl Procedure for StockLevel {
     type Output = u32;
 
-    /// Which orders are the last ones is not known beforehand.
+    /// Adds the district, and marks the set as incomplete: the last orders are not known beforehand.
     fn accesses(&self, accesses: &mut Accesses) {
         accesses.push(self.tables.district, Key::int4s([self.warehouse, self.district]), Intent::Read);
         accesses.set_partial();

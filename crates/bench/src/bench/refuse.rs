@@ -1,0 +1,188 @@
+//! What the command line asks for and cannot have, refused before anything is run.
+//!
+//! Every refusal says which option or engine is at fault and what would be possible.
+
+use crate::command::Drivers;
+use crate::error::BenchError;
+use crate::machine::{needed_bytes, refuse_if_too_large};
+use crate::options::names::{BARE, MANAGERS, engine_of};
+use crate::options::{RunOptions, SchedulerName};
+use crate::run::BareLoop;
+use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
+use hotrow_txn::{EngineInfo, Setting, number_of};
+use hotrow_workloads::Workload;
+use hotrow_workloads::range::Range;
+use hotrow_workloads::ycsb::Ycsb;
+use std::path::{Path, PathBuf};
+
+/// Refuses what the kind of run, over the network or in this process, does not have.
+pub(super) fn refuse_kind_of_run<W: Workload>(
+    workload: &W,
+    drivers: Drivers<W>,
+    run: &RunOptions,
+) -> Result<(), BenchError> {
+    if run.wire.over_wire {
+        return refuse_over_wire(drivers, run);
+    }
+    refuse_models(run)?;
+    workload.refuse_threads(run.threads()).map_err(BenchError::Usage)
+}
+
+/// Refuses options that do not go together, or mean nothing to the workload and the engines, and tables that are larger
+/// than this machine's memory.
+pub(super) fn refuse_options<W: Workload>(workload: &W, run: &RunOptions) -> Result<(), BenchError> {
+    refuse_unheeded_options::<W>(run)?;
+    refuse_concurrency(run)?;
+    refuse_memory::<W>(run)?;
+    refuse_one_file_for_two(run)?;
+    let bytes = needed_bytes(workload);
+    let rows = || format!("{} of about {} bytes", number_of(workload.rows(), "row"), bytes / workload.rows().max(1));
+    refuse_if_too_large(bytes, rows)
+}
+
+/// Refuses a workload or an engine that does not run over the network, and options that mean nothing there.
+fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Result<(), BenchError> {
+    if drivers.wire.is_none() {
+        let what = format!("{} is not run over the wire: it is run in this process only, without --over-wire", W::NAME);
+        return Err(BenchError::Usage(what));
+    }
+    let isolates = |name: &str| ENGINES.iter().any(|info| info.name == engine_of(name) && info.isolates);
+    match run.engines.iter().find(|name| !isolates(name)) {
+        Some(name) => Err(BenchError::Usage(format!(
+            "{name} does not isolate transactions and has no server: with --over-wire, --engine takes others"
+        ))),
+        None => refuse_wire_options(run),
+    }
+}
+
+/// Refuses options that mean nothing to clients on the network.
+fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
+    let given = [
+        ("--scheduler", run.scheduler.is_some()),
+        ("--blocked-limit", run.engine_options.blocked_limit.is_some()),
+        ("--engine-partitions", run.engine_options.engine_partitions.is_some()),
+        ("--deadlock-time-outs", run.engine_options.deadlock_time_outs),
+        ("--lock-as-it-goes", run.engine_options.lock_as_it_goes),
+        ("--network-delay-us", run.engine_options.network_delay_us > 0),
+        ("--concurrency", run.concurrency.is_some()),
+        ("--no-batch", run.no_batch),
+        ("--memory", run.report.memory),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|&(_, is_given)| is_given) {
+        let message =
+            format!("{option} means nothing with --over-wire; what a server has of its own is a --serve-option");
+        return Err(BenchError::Usage(message));
+    }
+    if run.report.breakdown && !run.wire.urls.is_empty() {
+        let message =
+            "--breakdown is of servers of engines, which count their times: of one at a --url they are not known";
+        return Err(BenchError::Usage(message.to_owned()));
+    }
+    let names = run.wire.urls.iter().map(|url| &url.name);
+    match names.clone().enumerate().find(|&(at, name)| names.clone().take(at).any(|other| other == name)) {
+        Some((_, name)) => Err(BenchError::Usage(format!("--url {name} is given twice: expected different servers"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses execution models in runs without a server that could have one.
+fn refuse_models(run: &RunOptions) -> Result<(), BenchError> {
+    match run.engines.iter().find(|name| engine_of(name) != name.as_str()) {
+        Some(name) => Err(BenchError::Usage(format!(
+            "{name} is a server with an execution model: expected --over-wire, or {}",
+            engine_of(name)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses engines that cannot have the settings or the workload's tables.
+pub(super) fn refuse_engines<W: Workload>(
+    workload: &W,
+    bare: Option<BareLoop<W>>,
+    run: &RunOptions,
+) -> Result<(), BenchError> {
+    let settings = run.settings(workload);
+    for name in &run.engines {
+        if let Some(bare) = bare.filter(|bare| bare.named(name).is_some()) {
+            (bare.refuse)(name, workload.options()).map_err(BenchError::Usage)?;
+            continue;
+        }
+        if let Some(own) = bare.filter(|_| !W::RUNS_ON_ENGINES) {
+            let message = format!("{} is not run by engine {name}: --manager {}", W::NAME, own.names.join(","));
+            return Err(BenchError::Usage(message));
+        }
+        for (names, workload) in [(&[BARE][..], Ycsb::NAME), (&MANAGERS, Range::NAME)] {
+            if names.contains(&name.as_str()) {
+                let message = format!("{name} runs {workload} only, not {}", W::NAME);
+                return Err(BenchError::Usage(message));
+            }
+        }
+        let refusal = |why: String| BenchError::Usage(format!("engine {name} does not run {}: {why}", W::NAME));
+        let engine = open_with(engine_of(name), &settings).map_err(|error| refusal(error.to_string()))?;
+        for schema in workload.schemas() {
+            engine.admits(&schema).map_err(|why| refusal(format!("table {}: {why}", schema.name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses settings that none of the engines has. Managers of range locks have a limit on blocked transactions.
+fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchError> {
+    let given = [
+        ("--engine-partitions", Setting::Partitions, run.engine_options.engine_partitions.is_some()),
+        ("--blocked-limit", Setting::BlockedLimit, run.engine_options.blocked_limit.is_some() && W::RUNS_ON_ENGINES),
+        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, run.engine_options.deadlock_time_outs),
+        ("--lock-as-it-goes", Setting::LockAsItGoes, run.engine_options.lock_as_it_goes),
+        ("--network-delay-us", Setting::NetworkDelay, run.engine_options.network_delay_us > 0),
+    ];
+    let names: Vec<_> = run.engines.iter().map(String::as_str).collect();
+    for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
+        let in_pool = |info: &EngineInfo| run.scheduler_of(info.name) == SchedulerName::Pool;
+        refuse_unheeded(option, setting, &names, in_pool).map_err(|error| BenchError::Usage(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Refuses a choice between optimistic and pessimistic transactions if none of the engines has it.
+fn refuse_concurrency(run: &RunOptions) -> Result<(), BenchError> {
+    let Some(concurrency) = run.concurrency else { return Ok(()) };
+    let able: Vec<_> = ENGINES.iter().filter(|info| info.concurrency.is_some()).map(|info| info.name).collect();
+    if run.engines.iter().any(|name| able.contains(&name.as_str())) {
+        return Ok(());
+    }
+    let (given, expected) = (run.engines.join(", "), able.join(", "));
+    Err(BenchError::Usage(format!(
+        "--concurrency {} means nothing to engine {given}: expected one of {expected}",
+        concurrency.name()
+    )))
+}
+
+/// Refuses to measure the tables of a workload that has none.
+fn refuse_memory<W: Workload>(run: &RunOptions) -> Result<(), BenchError> {
+    if run.report.memory && !W::RUNS_ON_ENGINES {
+        return Err(BenchError::Usage(format!("--memory means nothing to {}, which has no tables", W::NAME)));
+    }
+    Ok(())
+}
+
+/// Refuses to write the runs and the drawing into one file, even under two names.
+fn refuse_one_file_for_two(run: &RunOptions) -> Result<(), BenchError> {
+    match (&run.report.json, &run.report.plot) {
+        (Some(json), Some(plot)) if resolved(json) == resolved(plot) => Err(BenchError::Usage(format!(
+            "--json {} and --plot {} are one file: expected two",
+            json.display(),
+            plot.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the path without links and detours, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
+}

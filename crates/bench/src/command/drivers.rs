@@ -1,0 +1,62 @@
+//! What drives a workload besides the engines of this process.
+
+use crate::options::RunOptions;
+use crate::run::{BareLoop, LoadedDatabase, RunContext, RunFailure, load_bare, load_engine};
+use crate::wire::{LoadOverWire, OverWire, load_over_wire};
+use hotrow_txn::Settings;
+use hotrow_workloads::Workload;
+
+/// What drives a workload besides the engines of this process.
+pub(crate) struct Drivers<W: Workload> {
+    /// A loop without transactions, if there is one.
+    pub bare: Option<BareLoop<W>>,
+    /// The load into a server, if the workload's transactions can be sent as statements.
+    pub wire: Option<LoadOverWire<W>>,
+}
+
+impl<W: Workload> Drivers<W> {
+    /// Returns the drivers of a workload that only engines run.
+    pub(crate) fn none() -> Self {
+        Self { bare: None, wire: None }
+    }
+
+    /// Returns the drivers of a workload whose transactions can be sent over the network.
+    pub(crate) fn over_wire() -> Self
+    where
+        W: OverWire,
+    {
+        Self { bare: None, wire: Some(load_over_wire) }
+    }
+
+    /// Adds a loop without transactions.
+    pub(crate) fn with_bare(self, bare: BareLoop<W>) -> Self {
+        Self { bare: Some(bare), ..self }
+    }
+
+    /// Loads the rows of `workload` into a new database that is driven under `name`, or into a server over the network.
+    pub(crate) fn load(
+        self,
+        name: &str,
+        workload: &W,
+        options: &RunOptions,
+        settings: &Settings,
+        context: RunContext<'_>,
+    ) -> Result<Box<dyn LoadedDatabase<W>>, RunFailure> {
+        if options.wire.over_wire {
+            let load = self.wire.ok_or_else(|| RunFailure::Failed(format!("{} has no statements", W::NAME)))?;
+            return load(name, workload, options, context);
+        }
+        match self.bare.and_then(|bare| Some((bare.named(name)?, bare))) {
+            Some((name, bare)) => load_bare(name, bare, workload, settings, context),
+            None => load_engine(name, workload, settings, context),
+        }
+    }
+}
+
+impl<W: Workload> Clone for Drivers<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: Workload> Copy for Drivers<W> {}

@@ -1,0 +1,35 @@
+//! Why a benchmark did not end well.
+
+use std::fmt;
+use std::io;
+
+/// Why a benchmark or a reproduction did not end well.
+#[derive(Debug)]
+pub enum BenchError {
+    /// The command line asks for something impossible; the message says what is possible.
+    Usage(String),
+    /// A run, its consistency check or its report failed.
+    Failed(String),
+    /// The interrupt was raised. What was measured before has been reported.
+    Interrupted,
+    /// The table could not be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BenchError::Usage(what) | BenchError::Failed(what) => f.write_str(what),
+            BenchError::Interrupted => f.write_str("interrupted"),
+            BenchError::Output(error) => write!(f, "the report could not be written: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+impl From<io::Error> for BenchError {
+    fn from(error: io::Error) -> Self {
+        BenchError::Output(error)
+    }
+}

@@ -1,0 +1,53 @@
+//! What transactions cost the engine.
+
+use hotrow_runtime::RunReport;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// Where the time of transactions went, and what the engine did for them.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CostReport {
+    /// The parts of the sampled transactions' time, as shares; over the network, those of the server's CPU time.
+    pub breakdown: Map<String, Value>,
+    /// The same parts in microseconds of one transaction.
+    pub breakdown_us: Map<String, Value>,
+    /// Locks granted per committed transaction.
+    pub locks_per_txn: f64,
+    /// Requests that waited per committed transaction.
+    pub waits_per_txn: f64,
+    pub analyses: Analyses,
+    /// Messages that were sent to other partitions.
+    pub messages: u64,
+}
+
+/// The contention analyses of an engine that makes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Analyses {
+    /// How often a queue was searched for a blocked transaction that can run.
+    pub runs: u64,
+    /// How many transactions were found.
+    pub found: u64,
+    /// How many bits were set on the way.
+    pub bits: u64,
+}
+
+impl CostReport {
+    /// Takes the statistics from a run.
+    pub(super) fn new(run: &RunReport) -> Self {
+        let counts = &run.counts;
+        let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;
+        let parts = |parts: [(&str, f64); 5]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
+        Self {
+            breakdown: parts(counts.breakdown.shares()).into_iter().collect(),
+            breakdown_us: parts(counts.breakdown.microseconds()).into_iter().collect(),
+            locks_per_txn: per_txn(counts.statistics.locks),
+            waits_per_txn: per_txn(counts.statistics.waits),
+            analyses: Analyses {
+                runs: counts.statistics.analyses,
+                found: counts.statistics.analyses_found,
+                bits: counts.statistics.analyses_bits,
+            },
+            messages: counts.statistics.messages,
+        }
+    }
+}

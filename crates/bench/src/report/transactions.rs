@@ -1,0 +1,87 @@
+//! What the clients measured of their transactions.
+
+use hotrow_runtime::{KindCount, RunReport};
+use hotrow_txn::Abort;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The transactions of the measured period, as the clients counted them.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TransactionReport {
+    /// The length of the measured period as it was.
+    pub seconds: f64,
+    pub committed: u64,
+    /// Attempts that aborted, by kind. Every kind has an entry.
+    pub aborted: Map<String, Value>,
+    pub retries: u64,
+    /// Runs that looked for an access set.
+    pub reconnaissances: u64,
+    /// Attempts that touched something outside their access set.
+    pub wrong_estimates: u64,
+    /// Committed transactions per second.
+    pub throughput: f64,
+    pub latency_us: Latency,
+    /// CPU time of the workers; of the server in a run over the network.
+    pub cpu_us_per_txn: f64,
+    /// The kinds of transactions of a workload that has several.
+    pub kinds: Vec<KindReport>,
+}
+
+/// Latencies of the sampled transactions, in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// The committed transactions of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct KindReport {
+    pub kind: &'static str,
+    pub committed: u64,
+    /// Committed transactions per second.
+    pub throughput: f64,
+    /// The share of the committed transactions that found what they were looking for.
+    pub success: f64,
+}
+
+impl TransactionReport {
+    /// Takes the counts from a run whose kinds of transactions have these names.
+    pub(super) fn new(kinds: &[&'static str], run: &RunReport) -> Self {
+        let counts = &run.counts;
+        let aborted = Abort::ALL.map(|abort| (abort.name().to_owned(), json!(counts.aborted.of(abort))));
+        Self {
+            seconds: run.elapsed.as_secs_f64(),
+            committed: counts.committed,
+            aborted: aborted.into_iter().collect(),
+            retries: counts.retries,
+            reconnaissances: counts.estimates.reconnaissances,
+            wrong_estimates: counts.estimates.wrong,
+            throughput: run.throughput(),
+            latency_us: Latency {
+                mean: run.mean_latency_us(),
+                p50: run.latency_us(0.5),
+                p95: run.latency_us(0.95),
+                p99: run.latency_us(0.99),
+                max: run.max_latency_us(),
+            },
+            cpu_us_per_txn: run.cpu_us_per_transaction(),
+            kinds: kinds.iter().enumerate().map(|(number, &kind)| KindReport::new(number, kind, run)).collect(),
+        }
+    }
+}
+
+impl KindReport {
+    fn new(number: usize, kind: &'static str, run: &RunReport) -> Self {
+        let KindCount { committed, succeeded } = run.counts.kinds.of(number);
+        Self {
+            kind,
+            committed,
+            throughput: committed as f64 / run.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+            success: succeeded as f64 / committed.max(1) as f64,
+        }
+    }
+}

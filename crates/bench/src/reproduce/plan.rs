@@ -1,0 +1,188 @@
+//! The plan of a figure: what is run at each point, and how it is drawn.
+
+use super::scale::Scale;
+use crate::report::EngineReport;
+use std::time::Duration;
+
+/// What is run for a figure, and how it is drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub chart: Chart,
+    /// The name of the values on the axis, with their unit.
+    pub value: &'static str,
+    /// The factor by which its runs are longer than those of other figures.
+    pub stretch: u32,
+    pub panels: Vec<Panel>,
+}
+
+/// How the panels of a figure are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chart {
+    /// A curve for each series over an axis of this title, points in the order of the plan. It is logarithmic, but
+    /// linear if a point is at zero.
+    Curves { x: &'static str },
+    /// Curves over an axis of its own for each panel.
+    CurvesOver { x: &'static [&'static str] },
+    /// A bar for each point, the series stacked in it.
+    Bars { x: &'static str },
+    /// A column for each point and a row for each series, with the distance from the first column.
+    Table { x: &'static str },
+}
+
+impl Chart {
+    /// Returns the title of the axis of a panel's points.
+    pub(crate) fn x(self, panel: usize) -> &'static str {
+        match self {
+            Chart::Curves { x } | Chart::Bars { x } | Chart::Table { x } => x,
+            Chart::CurvesOver { x } => x[panel],
+        }
+    }
+}
+
+/// One drawing of a figure.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// A letter: that of the paper, if the paper has one.
+    pub id: &'static str,
+    pub title: String,
+    /// The points from left to right, or from the top down.
+    pub points: Vec<Point>,
+    pub series: Vec<Series>,
+}
+
+/// A point, at which all series of a panel are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// The place on the axis.
+    pub x: f64,
+    /// The label at this place.
+    pub label: String,
+    /// The workload of `hotrow bench`, and the options that decide which rows there are. Points with the same rows run
+    /// on the same database.
+    pub rows: String,
+    /// The options that do not decide which rows there are.
+    pub options: String,
+}
+
+impl Point {
+    /// Returns a point at a whole number.
+    pub(crate) fn at(x: u64, rows: &str, options: String) -> Self {
+        Self { x: x as f64, label: x.to_string(), rows: rows.to_owned(), options }
+    }
+}
+
+/// A curve, a part of bars or a row of a table: what is compared at each point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Series {
+    pub name: &'static str,
+    /// The engine that is run for the series. Series of one engine share its runs.
+    pub engine: &'static str,
+    pub value: Value,
+    /// Whether the series is there only to compare the others with.
+    pub is_reference: bool,
+}
+
+impl Series {
+    /// Returns the series of an engine's throughput.
+    pub(crate) const fn throughput(name: &'static str, engine: &'static str) -> Self {
+        Self { name, engine, value: Value::Throughput, is_reference: false }
+    }
+
+    /// Returns the series of an engine's throughput in transactions of one kind, counted in this unit.
+    pub(crate) const fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
+        Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
+    }
+
+    /// Returns the series of an engine's throughput, to compare the others with.
+    pub(crate) const fn reference(name: &'static str, engine: &'static str) -> Self {
+        Self { is_reference: true, ..Self::throughput(name, engine) }
+    }
+}
+
+/// The value that a series takes from a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Thousand committed transactions per second.
+    Throughput,
+    /// Committed transactions of this kind per second, counted in this unit.
+    Kind { kind: &'static str, unit: u32 },
+    /// CPU time of a worker for each committed transaction, in microseconds.
+    Cpu,
+    /// This part of the breakdown of the transactions' time, in per cent.
+    Share(&'static str),
+}
+
+impl Value {
+    /// Takes the value from a run.
+    pub(crate) fn of(self, report: &EngineReport) -> f64 {
+        match self {
+            Value::Throughput => report.throughput() / 1e3,
+            Value::Kind { kind, unit } => report
+                .transactions
+                .kinds
+                .iter()
+                .filter(|other| other.kind == kind)
+                .map(|other| other.throughput / f64::from(unit))
+                .sum(),
+            Value::Cpu => report.transactions.cpu_us_per_txn,
+            Value::Share(part) => {
+                report.costs.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
+            }
+        }
+    }
+}
+
+impl Panel {
+    /// Returns the engines that are run at each point, in the order of the series.
+    pub(crate) fn engines(&self) -> Vec<&'static str> {
+        let mut engines = Vec::new();
+        for series in &self.series {
+            if !engines.contains(&series.engine) {
+                engines.push(series.engine);
+            }
+        }
+        engines
+    }
+
+    /// Whether the panel shows where time goes.
+    pub(crate) fn has_shares(&self) -> bool {
+        self.series.iter().any(|series| matches!(series.value, Value::Share(_)))
+    }
+
+    /// Returns the command that measures a point on its own.
+    pub(crate) fn command(&self, point: &Point, plan: &Plan, scale: &Scale) -> String {
+        format!(
+            "hotrow bench {} {} --engine {} --seconds {} --warmup {} --repetitions {}{}",
+            point.rows,
+            point.options,
+            self.engines().join(","),
+            plan.measured(scale).as_secs_f64(),
+            scale.warmup().as_secs_f64(),
+            scale.repetitions(),
+            if self.has_shares() { " --breakdown" } else { "" }
+        )
+    }
+}
+
+impl Plan {
+    /// Returns the length of a run's measured period.
+    pub(crate) fn measured(&self, scale: &Scale) -> Duration {
+        scale.measured() * self.stretch
+    }
+
+    /// Returns the number of runs in one repetition.
+    pub(crate) fn runs(&self) -> usize {
+        self.panels.iter().map(|panel| panel.points.len() * panel.engines().len()).sum()
+    }
+
+    /// Returns the different sets of rows, in the order of their first points.
+    pub(crate) fn row_sets(&self) -> Vec<&str> {
+        let mut sets: Vec<&str> = Vec::new();
+        for point in self.panels.iter().flat_map(|panel| &panel.points) {
+            if !sets.contains(&point.rows.as_str()) {
+                sets.push(&point.rows);
+            }
+        }
+        sets
+    }
+}

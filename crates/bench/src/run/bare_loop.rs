@@ -1,0 +1,43 @@
+//! A loop that drives a workload where an engine would.
+
+use hotrow_protocols::Instance;
+use hotrow_protocols::none::NoIsolation;
+use hotrow_runtime::{RunConfig, RunReport};
+use hotrow_sync::Mutex;
+use hotrow_txn::Settings;
+use hotrow_workloads::Workload;
+
+/// A loop that drives a workload where an engine would. It goes by one name, or by a name for each thing that it
+/// drives.
+pub(crate) struct BareLoop<W: Workload> {
+    /// The names that users give.
+    pub names: &'static [&'static str],
+    /// Refuses options of the workload that are not possible under a name; the message says what is possible.
+    pub refuse: fn(&str, &W::Options) -> Result<(), String>,
+    /// Drives all clients under a name.
+    pub drive: BareDrive<W>,
+}
+
+type BareDrive<W> = fn(
+    &str,
+    &Instance<NoIsolation>,
+    <W as Workload>::Tables,
+    &[Mutex<<W as Workload>::Client>],
+    &RunConfig,
+    &Settings,
+) -> Result<RunReport, String>;
+
+impl<W: Workload> Clone for BareLoop<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: Workload> Copy for BareLoop<W> {}
+
+impl<W: Workload> BareLoop<W> {
+    /// Returns `name` if the loop goes by it.
+    pub(crate) fn named(&self, name: &str) -> Option<&'static str> {
+        self.names.iter().copied().find(|own| *own == name)
+    }
+}

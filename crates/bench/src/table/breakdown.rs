@@ -1,0 +1,39 @@
+//! Where the time went.
+
+use super::side_by_side::print_side_by_side;
+use crate::numbers::brief;
+use crate::report::{EngineSummary, SERVER_TIME_PARTS, SwitchReport};
+use std::io::{self, Write};
+
+/// Prints the parts of the time of transactions, or of servers in runs over the network.
+pub(super) fn print_breakdown(out: &mut dyn Write, engines: &[EngineSummary<'_>], width: usize) -> io::Result<()> {
+    const PARTS: [(&str, &str); 5] =
+        [("work", "work"), ("lock manager", "lock_manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
+    let switches = engines.iter().find_map(|engine| engine.median.wire.as_ref()?.switches);
+    let Some(SwitchReport { context_switch_ns, coroutine_switch_ns, coroutine_run_ns }) = switches else {
+        writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
+        return print_side_by_side(out, engines, &PARTS, width, |engine, part| part_cell(engine, part));
+    };
+    writeln!(out, "\nwhere the server's CPU time went, in µs of each transaction and per cent:")?;
+    let parts = SERVER_TIME_PARTS.map(|part| (part.replace('_', " "), part));
+    let rows: Vec<_> = parts.iter().map(|(name, part)| (name.as_str(), *part)).collect();
+    print_side_by_side(out, engines, &rows, width, |engine, part| part_cell(engine, part))?;
+    writeln!(
+        out,
+        "switches: counted, times {:.1} µs for one of threads, {coroutine_run_ns:.0} ns for a coroutine, \
+         {coroutine_switch_ns:.0} ns for one of coroutines; network: other system time; work: other user time",
+        context_switch_ns / 1e3
+    )
+}
+
+/// Returns the cell of a part, or a dash for an engine without a breakdown.
+fn part_cell(engine: &EngineSummary<'_>, part: &str) -> String {
+    let of = |parts: &serde_json::Map<String, serde_json::Value>| parts.get(part).and_then(|part| part.as_f64());
+    let (breakdown, breakdown_us) = (&engine.median.costs.breakdown, &engine.median.costs.breakdown_us);
+    match (of(breakdown), of(breakdown_us)) {
+        (Some(share), Some(us)) if breakdown.values().any(|share| share.as_f64() != Some(0.0)) => {
+            format!("{}{:>5.0} %", brief(us), share * 100.0)
+        }
+        _ => "-".to_owned(),
+    }
+}

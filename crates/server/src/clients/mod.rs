@@ -1,0 +1,228 @@
+//! The connected clients: how many there may be, and how other threads reach one of them.
+//!
+//! A connection has a [`ClientSlot`] from its acceptance to its end. It is *starting* until its session begins
+//! ([`ClientSlot::start_session`]). Starting connections and sessions are limited apart, so a flood of connections that
+//! send nothing takes no session away. Every slot has a [`ClientHandle`], through which other threads cancel the
+//! client's statement or end its connection.
+//!
+//! Nothing here knows messages or execution models.
+
+mod handle;
+
+pub use handle::ClientHandle;
+
+use crate::ServerError;
+use crate::auth::random;
+use crate::socket::has_input;
+use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
+use socket2::Socket;
+use std::collections::{BTreeMap, HashMap};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most sessions.
+    pub sessions: usize,
+    /// How many of the sessions only an administrator may have.
+    pub reserved: usize,
+    /// The most connections without a session: clients that are starting, cancelling or being refused. If one more
+    /// comes, the oldest of them that has sent nothing is cut off.
+    pub starting: usize,
+}
+
+/// The fewest connections that may have been cut off without their workers having noticed.
+const LEAST_CUT_OFF: usize = 64;
+
+/// All connected clients.
+///
+/// **Thread safety.** Any thread may call anything.
+pub struct Clients {
+    state: Mutex<State>,
+    /// Notified when a client's slot is dropped.
+    left: Condvar,
+    limits: Limits,
+}
+
+struct State {
+    clients: HashMap<i32, Arc<ClientHandle>>,
+    /// The clients that have no session, in the order of their arrival.
+    starting: BTreeMap<u64, Arc<ClientHandle>>,
+    /// How many connections have arrived so far.
+    arrived: u64,
+    sessions: usize,
+    last_pid: i32,
+    closing: bool,
+}
+
+impl Clients {
+    /// Makes an empty registry with these limits.
+    pub fn new(limits: Limits) -> Self {
+        let state = State {
+            clients: HashMap::new(),
+            starting: BTreeMap::new(),
+            arrived: 0,
+            sessions: 0,
+            last_pid: 0,
+            closing: false,
+        };
+        Self { state: Mutex::new(state), left: Condvar::new(), limits }
+    }
+
+    /// Registers a connection that was just accepted. Returns `None` if the server is closing, or if there are too many
+    /// connections without a session and each of them has sent something.
+    ///
+    /// # Errors
+    /// [`ServerError::System`] if the system gives no random bytes for the secret of cancel requests.
+    pub fn register(self: &Arc<Self>, socket: Arc<Socket>) -> Result<Option<ClientSlot>, ServerError> {
+        let secret = i32::from_be_bytes(random()?);
+        let mut state = lock(&self.state);
+        let Limits { sessions, starting, .. } = self.limits;
+        // A client that was cut off counts as connected until its worker has noticed.
+        let is_crowded = state.clients.len() >= sessions + starting + starting.max(LEAST_CUT_OFF);
+        if state.closing || is_crowded || state.starting.len() >= starting && !state.cut_off_silent() {
+            return Ok(None);
+        }
+        // Numbers repeat after two billion connections. A number that is still in use is skipped.
+        loop {
+            state.last_pid = state.last_pid.checked_add(1).unwrap_or(1);
+            if !state.clients.contains_key(&state.last_pid) {
+                break;
+            }
+        }
+        let client = Arc::new(ClientHandle::new(state.last_pid, secret, socket));
+        state.clients.insert(client.pid, client.clone());
+        state.arrived += 1;
+        let arrival = state.arrived;
+        state.starting.insert(arrival, client.clone());
+        Ok(Some(ClientSlot { client, clients: self.clone(), arrival, has_session: false }))
+    }
+
+    /// Carries out a cancel request: cancels the statement that a session is executing, if the secret is right.
+    pub fn cancel(&self, pid: i32, secret: i32) {
+        let client = lock(&self.state).clients.get(&pid).cloned();
+        if let Some(client) = client
+            && client.has_secret(secret)
+        {
+            client.cancel();
+        }
+    }
+
+    /// How many sessions there are.
+    pub fn session_count(&self) -> usize {
+        lock(&self.state).sessions
+    }
+
+    /// Refuses further clients, cancels all waits and ends all connections.
+    pub fn close(&self) {
+        let clients: Vec<_> = {
+            let mut state = lock(&self.state);
+            state.closing = true;
+            state.clients.values().cloned().collect()
+        };
+        for client in clients {
+            client.close();
+        }
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub fn is_closing(&self) -> bool {
+        lock(&self.state).closing
+    }
+
+    /// Waits until all clients have left. The sockets of clients that are there after `grace` are shut down.
+    pub fn drain(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        let mut state = lock(&self.state);
+        while !state.clients.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.left.wait_timeout(state, left).unwrap_or_else(|poison| poison.into_inner()).0;
+        }
+        for client in state.clients.values() {
+            // The client may have closed its connection meanwhile.
+            let _ = client.socket.shutdown(Shutdown::Both);
+        }
+        while !state.clients.is_empty() {
+            state = self.left.wait(state).unwrap_or_else(|poison| poison.into_inner());
+        }
+    }
+}
+
+impl State {
+    /// Makes room for one more starting connection: cuts off the oldest one that has sent nothing. Returns `false` if
+    /// all have sent something.
+    fn cut_off_silent(&mut self) -> bool {
+        let is_silent = |(_, client): &(&u64, &Arc<ClientHandle>)| !client.has_spoken() && !has_input(&client.socket);
+        let Some(arrival) = self.starting.iter().find(is_silent).map(|(&arrival, _)| arrival) else { return false };
+        if let Some(client) = self.starting.remove(&arrival) {
+            // The client may have left by itself. Its worker notices the end of the connection and drops the slot.
+            let _ = client.socket.shutdown(Shutdown::Both);
+        }
+        true
+    }
+}
+
+/// A connected client's place among [`Clients`]. Dropping it gives the place to others.
+pub struct ClientSlot {
+    client: Arc<ClientHandle>,
+    clients: Arc<Clients>,
+    /// The client's number among all that have arrived.
+    arrival: u64,
+    has_session: bool,
+}
+
+impl ClientSlot {
+    /// Returns the handle through which other threads reach the client.
+    pub fn client(&self) -> &Arc<ClientHandle> {
+        &self.client
+    }
+
+    /// Counts the client among the sessions from now on, and lets other threads cancel its
+    /// waits, which go through `waiter`.
+    ///
+    /// # Errors
+    /// [`SessionLimit`] if there are too many sessions.
+    pub fn start_session(&mut self, waiter: Waiter, is_administrator: bool) -> Result<(), SessionLimit> {
+        let mut state = lock(&self.clients.state);
+        let Limits { sessions, reserved, .. } = self.clients.limits;
+        if state.sessions >= sessions {
+            return Err(SessionLimit::Full);
+        }
+        if !is_administrator && state.sessions >= sessions.saturating_sub(reserved) {
+            return Err(SessionLimit::Reserved);
+        }
+        state.sessions += 1;
+        state.starting.remove(&self.arrival);
+        self.has_session = true;
+        drop(state);
+        self.client.start(waiter);
+        Ok(())
+    }
+}
+
+impl Drop for ClientSlot {
+    fn drop(&mut self) {
+        let mut state = lock(&self.clients.state);
+        state.clients.remove(&self.client.pid);
+        state.starting.remove(&self.arrival);
+        state.sessions -= usize::from(self.has_session);
+        self.clients.left.notify_all();
+    }
+}
+
+/// The limit that refuses a client's session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionLimit {
+    /// All sessions are taken.
+    Full,
+    /// The sessions that are left are reserved for administrators.
+    Reserved,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}

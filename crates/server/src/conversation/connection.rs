@@ -1,0 +1,357 @@
+//! A session's connection: messages in, calls of the session, messages out.
+//!
+//! Output is sent when the input holds no further message, at Flush, and when the buffer is full. So a pipeline of
+//! statements costs one write. After an error in a message of the extended protocol everything up to Sync is skipped.
+
+use super::portals::PortalShapes;
+use super::statement_io::{OUTPUT_LIMIT, StatementIo, flush};
+use crate::clients::ClientHandle;
+use crate::message::{Body, Frame, Input, RowShape, backend, malformed};
+use crate::socket::Stream;
+use bytes::{Buf, BytesMut};
+use hotrow_sql::{Session, SqlError, TransactionStatus, state};
+use hotrow_sync::{Arc, Time};
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
+
+/// The most bytes that an idle connection keeps of its output buffer, and of its last statement's text.
+const KEPT_BYTES: usize = 4 << 10;
+
+/// A client's session and its two buffers.
+pub struct Connection<S> {
+    pub(super) stream: S,
+    pub(super) input: Input,
+    pub(super) out: BytesMut,
+    pub(super) session: Session,
+    pub(super) client: Arc<ClientHandle>,
+    /// The longest message that is accepted, in bytes.
+    pub(super) limit: usize,
+    /// The text of the statement, or the name of the portal, that is running. It is copied since COPY reads on
+    /// meanwhile.
+    pub(super) text: String,
+    shape: RowShape,
+    pub(super) portals: PortalShapes,
+    /// Whether messages are skipped, from an error to the next Sync.
+    skipping: bool,
+    /// Whether the input has ended: the client sends nothing more, or nothing more is read from it.
+    at_end: bool,
+    /// Whether the input has ended because there is no memory for the message that is coming.
+    is_too_long: bool,
+    /// The wait for the client, if the session has something to do before the client's next message.
+    idle: Option<Idle>,
+}
+
+/// A session's wait for its client.
+struct Idle {
+    since: Time,
+    /// The time at which the session looks whether the wait takes too long.
+    until: Time,
+}
+
+/// The end of a connection.
+#[derive(Debug)]
+pub enum End {
+    /// The client has sent Terminate, or is gone.
+    Left,
+    /// The server ends the connection, and sends this error.
+    Terminated(SqlError),
+}
+
+impl<S: Read + Write> Connection<S> {
+    /// Makes the connection of a session that has begun. `out` holds its first messages, which are still to be sent.
+    pub fn new(
+        stream: S,
+        input: Input,
+        out: BytesMut,
+        session: Session,
+        client: Arc<ClientHandle>,
+        limit: usize,
+    ) -> Self {
+        Self {
+            stream,
+            input,
+            out,
+            session,
+            client,
+            limit,
+            text: String::new(),
+            shape: RowShape::default(),
+            portals: PortalShapes::default(),
+            skipping: false,
+            at_end: false,
+            is_too_long: false,
+            idle: None,
+        }
+    }
+
+    /// Answers the messages that have come, and returns the end of the connection if it ends. Less than
+    /// [`OUTPUT_LIMIT`] of output is left to [`send`](Self::send), so that it goes in one piece.
+    pub fn answer(&mut self) -> Option<End> {
+        loop {
+            if self.client.is_closing() {
+                let message = "terminating connection due to administrator command";
+                return Some(End::Terminated(SqlError::new(state::ADMIN_SHUTDOWN, message)));
+            }
+            match self.input.frame(self.limit) {
+                Err(error) => return Some(End::Terminated(error)),
+                Ok(Some(frame)) => {
+                    self.idle = None;
+                    if let Some(end) = self.handle(&frame) {
+                        return Some(end);
+                    }
+                }
+                Ok(None) if self.is_too_long => return Some(End::Terminated(out_of_memory())),
+                Ok(None) if self.at_end => return Some(End::Left),
+                Ok(None) => return self.idle(),
+            }
+        }
+    }
+
+    /// Notes that the session waits for its client. Returns the end of the connection if it has waited for too long.
+    fn idle(&mut self) -> Option<End> {
+        let since = match &self.idle {
+            Some(idle) if Time::now() < idle.until => return None,
+            idle => idle.as_ref().map(|idle| idle.since),
+        };
+        let long = since.map_or(Duration::ZERO, |since| Time::now().since(since));
+        match self.session.look_after_idle(long) {
+            Ok(None) => self.idle = None,
+            Ok(Some(next)) => {
+                let since = since.unwrap_or_else(Time::now);
+                self.idle = Some(Idle { since, until: since.after(next) });
+            }
+            Err(error) => return Some(End::Terminated(error)),
+        }
+        None
+    }
+
+    /// The time at which the session has something to do even if its client sends nothing.
+    pub fn idle_until(&self) -> Option<Time> {
+        self.idle.as_ref().map(|idle| idle.until)
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.idle_until().is_some_and(|until| Time::now() >= until)
+    }
+
+    /// Sends the answers in the output buffer. Waits for room.
+    pub fn send(&mut self) -> io::Result<()> {
+        flush(&mut self.stream, &mut self.out)
+    }
+
+    /// Frees memory that is of use only while there are messages to answer.
+    pub fn rest(&mut self) {
+        self.input.rest();
+        if self.out.is_empty() && self.out.capacity() > KEPT_BYTES {
+            self.out = BytesMut::new();
+        }
+        if self.text.capacity() > KEPT_BYTES {
+            self.text = String::new();
+        }
+    }
+
+    /// Whether there is a message to answer, or the connection or the session's wait is to end.
+    pub fn has_work(&self) -> bool {
+        self.at_end || self.input.has_frame(self.limit) || self.client.is_closing() || self.is_overdue()
+    }
+
+    /// Whether other sessions may wait for this one: it is in a transaction, or holds an advisory lock.
+    pub fn may_be_waited_for(&self) -> bool {
+        self.session.may_be_waited_for()
+    }
+
+    fn end_input(&mut self, ended: io::Result<usize>) {
+        self.at_end = true;
+        self.is_too_long = ended.is_err_and(|error| error.kind() == ErrorKind::OutOfMemory);
+    }
+
+    /// Ends the session, which rolls its transaction back, and sends the reason of the end.
+    pub fn finish(&mut self, end: &End) {
+        if let End::Terminated(error) = end {
+            backend::error(&mut self.out, "FATAL", error);
+        }
+        // The session ends before the flush, since the flush may wait for a client that reads nothing.
+        self.session.end();
+        // The client may be gone.
+        let _ = flush(&mut self.stream, &mut self.out);
+    }
+
+    /// Ends the session after a panic. The output is discarded, since it may end with half a message.
+    pub fn finish_after_panic(&mut self) {
+        self.out.clear();
+        let error = SqlError::new(state::INTERNAL_ERROR, "internal error; the session has ended")
+            .hint("This is a defect of the server. Its log says more.");
+        self.finish(&End::Terminated(error));
+    }
+
+    /// Answers a message. Returns the end of the connection if the message was the last.
+    fn handle(&mut self, frame: &Frame) -> Option<End> {
+        match frame.kind {
+            b'X' => return Some(End::Left),
+            b'S' => self.sync(),
+            _ if self.skipping => {}
+            b'Q' => self.query(frame),
+            b'P' | b'B' | b'D' | b'E' | b'C' => {
+                if let Err(error) = self.extended(frame) {
+                    self.session.fail();
+                    self.skipping = true;
+                    if !self.is_cut_off(&error) {
+                        backend::error(&mut self.out, "ERROR", &error);
+                    }
+                }
+            }
+            b'H' => return flush(&mut self.stream, &mut self.out).err().map(|_| End::Left),
+            // The client sends the rest of a COPY that has failed. It is skipped.
+            b'd' | b'c' | b'f' => {}
+            b'F' => {
+                let message = "fast-path function calls are not supported";
+                self.answer_error(&SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            kind => return Some(End::Terminated(malformed(&format!("invalid frontend message type {kind}")))),
+        }
+        if self.out.len() >= OUTPUT_LIMIT && flush(&mut self.stream, &mut self.out).is_err() {
+            return Some(End::Left);
+        }
+        None
+    }
+
+    /// Answers Query, a string of statements.
+    fn query(&mut self, frame: &Frame) {
+        let mut body = Body::new(self.input.body(frame));
+        let text = match body.text().and_then(|text| body.end().map(|()| text)) {
+            Ok(text) => text,
+            Err(error) => return self.answer_error(&error),
+        };
+        // The text is copied, since COPY reads on while the statement runs.
+        self.text.clear();
+        self.text.push_str(text);
+        self.client.begin_statement();
+        let mut io = StatementIo {
+            stream: &mut self.stream,
+            input: &mut self.input,
+            out: &mut self.out,
+            shape: &mut self.shape,
+            limit: self.limit,
+        };
+        let result = self.session.simple_query(&self.text, &mut io);
+        self.client.end_statement();
+        match result {
+            // The client gets the reason of the connection's end instead.
+            Err(error) if self.is_cut_off(&error) => return,
+            Err(error) => backend::error(&mut self.out, "ERROR", &error),
+            Ok(()) => {}
+        }
+        self.ready();
+    }
+
+    /// Whether a statement was cancelled because the session is to end.
+    fn is_cut_off(&self, error: &SqlError) -> bool {
+        self.client.is_closing() && error.state == state::QUERY_CANCELED
+    }
+
+    /// Writes an error outside any statement, for a message that is answered by ReadyForQuery.
+    fn answer_error(&mut self, error: &SqlError) {
+        self.session.fail();
+        backend::error(&mut self.out, "ERROR", error);
+        self.ready();
+    }
+
+    fn sync(&mut self) {
+        self.skipping = false;
+        if let Err(error) = self.session.sync() {
+            backend::error(&mut self.out, "ERROR", &error);
+        }
+        self.ready();
+    }
+
+    fn ready(&mut self) {
+        let status = match self.session.status() {
+            TransactionStatus::Idle => b'I',
+            TransactionStatus::InTransaction => b'T',
+            TransactionStatus::Failed => b'E',
+        };
+        if status == b'I' {
+            self.portals.clear_named();
+        }
+        backend::ready_for_query(&mut self.out, status);
+    }
+}
+
+fn out_of_memory() -> SqlError {
+    SqlError::new(state::OUT_OF_MEMORY, "out of memory for a long message")
+        .hint("Send less at once, drop or truncate tables, or start the server with a larger --memory-limit.")
+}
+
+/// The outcome of a read that does not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Bytes have come, and there may be more.
+    Some,
+    /// All bytes that have come were read, or the end.
+    All,
+    /// No bytes have come.
+    Nothing,
+}
+
+impl Connection<Stream> {
+    /// Reads what has come. Waits until something has come, or the session has something to do. An error ends the
+    /// input.
+    pub fn receive_in_time(&mut self) {
+        let until = self.idle_until();
+        if until.is_some() && self.stream.set_deadline(until).is_err() {
+            return self.end_input(Ok(0));
+        }
+        match self.input.fill(&mut self.stream) {
+            Ok(1..) => {}
+            Err(_) if self.is_overdue() => {}
+            ended => self.end_input(ended),
+        }
+        if until.is_some() && self.stream.set_deadline(None).is_err() {
+            self.end_input(Ok(0));
+        }
+    }
+
+    /// Reads what has come, without waiting. An error ends the input.
+    pub fn receive_at_once(&mut self) -> Received {
+        let input = &mut self.input;
+        match self.stream.without_waiting(|stream| input.fill(stream)) {
+            Ok(1..) if self.input.is_full() || self.stream.is_tls() => Received::Some,
+            Ok(1..) => Received::All,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Nothing,
+            ended => {
+                self.end_input(ended);
+                Received::All
+            }
+        }
+    }
+
+    /// Sends as much of the answers as can be sent without waiting. Returns whether that was all.
+    pub fn send_at_once(&mut self) -> io::Result<bool> {
+        let out = &mut self.out;
+        let sent = self.stream.without_waiting(|stream| {
+            while !out.is_empty() {
+                match stream.write(out)? {
+                    0 => return Err(ErrorKind::WriteZero.into()),
+                    count => out.advance(count),
+                }
+            }
+            stream.flush()
+        });
+        match sent {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            sent => sent.map(|()| true),
+        }
+    }
+
+    /// Sends the answers that [`send_at_once`](Self::send_at_once) has left. Waits for room.
+    pub fn send_rest(&mut self) -> io::Result<()> {
+        self.send()?;
+        self.stream.flush()
+    }
+
+    /// Closes the connection in order: the client gets everything that was sent.
+    pub fn disconnect(self) {
+        self.stream.close();
+    }
+}

@@ -1,0 +1,251 @@
+//! A client's visit from its first byte to its last, in steps. A step answers the messages that have come.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `startup` | from the first byte to the start of the session: TLS, cancel requests, the password |
+//! | `connection` | a session's connection: from a message to calls of the session, and when answers are sent |
+//! | `extended`, `portals` | the messages of the extended protocol, and the formats of portals |
+//! | `pipeline` | the statements that a pipeline will execute, read ahead |
+//! | `statement_io` | a running statement's rows into the output buffer, and its COPY data from the input |
+//! | `refusal` | the errors for clients that are not served |
+//!
+//! An execution model drives a [`Conversation`]: it calls [`proceed`](Conversation::proceed) while there is work, and
+//! reads more input in between. A conversation does not know which model drives it. Its reads and writes wait as its
+//! [`SocketWait`] says, its session waits for locks through its [`Scheduler`].
+
+mod connection;
+mod extended;
+mod pipeline;
+mod portals;
+mod refusal;
+mod startup;
+mod statement_io;
+
+pub use connection::Received;
+pub use refusal::turn_away;
+
+use crate::clients::ClientSlot;
+use crate::message::{Input, backend};
+use crate::shared::Shared;
+use crate::socket::{SocketWait, Stream};
+use bytes::BytesMut;
+use connection::{Connection, End};
+use hotrow_sql::Session;
+use hotrow_sync::{Arc, Scheduler, Time, Waiter, meter};
+use pgwire::messages::startup::Authentication;
+use startup::{Start, Startup, StartupError};
+use statement_io::flush;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A connected client and, once it has begun, its session.
+///
+/// **Thread safety.** One thread at a time has a conversation; it may move between steps. Under coroutines it is
+/// dropped within its coroutine, since a rollback may have to wait.
+pub struct Conversation {
+    shared: Arc<Shared>,
+    slot: ClientSlot,
+    scheduler: Arc<dyn Scheduler>,
+    /// The time by which the session must have begun.
+    startup_deadline: Time,
+    state: State,
+    /// Whether [`proceed`](Self::proceed) leaves its answers in the output buffer, for
+    /// [`send_at_once`](Self::send_at_once).
+    keeps_answers: bool,
+    /// Whether a part of the kept answers could not be sent at once.
+    is_late: bool,
+}
+
+enum State {
+    /// The session has not begun.
+    Arrived(Stream, Input),
+    /// The session has begun.
+    Begun(Box<Connection<Stream>>),
+    /// The connection is closed.
+    Over,
+}
+
+/// The outcome of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All messages that have come are answered.
+    Answered,
+    /// The connection has ended.
+    Over,
+}
+
+impl Conversation {
+    /// Begins with a client that has just connected. Its reads and writes wait through `wait`, its session through
+    /// `scheduler`.
+    ///
+    /// # Errors
+    /// The system's, if the socket cannot be prepared.
+    pub fn new(
+        shared: Arc<Shared>,
+        slot: ClientSlot,
+        wait: SocketWait,
+        scheduler: Arc<dyn Scheduler>,
+    ) -> io::Result<Self> {
+        let config = &shared.config;
+        let mut stream = Stream::new(slot.client().socket.clone(), wait, config.write_timeout)?;
+        let now = Time::now();
+        stream.set_deadline(Some(now.after(config.silence_timeout.min(config.startup_timeout))))?;
+        let startup_deadline = now.after(config.startup_timeout);
+        let keeps_answers = config.hands_over();
+        let input = Input::new(shared.database.memory_limit());
+        let state = State::Arrived(stream, input);
+        Ok(Self { shared, slot, scheduler, startup_deadline, state, keeps_answers, is_late: false })
+    }
+
+    /// Answers the messages that have come. If the session has not begun, begins it first, and waits for the messages
+    /// of the startup.
+    pub fn proceed(&mut self) -> Progress {
+        if let State::Arrived(..) = self.state {
+            self.begin();
+        }
+        let State::Begun(connection) = &mut self.state else { return Progress::Over };
+        let (keeps_answers, is_late) = (self.keeps_answers, std::mem::take(&mut self.is_late));
+        let answered = catch_unwind(AssertUnwindSafe(|| {
+            let sent = if is_late { connection.send_rest() } else { Ok(()) };
+            let end = if sent.is_ok() { connection.answer() } else { Some(End::Left) };
+            let end = end.or_else(|| (!keeps_answers && connection.send().is_err()).then_some(End::Left));
+            let Some(end) = end else { return Progress::Answered };
+            connection.finish(&end);
+            Progress::Over
+        }));
+        let progress = answered.unwrap_or_else(|_| {
+            self.shared.log("a session panicked and has ended");
+            // The session's state may be broken. If it panics again, it is only dropped.
+            let _ = catch_unwind(AssertUnwindSafe(|| connection.finish_after_panic()));
+            Progress::Over
+        });
+        // The memory of the statements is free by now.
+        meter::trim();
+        if progress == Progress::Over
+            && let State::Begun(connection) = std::mem::replace(&mut self.state, State::Over)
+        {
+            connection.disconnect();
+        }
+        progress
+    }
+
+    /// Waits for input and reads it, once the session has begun.
+    pub fn receive(&mut self) {
+        if let State::Begun(connection) = &mut self.state {
+            connection.receive_in_time();
+        }
+    }
+
+    /// Reads input without waiting for it. Before the session begins nothing is read, and [`proceed`](Self::proceed)
+    /// reads.
+    pub fn receive_at_once(&mut self) -> Received {
+        match &mut self.state {
+            State::Begun(connection) => connection.receive_at_once(),
+            State::Arrived(..) | State::Over => Received::Some,
+        }
+    }
+
+    /// Sends the answers that the conversation has kept, as far as that needs no waiting. [`proceed`](Self::proceed)
+    /// sends the rest, and finds a client that is gone.
+    pub fn send_at_once(&mut self) {
+        if let State::Begun(connection) = &mut self.state {
+            self.is_late = !connection.send_at_once().unwrap_or(false);
+        }
+    }
+
+    /// Frees memory that is of no use while the client is idle.
+    pub fn rest(&mut self) {
+        if let State::Begun(connection) = &mut self.state {
+            connection.rest();
+        }
+    }
+
+    /// Whether [`proceed`](Self::proceed) has something to do now. If not, it would only wait for input or return at
+    /// once.
+    pub fn has_work(&self) -> bool {
+        match &self.state {
+            State::Begun(connection) => self.is_late || connection.has_work(),
+            State::Arrived(..) | State::Over => true,
+        }
+    }
+
+    /// Whether other sessions may wait for this client's next message, because its session holds locks.
+    pub fn may_be_waited_for(&self) -> bool {
+        matches!(&self.state, State::Begun(connection) if connection.may_be_waited_for())
+    }
+
+    /// The time at which [`proceed`](Self::proceed) has something to do even if the client sends nothing.
+    pub fn idle_until(&self) -> Option<Time> {
+        match &self.state {
+            State::Begun(connection) => connection.idle_until(),
+            State::Arrived(..) | State::Over => None,
+        }
+    }
+
+    /// Brings the client to its session, or sends it the reason why it gets none.
+    fn begin(&mut self) {
+        let State::Arrived(mut stream, mut input) = std::mem::replace(&mut self.state, State::Over) else { return };
+        match self.start_session(&mut stream, &mut input) {
+            Ok((session, out)) => {
+                let limit = self.shared.config.max_message_bytes;
+                let connection = Connection::new(stream, input, out, session, self.slot.client().clone(), limit);
+                self.state = State::Begun(Box::new(connection));
+            }
+            Err(StartupError::Gone) => stream.close(),
+            Err(StartupError::Refused(error)) => {
+                let mut out = BytesMut::new();
+                backend::error(&mut out, "FATAL", &error);
+                // The client may be gone.
+                let _ = flush(&mut stream, &mut out);
+                stream.close();
+            }
+        }
+    }
+
+    /// Starts the client's session. Returns it with its first messages, which are still to be sent.
+    fn start_session(&mut self, stream: &mut Stream, input: &mut Input) -> Result<(Session, BytesMut), StartupError> {
+        let shared = &*self.shared;
+        let (client, deadline) = (self.slot.client().clone(), self.startup_deadline);
+        let mut startup =
+            Startup { stream, input, tls: shared.tls.as_ref(), clients: &shared.clients, client: &client, deadline };
+        let mut start = startup.negotiate()?;
+        let mut out = BytesMut::new();
+        if let Some(unknown) = start.take_unknown_options() {
+            backend::negotiate_version(&mut out, unknown);
+            flush(startup.stream, &mut out)?;
+        }
+        startup.authenticate(&start.user, shared.config.passwords.as_ref())?;
+        stream.set_deadline(None)?;
+        let waiter = match &shared.waiters {
+            Some(waiters) => waiters(self.scheduler.clone()),
+            None => Waiter::new(self.scheduler.clone()),
+        };
+        let administrator = &shared.config.administrator;
+        self.slot
+            .start_session(waiter.clone(), start.user == *administrator)
+            .map_err(|limit| refusal::no_session(limit, administrator))?;
+        let mut session = shared.database.session(&start.user, waiter);
+        greet(&mut out, &mut session, &start, &self.slot);
+        Ok((session, out))
+    }
+}
+
+/// Sets a new session up, and writes its first messages.
+fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, slot: &ClientSlot) {
+    let client = slot.client();
+    backend::authentication(out, &Authentication::Ok);
+    session.set_id(client.pid);
+    session.set_backend(client.clone());
+    session.set_address(client.socket.peer_addr().ok().and_then(|address| address.as_socket()));
+    for (name, value) in &start.settings {
+        // Drivers set parameters by habit. An unknown one does not keep the client out.
+        if let Err(error) = session.set_parameter(name, value) {
+            backend::notice(out, "WARNING", &error);
+        }
+    }
+    for (name, value) in session.parameters() {
+        backend::parameter_status(out, name, &value);
+    }
+    backend::key_data(out, client.pid, client.secret);
+    backend::ready_for_query(out, b'I');
+}

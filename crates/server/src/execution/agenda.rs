@@ -1,0 +1,123 @@
+//! The agenda of a worker: the connections that are ready, and the times at which further ones become ready.
+
+use super::ready::{Ready, Turn};
+use hotrow_sync::Time;
+use std::collections::BTreeSet;
+
+/// The connections that a worker looks at next, by their numbers, and their timers.
+#[derive(Debug, Default)]
+pub struct Agenda {
+    ready: Ready,
+    timers: BTreeSet<(Time, usize)>,
+    entries: Vec<Entry>,
+}
+
+/// The state of the connection with a number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// The connection is among the ready ones.
+    is_ready: bool,
+    /// The connection's timer, as in `timers`.
+    timer: Option<Time>,
+}
+
+impl Agenda {
+    /// Makes a connection ready if it is not. `may_be_waited_for` says whether other sessions may wait for it, so that
+    /// it is looked at first.
+    pub fn enqueue(&mut self, number: usize, may_be_waited_for: impl FnOnce() -> bool) {
+        if !std::mem::replace(&mut self.entry(number).is_ready, true) {
+            self.ready.push(number, may_be_waited_for());
+        }
+    }
+
+    /// Whether a connection is ready.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Begins a turn. A connection that becomes ready during a turn waits for the next one.
+    pub fn turn(&self) -> Turn {
+        self.ready.turn()
+    }
+
+    /// Takes the next connection of the turn.
+    pub fn next(&mut self, turn: &mut Turn) -> Option<usize> {
+        let number = self.ready.pop(turn)?;
+        self.entry(number).is_ready = false;
+        Some(number)
+    }
+
+    /// Sets the time at which a connection becomes ready by itself. `None` stops its timer.
+    pub fn set_timer(&mut self, number: usize, timer: Option<Time>) {
+        let before = std::mem::replace(&mut self.entry(number).timer, timer);
+        if before == timer {
+            return;
+        }
+        if let Some(before) = before {
+            self.timers.remove(&(before, number));
+        }
+        if let Some(timer) = timer {
+            self.timers.insert((timer, number));
+        }
+    }
+
+    /// Returns a connection's timer.
+    pub fn timer(&self, number: usize) -> Option<Time> {
+        self.entries.get(number).and_then(|entry| entry.timer)
+    }
+
+    /// Returns the time of the first timer.
+    pub fn first_timer(&self) -> Option<Time> {
+        self.timers.first().map(|&(time, _)| time)
+    }
+
+    /// Takes a connection whose timer has passed at `now`, and stops the timer.
+    pub fn take_due(&mut self, now: Time) -> Option<usize> {
+        let &(time, number) = self.timers.first()?;
+        if time > now {
+            return None;
+        }
+        self.set_timer(number, None);
+        Some(number)
+    }
+
+    /// Forgets a connection that has ended or moved. Its number may go to another one.
+    pub fn forget(&mut self, number: usize) {
+        self.set_timer(number, None);
+        self.entry(number).is_ready = false;
+    }
+
+    fn entry(&mut self, number: usize) -> &mut Entry {
+        if self.entries.len() <= number {
+            self.entries.resize(number + 1, Entry::default());
+        }
+        &mut self.entries[number]
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn ready(agenda: &mut Agenda) -> Vec<usize> {
+        let mut turn = agenda.turn();
+        std::iter::from_fn(|| agenda.next(&mut turn)).collect()
+    }
+
+    #[test]
+    fn a_connection_is_ready_once_and_its_timer_makes_it_due_once() {
+        let mut agenda = Agenda::default();
+        for number in [3, 1, 3] {
+            agenda.enqueue(number, || number == 1);
+        }
+        assert_eq!(ready(&mut agenda), [1, 3]);
+        assert_eq!((agenda.has_ready(), ready(&mut agenda)), (false, vec![]));
+        agenda.set_timer(7, Some(Time(20)));
+        agenda.set_timer(2, Some(Time(30)));
+        agenda.set_timer(7, Some(Time(10)));
+        assert_eq!((agenda.first_timer(), agenda.timer(2)), (Some(Time(10)), Some(Time(30))));
+        assert_eq!([9, 10, 10].map(|now| agenda.take_due(Time(now))), [None, Some(7), None]);
+        agenda.forget(2);
+        assert_eq!(agenda.first_timer(), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! How a session waits for a lock under the models that block threads.
+
+use crate::ServerConfig;
+use crate::clients::ClientHandle;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::wait::ThreadScheduler;
+use hotrow_sync::{Arc, Scheduler, Time};
+use std::sync::Weak;
+use std::time::Duration;
+
+/// Blocks a session's thread while the session waits. From time to time it looks whether the client has left, and
+/// cancels the statement if so.
+pub struct BlockingScheduler {
+    thread: ThreadScheduler,
+    client: Weak<ClientHandle>,
+    interval: Duration,
+    /// The time of the next look, as [`Time`]. Only the session's thread, which suspends, uses it.
+    next_look: AtomicU64,
+}
+
+impl BlockingScheduler {
+    /// Makes the scheduler of this client's session.
+    pub fn new(config: &ServerConfig, client: &Arc<ClientHandle>) -> Self {
+        Self {
+            thread: ThreadScheduler::new(config.wait_spin),
+            client: Arc::downgrade(client),
+            interval: config.presence_interval,
+            next_look: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Scheduler for BlockingScheduler {
+    fn now(&self) -> Time {
+        self.thread.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let look = Time(self.next_look.load(Ordering::Acquire));
+        self.thread.suspend(Some(deadline.map_or(look, |deadline| deadline.min(look))));
+        let now = self.now();
+        if now >= look {
+            self.next_look.store(now.after(self.interval).0, Ordering::Release);
+            if let Some(client) = self.client.upgrade() {
+                client.cancel_if_left();
+            }
+        }
+    }
+
+    fn resume(&self) {
+        self.thread.resume();
+    }
+
+    fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
+        self.thread.spin(deadline, condition)
+    }
+}

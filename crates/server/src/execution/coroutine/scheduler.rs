@@ -1,0 +1,167 @@
+//! How the coroutine of a connection waits, and how other threads wake it.
+
+use crate::execution::worker::SLICE;
+use crate::socket::SocketWaiter;
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use hotrow_sync::coroutine::Suspender;
+use hotrow_sync::{Arc, Mutex, MutexGuard, Scheduler, Time};
+use rustix::event::PollFlags;
+use socket2::Socket;
+
+/// Suspends the coroutine of one connection, and has its worker resume it. The connection has a coroutine only while
+/// its messages are answered, a new one each time; the scheduler stays.
+///
+/// **Thread safety.** Any thread may [`resume`](Scheduler::resume). A thread that reads for another worker may call
+/// [`note_left`](Self::note_left) and [`wait`](Self::wait). Everything else is for the worker's thread, and waiting for
+/// code that runs in the coroutine.
+///
+/// No wake is lost: `resume` sets `woken` first and then sends its message. A coroutine that has not seen `woken` when
+/// it suspends itself is suspended by the time its worker takes the message, since both run on one thread.
+pub struct CoroutineScheduler {
+    address: Mutex<WakeAddress>,
+    woken: AtomicBool,
+    /// Whether the client has closed its end.
+    left: AtomicBool,
+    /// The time since which the coroutine runs, as [`Time`], from its first question; 0 before. Only the coroutine and
+    /// its worker use it.
+    runs_since: AtomicU64,
+    current: Mutex<Current>,
+}
+
+/// Makes a worker resume the coroutine of one of its connections.
+pub trait Wake: Send + Sync {
+    /// Wakes the connection with this number. If the connection is not suspended, the wake has no effect.
+    fn wake(&self, number: usize);
+}
+
+/// The address to which other threads send wakes.
+struct WakeAddress {
+    /// The connection's number at its worker.
+    number: usize,
+    worker: Arc<dyn Wake>,
+}
+
+/// The state of the connection's coroutine.
+#[derive(Default)]
+struct Current {
+    /// Suspends the coroutine, while there is one.
+    suspender: Option<Arc<Suspender>>,
+    /// The wait for which the coroutine is suspended.
+    wait: Option<Wait>,
+}
+
+/// The wait of a suspended coroutine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The event that ends the wait.
+    pub event: WaitEvent,
+    /// The time at which the wait ends in any case.
+    pub deadline: Option<Time>,
+}
+
+/// The event that ends the wait of a coroutine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitEvent {
+    /// A wake, such as for a lock that is granted.
+    Wake,
+    /// A wake, or a notice about the socket.
+    Socket,
+    /// The coroutine's next turn: it could go on, and only lets others run.
+    Turn,
+}
+
+impl CoroutineScheduler {
+    /// Makes the scheduler of the connection with this number at a worker.
+    pub fn new(number: usize, worker: Arc<dyn Wake>) -> Self {
+        Self {
+            address: Mutex::new(WakeAddress { number, worker }),
+            woken: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            runs_since: AtomicU64::new(0),
+            current: Mutex::new(Current::default()),
+        }
+    }
+
+    /// Notes that the connection, which has no coroutine now, gets another worker and another number.
+    pub fn move_to(&self, number: usize, worker: Arc<dyn Wake>) {
+        *self.address() = WakeAddress { number, worker };
+    }
+
+    /// Notes that the connection's coroutine begins, or, without a suspender, has ended.
+    pub fn set_suspender(&self, suspender: Option<Arc<Suspender>>) {
+        self.runs_since.store(0, Ordering::Release);
+        *self.current() = Current { suspender, wait: None };
+    }
+
+    /// Returns the wait for which the coroutine has suspended itself.
+    pub fn wait(&self) -> Option<Wait> {
+        self.current().wait
+    }
+
+    /// Notes that the client has closed its end, for a worker that does not read the socket.
+    pub fn note_left(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Whether [`note_left`](Self::note_left) was called.
+    pub fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
+    fn suspend_for(&self, wait: Wait) {
+        if self.woken.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let suspender = {
+            let mut current = self.current();
+            current.wait = Some(wait);
+            current.suspender.clone()
+        };
+        suspender.expect("only the connection's coroutine waits").suspend();
+        self.runs_since.store(0, Ordering::Release);
+        self.current().wait = None;
+        self.woken.swap(false, Ordering::AcqRel);
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn address(&self) -> MutexGuard<'_, WakeAddress> {
+        self.address.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+impl SocketWaiter for CoroutineScheduler {
+    /// Suspends the coroutine until something happens to its socket, the deadline passes, or it is woken.
+    fn wait_for_socket(&self, _: &Socket, _: PollFlags, deadline: Option<Time>) {
+        self.suspend_for(Wait { event: WaitEvent::Socket, deadline });
+    }
+}
+
+impl Scheduler for CoroutineScheduler {
+    fn now(&self) -> Time {
+        Time::now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.suspend_for(Wait { event: WaitEvent::Wake, deadline });
+    }
+
+    fn yield_now(&self) {
+        let now = Time::now();
+        match self.runs_since.load(Ordering::Acquire) {
+            // A short statement ends before it asks a second time.
+            0 => self.runs_since.store(now.0, Ordering::Release),
+            since if now.since(Time(since)) < SLICE => {}
+            _ => self.suspend_for(Wait { event: WaitEvent::Turn, deadline: None }),
+        }
+    }
+
+    fn resume(&self) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            let address = self.address();
+            address.worker.wake(address.number);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Where clients connect: at a TCP address, or at a Unix socket, which is a file in a directory.
+//!
+//! As in PostgreSQL the file's name is `.s.PGSQL.` and the port, so a client that is given the directory in place of a
+//! host finds it. A message through the Unix socket costs about half of the system's time that a message over TCP does.
+
+use crate::ServerError;
+use hotrow_sync::Arc;
+use socket2::{Socket, TcpKeepalive};
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Weak;
+use std::time::Duration;
+
+/// How many clients may wait to be accepted. The system may have a smaller limit.
+const BACKLOG: i32 = 4096;
+
+/// After this time of silence the system asks a TCP client's machine whether it still has the connection.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// After a failed [`accept`](Listener::accept) this much time passes before the next one.
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// Accepts clients. The file of a Unix socket is removed when its listener is dropped.
+pub struct Listener {
+    socket: Arc<Socket>,
+    endpoint: Endpoint,
+    /// Device and number of the file that this listener has made. Another file in its place is left alone.
+    made: Option<(u64, u64)>,
+}
+
+/// Ends a listener's wait for clients, from any thread.
+#[derive(Clone, Debug)]
+pub struct ListenerStopper {
+    socket: Weak<Socket>,
+    endpoint: Endpoint,
+}
+
+/// Where a listener listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Endpoint {
+    Tcp(SocketAddr),
+    /// The path of the socket's file.
+    Unix(PathBuf),
+}
+
+impl Listener {
+    /// Listens at an address. Port 0 takes any free port.
+    ///
+    /// # Errors
+    /// [`ServerError::Listen`] if the address is taken, not of this machine, or not allowed.
+    pub fn at_address(address: SocketAddr) -> Result<Self, ServerError> {
+        let bound = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) = bound.map_err(|error| ServerError::Listen(address, error))?;
+        Self::over(listener.into(), Endpoint::Tcp(address)).map_err(|error| ServerError::Listen(address, error))
+    }
+
+    /// Listens at the file of this port in a directory. A file that a server has left behind is replaced.
+    ///
+    /// # Errors
+    /// [`ServerError::ListenFile`] if the file cannot be made, or if another server listens at it.
+    pub fn in_directory(directory: &Path, port: u16) -> Result<Self, ServerError> {
+        let path = directory.join(format!(".s.PGSQL.{port}"));
+        Self::at_file(&path).map_err(|error| ServerError::ListenFile(path, error))
+    }
+
+    fn at_file(path: &Path) -> io::Result<Self> {
+        if let Ok(found) = fs::symlink_metadata(path) {
+            if !found.file_type().is_socket() {
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "there is a file of this name that is no socket",
+                ));
+            }
+            match UnixStream::connect(path) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
+                Err(error) => return Err(error),
+                Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another server listens there")),
+            }
+        }
+        let listener = UnixListener::bind(path)?;
+        let made = fs::metadata(path)?;
+        let mut listener = Self::over(OwnedFd::from(listener).into(), Endpoint::Unix(path.to_owned()))?;
+        listener.made = Some((made.dev(), made.ino()));
+        // Every user of the machine may connect. Passwords keep users out, as they do at an address.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777))?;
+        Ok(listener)
+    }
+
+    fn over(socket: Socket, endpoint: Endpoint) -> io::Result<Self> {
+        // The standard library has called `listen` with a shorter queue. A second call sets its length.
+        socket.listen(BACKLOG)?;
+        Ok(Self { socket: Arc::new(socket), endpoint, made: None })
+    }
+
+    /// Returns the address listened on, with the port that was free; `None` for a Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self.endpoint {
+            Endpoint::Tcp(address) => Some(address),
+            Endpoint::Unix(_) => None,
+        }
+    }
+
+    /// Returns a handle through which other threads make [`accept`](Self::accept) return.
+    pub fn stopper(&self) -> ListenerStopper {
+        ListenerStopper { socket: Arc::downgrade(&self.socket), endpoint: self.endpoint.clone() }
+    }
+
+    /// Waits for the next client.
+    ///
+    /// # Errors
+    /// The system's, such as too many open files. After [`ListenerStopper::stop`] every call fails.
+    pub fn accept(&self) -> io::Result<Socket> {
+        let (socket, _) = self.socket.accept()?;
+        if let Endpoint::Tcp(_) = self.endpoint {
+            // An answer is sent whole, so the system need not wait for more bytes. An option that cannot be set means
+            // that the client has left, which the first read finds. A client whose machine has vanished sends nothing;
+            // the system finds it by asking after a silence.
+            let _ = socket.set_tcp_nodelay(true);
+            let _ = socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE));
+        }
+        Ok(socket)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let (Endpoint::Unix(path), Some(made)) = (&self.endpoint, self.made)
+            && fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == made)
+        {
+            // A file that is left behind is replaced by the next server.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl ListenerStopper {
+    /// Makes a thread in [`Listener::accept`] return, and lets no further client connect.
+    pub fn stop(&self) {
+        if let Some(socket) = self.socket.upgrade() {
+            // Where a shutdown does not end the wait, a last client does, if there is a descriptor for it.
+            let _ = socket.shutdown(Shutdown::Both);
+            self.endpoint.connect_once();
+        }
+    }
+}
+
+impl Endpoint {
+    /// Connects as a client and leaves, which ends a wait in [`Listener::accept`]. If nothing listens there is no wait
+    /// to end.
+    fn connect_once(&self) {
+        match self {
+            Endpoint::Tcp(address) => {
+                let ip = match address.ip() {
+                    IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                    IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                    ip => ip,
+                };
+                let _ = TcpStream::connect(SocketAddr::new(ip, address.port()));
+            }
+            Endpoint::Unix(path) => {
+                let _ = UnixStream::connect(path);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A client's socket, with or without TLS.
+
+use hotrow_sync::{Arc, Time};
+use rustix::event::PollFlags;
+use rustix::net::{SendFlags, send};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+/// How much a client may still send after the server has closed its side. The server reads and discards it, since a
+/// close with unread data would destroy the last answer on its way.
+const DRAIN_BYTES: usize = 4 << 20;
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// How a read waits that finds nothing, and a write that finds no room.
+#[derive(Clone)]
+pub enum SocketWait {
+    /// The socket blocks, and with it the thread.
+    Block,
+    /// The socket does not block. The call waits through the waiter and then tries again.
+    Through(Arc<dyn SocketWaiter>),
+}
+
+/// Waits for a socket as an execution model does: blocks a thread, or suspends a coroutine.
+pub trait SocketWaiter: Send + Sync {
+    /// Waits until one of `events` happens to the socket, the deadline passes, or something else happens to the
+    /// connection. The caller tries its call again, and looks at the clock, after each return.
+    fn wait_for_socket(&self, socket: &socket2::Socket, events: PollFlags, deadline: Option<Time>);
+}
+
+/// A client's socket, with or without TLS. Reads and writes wait for the client as its [`SocketWait`] says.
+pub struct Stream {
+    kind: Kind,
+}
+
+enum Kind {
+    Plain(Socket),
+    Tls(Box<StreamOwned<ServerConnection, Socket>>),
+}
+
+/// A socket that other threads may shut down.
+#[derive(Clone)]
+struct Socket {
+    inner: Arc<socket2::Socket>,
+    wait: SocketWait,
+    /// The time at which a waiting read fails.
+    read_deadline: Option<Time>,
+    /// How long a write waits for room.
+    write_timeout: Duration,
+    /// Whether calls fail with `WouldBlock` instead of waiting, during [`Stream::without_waiting`].
+    never_waits: bool,
+}
+
+impl Stream {
+    /// Takes over a connected socket. A write that finds no room for `write_timeout` fails.
+    pub fn new(socket: Arc<socket2::Socket>, wait: SocketWait, write_timeout: Duration) -> io::Result<Self> {
+        match &wait {
+            SocketWait::Block => socket.set_write_timeout(Some(write_timeout))?,
+            SocketWait::Through(_) => socket.set_nonblocking(true)?,
+        }
+        let socket = Socket { inner: socket, wait, read_deadline: None, write_timeout, never_waits: false };
+        Ok(Self { kind: Kind::Plain(socket) })
+    }
+
+    /// Switches to TLS. The handshake happens at the first read.
+    pub fn start_tls(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
+        if let Kind::Plain(socket) = &self.kind {
+            let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+            self.kind = Kind::Tls(Box::new(StreamOwned::new(connection, socket.clone())));
+        }
+        Ok(())
+    }
+
+    /// Whether the stream is encrypted.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.kind, Kind::Tls(_))
+    }
+
+    fn socket(&mut self) -> &mut Socket {
+        match &mut self.kind {
+            Kind::Plain(socket) => socket,
+            Kind::Tls(stream) => &mut stream.sock,
+        }
+    }
+
+    /// Sets the time at which a waiting read fails with `TimedOut`. Without one, reads wait for ever.
+    pub fn set_deadline(&mut self, deadline: Option<Time>) -> io::Result<()> {
+        let socket = self.socket();
+        socket.read_deadline = deadline;
+        match (deadline, &socket.wait) {
+            (None, SocketWait::Block) => socket.inner.set_read_timeout(None),
+            _ => Ok(()),
+        }
+    }
+
+    /// Calls `work`, whose reads and writes do not wait: they fail with `WouldBlock` where they otherwise would. The
+    /// stream's wait is [`SocketWait::Through`].
+    pub fn without_waiting<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.socket().never_waits = true;
+        let outcome = work(self);
+        self.socket().never_waits = false;
+        outcome
+    }
+
+    /// Closes the connection in order: everything that was written reaches the client.
+    pub fn close(mut self) {
+        if let Kind::Tls(stream) = &mut self.kind {
+            stream.conn.send_close_notify();
+            // The client may be gone already.
+            let _ = stream.flush();
+        }
+        let socket = self.socket();
+        socket.read_deadline = Some(Time::now().after(DRAIN_TIMEOUT));
+        if socket.inner.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let mut scrap = [0; 4096];
+        let mut left = DRAIN_BYTES;
+        while let Ok(count) = socket.read(&mut scrap)
+            && count > 0
+            && left > 0
+        {
+            left = left.saturating_sub(count);
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.kind {
+            Kind::Plain(socket) => socket.read(buffer),
+            Kind::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.kind {
+            Kind::Plain(socket) => socket.write(bytes),
+            Kind::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Plain(socket) => socket.flush(),
+            Kind::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let (Some(deadline), SocketWait::Block) = (self.read_deadline, &self.wait) {
+            let left = deadline.since(Time::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.inner.set_read_timeout(Some(left))?;
+        }
+        loop {
+            match (&*self.inner).read(buffer) {
+                Err(error) if self.may_wait(&error) => self.wait(PollFlags::IN, self.read_deadline)?,
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut deadline = None;
+        loop {
+            match send(&*self.inner, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from) {
+                Err(error) if self.may_wait(&error) => {
+                    let deadline = *deadline.get_or_insert_with(|| Time::now().after(self.write_timeout));
+                    self.wait(PollFlags::OUT, Some(deadline))?;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Socket {
+    /// Whether a call that failed waits and tries again. A socket that blocks has waited already.
+    fn may_wait(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::WouldBlock && !self.never_waits && !matches!(self.wait, SocketWait::Block)
+    }
+
+    /// Waits until something happens to the socket, one of `events` or other. Fails with `TimedOut` after the deadline.
+    fn wait(&self, events: PollFlags, deadline: Option<Time>) -> io::Result<()> {
+        if deadline.is_some_and(|deadline| deadline.since(Time::now()).is_zero()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if let SocketWait::Through(waiter) = &self.wait {
+            waiter.wait_for_socket(&self.inner, events, deadline);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of an engine without a database.
+
+use crate::{Capabilities, Concurrency, Isolation, Setting};
+
+/// How one-shot transactions are assigned to worker threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// Each thread runs one transaction at a time, and waits when the transaction does.
+    Thread,
+    /// Each thread of a pool runs several transactions, and continues with another one when one waits.
+    Planned,
+    /// The same as [`Planned`](Self::Planned), and each thread owns a partition of the data.
+    Partition,
+}
+
+impl Scheduler {
+    /// The name that reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Thread => "thread",
+            Scheduler::Planned => "planned pool",
+            Scheduler::Partition => "partition",
+        }
+    }
+}
+
+/// The properties of an engine, as `hotrow engines` prints them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineInfo {
+    /// The name by which users choose the engine.
+    pub name: &'static str,
+    /// What the engine does, in one line.
+    pub summary: &'static str,
+    /// The paper and section that it follows; empty if there is none.
+    pub source: &'static str,
+    /// What its transactions can do without settings. A setting may take something away.
+    pub capabilities: Capabilities,
+    /// How its transactions are assigned to threads.
+    pub scheduler: Scheduler,
+    /// Whether it isolates transactions at all. The server refuses an engine that does not.
+    pub isolates: bool,
+    /// The isolation levels that it offers, weakest first. Any other level is raised to the first of these that covers
+    /// it.
+    pub isolation: &'static [Isolation],
+    /// The way of transactions that do not choose between optimistic and pessimistic
+    /// ([`Begin::concurrency`](crate::Begin::concurrency)). `None` if the engine does not offer the choice.
+    pub concurrency: Option<Concurrency>,
+    /// The settings of the engine that users can set.
+    pub settings: &'static [Setting],
+    /// The further settings that users can set if its transactions run in a pool: the pool's workers obey them.
+    pub pool_settings: &'static [Setting],
+}
+
+impl EngineInfo {
+    /// The level that a transaction gets if it asks for `wanted`.
+    pub fn granted(&self, wanted: Isolation) -> Isolation {
+        self.isolation.iter().copied().find(|level| level.covers(wanted)).unwrap_or(Isolation::Serializable)
+    }
+
+    /// Whether users can set `setting`; `in_pool` says whether the engine's transactions run in a pool.
+    pub fn has(&self, setting: Setting, in_pool: bool) -> bool {
+        self.settings.contains(&setting) || in_pool && self.pool_settings.contains(&setting)
+    }
+}

@@ -1,0 +1,104 @@
+//! What can be seen of a database from outside its transactions.
+
+use crate::LockWait;
+use hotrow_storage::{TableId, TableMemory};
+
+/// The versions of a multiversion engine, counted one after the other while transactions run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersionStatistics {
+    /// The versions that can be reached from an index.
+    pub alive: u64,
+    /// The versions among them that have ended, and wait to be collected.
+    pub garbage: u64,
+    /// The ended versions that some transaction could still read when they were last examined.
+    pub held: u64,
+    /// Transactions that are running.
+    pub transactions: u64,
+    /// The number of changes of the database that were committed since the time as of which the oldest of them reads.
+    pub oldest_reader: Option<u64>,
+}
+
+/// The locks of an engine, counted one after the other while transactions run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockStatistics {
+    /// Locks that somebody holds, of rows and of all else: each once, by however many it is held. Rows may share one.
+    pub held: u64,
+    /// Requests that wait.
+    pub waiting: u64,
+}
+
+/// How transactions are held back that would stop each other: an engine does it at *hot* locks, those on which many
+/// meet; over SQL it is done by sessions under the other engines, which know of no hot locks. All are numbers as of
+/// now, but for the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionStatistics {
+    /// The locks that are hot now. Locks that share a place in the engine's table count as one.
+    pub hot: u64,
+    /// The number of transactions that may work on hot locks, or hold a ticket, at the same time.
+    pub limit: u64,
+    /// The transactions that do so now. They may exceed the limit: a transaction that is held back is let in if it
+    /// blocks another one.
+    pub admitted: u64,
+    /// The transactions that are held back now.
+    pub held_back: u64,
+    /// The transactions that were held back since the database was made.
+    pub held_back_ever: u64,
+}
+
+/// Rows that their writers have released to other transactions before they commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlyReleaseStatistics {
+    /// Rows that are waited for so often that they are let go when their writers wait for their clients. Rows that
+    /// share a place in the engine's table count as one.
+    pub hot: u64,
+    /// The changes of rows that are released early now, and neither committed nor undone yet.
+    pub released: u64,
+    /// The changes that were released early since the database was made.
+    pub released_ever: u64,
+    /// Transactions that came to have such a row after another one, since the database was made: once for each that
+    /// they followed.
+    pub followed_ever: u64,
+}
+
+/// What people, reports and tests see of a database from outside its transactions. Many threads may ask at once.
+///
+/// As with [`Transaction`](crate::Transaction), no method has a default.
+pub trait Inspection {
+    /// Returns how many rows a table has: an approximation while transactions run.
+    fn row_count(&self, table: TableId) -> u64;
+
+    /// Returns what the memory of a table goes to. The call walks along all that hangs on the heap, so it takes a
+    /// while.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    fn memory(&self, table: TableId) -> TableMemory;
+
+    /// Returns the bytes that a table has for new rows and that no other table can use: mostly those of deleted rows.
+    fn spare_bytes(&self, table: TableId) -> usize;
+
+    /// Returns the counts of all tables' versions, if the engine keeps any beside the rows.
+    fn versions(&self) -> Option<VersionStatistics>;
+
+    /// Returns the counts of all transactions' locks, if the engine counts them. The call looks at every lock, so it
+    /// takes a while.
+    fn locks(&self) -> Option<LockStatistics>;
+
+    /// Returns how transactions are held back from locks on which too many would meet, if the engine does so. Cheap.
+    fn admission(&self) -> Option<AdmissionStatistics>;
+
+    /// Returns what became of rows that transactions let others have [before they
+    /// commit](crate::Yielding::retire_writes), if the engine does so as it is set up. Cheap.
+    fn early_release(&self) -> Option<EarlyReleaseStatistics>;
+
+    /// Returns which transaction waits for which, of an engine that knows; none of one that does not. The call looks at
+    /// every lock, so it takes a while; what it finds is of about one time.
+    fn lock_waits(&self) -> Vec<LockWait>;
+
+    /// Checks the protocol's own invariants, for tests. Meanwhile no call of any transaction is under way, but for
+    /// calls that wait.
+    ///
+    /// # Errors
+    /// The invariant that does not hold.
+    fn audit(&self) -> Result<(), String>;
+}
