@@ -13,9 +13,9 @@ use crate::schema::{self, RelationName, duplicate_table, plain};
 use crate::table_lock::{Mode, TableLock};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
-use hotrow_txn::Ownership;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicI64;
+use hotrow_txn::Ownership;
 use sqlparser::ast::{self, ColumnOption, TableConstraint};
 
 impl Ddl<'_> {
