@@ -21,6 +21,13 @@
 //! | [`tpcb`] | TPC-B on pgbench's schema |
 //! | [`tpcc`] | TPC-C, all five transactions, on BenchBase's schema |
 //!
+//! | file | what several workloads share |
+//! | --- | --- |
+//! | `workload.rs` | the interface of workloads and of their clients |
+//! | `options.rs`, [`distribution`] | parsers for options; the popularity of keys |
+//! | `computation.rs`, `checksum.rs`, `time.rs` | computation of transactions; checksums of rows; the time of day in rows |
+//! | `visit.rs`, `counters.rs` | visits to rows after a run; the check of workloads whose rows count their updates |
+//!
 //! A workload never asks which engine runs it. Once their buffers have grown, its transactions allocate nothing.
 
 mod checksum;

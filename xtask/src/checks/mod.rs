@@ -1,11 +1,13 @@
 //! The rules, one file per family.
 
 pub mod attributes;
+pub mod circles;
 pub mod crate_edges;
 pub mod documents;
 pub mod facade;
 pub mod layers;
 pub mod lengths;
+pub mod prose;
 pub mod text;
 pub mod unsafe_code;
 pub mod vocabulary;

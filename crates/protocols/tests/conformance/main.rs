@@ -7,8 +7,10 @@
 //! | `planned` | engines that need the access set: what is in it, outside of it, and beside it |
 //! | `random` | sequences of calls against the model, shrunk when they differ |
 //! | `redo` | what a redo sink is told, and when |
+//! | `row_locks` | rows that another transaction has locked: passed over, or refused at once |
 //! | `sessions` | two sessions: who waits, and how a wait ends |
 //! | `versions` | engines that keep versions: who conflicts, and what is looked at again |
+//! | `tables`, `observed` | the tables of the suite; how a test sees that a thread waits |
 
 mod cases;
 mod model;

@@ -10,9 +10,11 @@
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
 //! | `interval` | intervals: literals, operators, `make_interval` |
+//! | `array`, `json`, `rows` | operators of arrays and of JSON; rows in expressions |
 //! | `calls`, `aggregate` | functions and aggregates |
 //! | `scope`, `column` | the columns that names can mean, and which one a name means |
 //! | `query` | queries and their parts, bound |
+//! | `names` | the names of columns that the query does not name |
 //! | `select` | queries |
 //! | `from` | FROM |
 //! | `group`, `join` | what is to be joined; in which order, and how |
@@ -21,6 +23,7 @@
 //! | `push` | conditions on subqueries in FROM |
 //! | `subquery`, `semi_join` | subqueries of expressions; EXISTS as a join |
 //! | `set_returning`, `sets` | set-returning functions in a select list, and what runs them |
+//! | `table_function` | functions in FROM |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
 //! | `grouping` | queries with aggregates |

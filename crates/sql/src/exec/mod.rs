@@ -5,9 +5,11 @@
 //! | `scan` | a table's rows, by key, range or all of them |
 //! | `accesses` | what a statement will touch, before it runs |
 //! | `aggregate` | groups and aggregates |
+//! | `spread` | variances and standard deviations |
 //! | `sort` | order, DISTINCT |
 //! | `window`, `window_frame` | window functions, and the rows that they look at |
 //! | `join` | joins |
+//! | `table_function`, `json_rows` | functions in FROM |
 //! | `kept` | rows that are kept while the transaction does something else |
 //! | `sets` | UNION, INTERSECT, EXCEPT, WITH |
 //! | `subquery` | subqueries of expressions |
@@ -19,6 +21,8 @@
 //! | `constraint` | foreign keys in definitions |
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |
+//! | `storage` | clauses of definitions about storage, which are checked and then ignored |
+//! | `schema`, `comment` | schemas and owners; COMMENT ON |
 //! | `define` | definitions of procedures |
 //! | `view` | definitions of views |
 //! | `measured` | operators that count |

@@ -6,6 +6,7 @@
 //! | `eval` | walks an expression over a row |
 //! | `compare` | comparisons; order and equality of values |
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
+//! | [`interval`] | arithmetic of intervals |
 //! | `cast` | casts: explicit, on assignment, implicit |
 //! | `definition` | the expressions of definitions, bound |
 //! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |

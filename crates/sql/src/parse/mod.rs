@@ -5,7 +5,8 @@
 //! | `lex` | tokens, for splitting and normalising |
 //! | `definition` | schemas, comments and owners, read by hand like those below |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure`, `sequence`, `cursors` | statements that are read by hand, over a `cursor` |
+//! | `utility`, `copy`, `procedure`, `sequence`, `cursors`, `explain` | statements that are read by hand |
+//! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `names`, `types` | what names mean |
 //! | `size` | what it takes to read a text |
 //! | `window` | what sqlparser does not know of windows |

@@ -10,6 +10,7 @@
 //! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones |
 //! | [`interval`], `interval_style` | intervals |
 //! | `value` | the types of values, and their names |
+//! | `length` | declared lengths: `varchar(n)`, `char(n)` |
 //! | `styles` | in which styles a session writes and reads texts: [`Styles`] |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are `infinity`

@@ -13,6 +13,7 @@
 //! | `json_build` | of any number of arguments, as JSON |
 //! | `pattern` | of regular expressions |
 //! | `time` | of dates and timestamps |
+//! | `interval` | of intervals and times of day |
 //! | `template` | dates by a template: `to_char` |
 //! | `template_read` | the same way back: `to_date`, `to_timestamp` |
 //! | `sequence` | of sequences |

@@ -1,0 +1,214 @@
+//! Comments and documents are readable: their lines fit, their sentences have a subject, and a table of modules is whole.
+//!
+//! `xtask/ratchet.toml` says, under `[fragments]`, how many docs of each crate still begin with a pronoun. An entry that is
+//! more generous than the crate needs fails, so each sentence that is mended stays so.
+
+use crate::Violation;
+use crate::tokens::{Kind, Token};
+use crate::tree::{File, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most columns of a comment's or a document's line.
+pub const COLUMNS: usize = 120;
+
+const RATCHET: &str = "xtask/ratchet.toml";
+
+/// Beginnings of a doc that lean on the item's name, or on another doc.
+const PRONOUNS: [&str; 25] = [
+    "The same",
+    "The other",
+    "The one",
+    "Another one",
+    "All of them",
+    "Each of them",
+    "He",
+    "It",
+    "Its",
+    "None",
+    "Ones",
+    "That",
+    "These",
+    "They",
+    "Their",
+    "Those",
+    "What",
+    "Whatever",
+    "Which",
+    "Whichever",
+    "Who",
+    "Whoever",
+    "Whom",
+    "Whose",
+    "This one",
+];
+
+/// Modules that tables need not name.
+const UNLISTED_MODULES: [&str; 2] = ["tests", "model"];
+
+/// Lines of comments and of documents have at most [`COLUMNS`] columns.
+pub fn width(tree: &Tree) -> Vec<Violation> {
+    tree.files.iter().flat_map(check_width).collect()
+}
+
+/// The first line of a doc has a subject of its own, but for as many as the ratchet allows a crate.
+pub fn fragments(tree: &Tree) -> Vec<Violation> {
+    let ratchet = tree.file(RATCHET).map_or("", |file| &file.text);
+    let table = ratchet.parse::<toml::Table>().unwrap_or_default();
+    let entries = table.get("fragments").and_then(toml::Value::as_table).into_iter().flatten();
+    let allowed = entries.filter_map(|(name, count)| Some((name.clone(), usize::try_from(count.as_integer()?).ok()?)));
+    check_fragments(tree.rust(), &allowed.collect())
+}
+
+/// A module root whose doc has a table of its modules names all of them there.
+pub fn module_tables(tree: &Tree) -> Vec<Violation> {
+    tree.rust().filter_map(check_module_table).collect()
+}
+
+fn check_width(file: &File) -> Vec<Violation> {
+    let is_document = file.path.ends_with(".md");
+    let mut in_code = false;
+    let is_prose = |text: &str| match text.trim_start() {
+        text if file.is_rust() => text.starts_with("//"),
+        text => {
+            in_code ^= text.starts_with("```");
+            is_document && !in_code && !text.starts_with('|')
+        }
+    };
+    let is_too_long = |text: &str| text.chars().count() > COLUMNS && can_be_broken(text);
+    let mut is_prose = is_prose;
+    let lines: Vec<_> = file.lines().filter(|(_, text)| is_prose(text) && is_too_long(text)).collect();
+    let refuse = |(line, text): (usize, &str)| {
+        let message = format!("{} columns: {COLUMNS} are the limit for comments and documents", text.chars().count());
+        Violation::new(&file.path, line, message)
+    };
+    lines.into_iter().map(refuse).collect()
+}
+
+/// Whether a line of prose can go on in the next: rows of tables and links alone cannot.
+fn can_be_broken(text: &str) -> bool {
+    let words = text.trim_start().trim_start_matches(['/', '!', '-', '>']).trim_start();
+    !words.starts_with('|') && words.contains(' ')
+}
+
+fn check_fragments<'a>(files: impl Iterator<Item = &'a File>, allowed: &BTreeMap<String, usize>) -> Vec<Violation> {
+    let mut found: BTreeMap<String, Vec<Violation>> = allowed.keys().map(|name| (name.clone(), Vec::new())).collect();
+    for file in files {
+        let name = file.crate_folder().unwrap_or("xtask").to_owned();
+        found.entry(name).or_default().extend(first_lines(file).filter_map(|(line, text)| {
+            let pronoun = begins_with_pronoun(text)?;
+            let message = format!("the doc begins with {pronoun:?}: name what it is about");
+            Some(Violation::new(&file.path, line, message))
+        }));
+    }
+    let judge = |(name, fragments): (String, Vec<Violation>)| match allowed.get(&name).copied().unwrap_or(0) {
+        allowed if fragments.len() > allowed && allowed == 0 => fragments,
+        allowed if fragments.len() == allowed => Vec::new(),
+        allowed => {
+            let what = if fragments.len() > allowed { "mend some" } else { "lower its entry" };
+            let message =
+                format!("{name} has {} docs that begin with a pronoun, not {allowed}: {what}", fragments.len());
+            let first = (fragments.len() > allowed).then(|| fragments.iter().map(ToString::to_string));
+            let places = first.into_iter().flatten().map(|place| format!("\n    {place}")).collect::<String>();
+            vec![Violation::new(RATCHET, 1, message + &places)]
+        }
+    };
+    found.into_iter().flat_map(judge).collect()
+}
+
+/// The first line of each doc comment.
+fn first_lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
+    let doc = |text: &'static str, line: &str| line.trim_start().starts_with(text);
+    let mut before = "";
+    file.lines().filter_map(move |(line, text)| {
+        let above = std::mem::replace(&mut before, text);
+        let kind = ["///", "//!"].into_iter().find(|kind| doc(kind, text) && !doc(kind, above))?;
+        Some((line, text.trim_start().strip_prefix(kind)?.trim_start()))
+    })
+}
+
+fn begins_with_pronoun(text: &str) -> Option<&'static str> {
+    let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '\'' || next == '-');
+    PRONOUNS.into_iter().find(|pronoun| text.strip_prefix(pronoun).is_some_and(ends))
+}
+
+fn check_module_table(file: &File) -> Option<Violation> {
+    let modules = declared_modules(&file.tokens());
+    let rows = file.text.lines().filter_map(|line| line.strip_prefix("//! |")).filter(|row| row.contains('`'));
+    let rows: Vec<Vec<&str>> = rows.map(|row| names_of_cell(row.split('|').next().unwrap_or("")).collect()).collect();
+    let is_of_module = |names: &&Vec<&str>| names.iter().any(|name| modules.iter().any(|module| module == name));
+    let of_modules = rows.iter().filter(is_of_module).count();
+    // Other tables list nouns, of which some are modules.
+    if of_modules < 2 || of_modules * 2 < rows.len() {
+        return None;
+    }
+    let is_missing = |module: &&String| !rows.iter().flatten().any(|name| name == module);
+    let unnamed: Vec<&str> = modules.iter().filter(is_missing).map(String::as_str).collect();
+    (!unnamed.is_empty())
+        .then(|| Violation::new(&file.path, 1, format!("the table of modules does not name {}", unnamed.join(", "))))
+}
+
+/// The names in back quotes of a table's cell, without their paths' beginnings and `.rs`.
+fn names_of_cell(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap_or(name).trim_end_matches(".rs").trim_end_matches('/'))
+}
+
+/// The modules that a file declares and that have files of their own, but for those of tests.
+fn declared_modules(tokens: &[Token]) -> Vec<String> {
+    let declared = tokens.windows(3).filter(|three| three[0].is("mod") && three[2].is(";"));
+    let names = declared.map(|three| &three[1]).filter(|name| name.kind == Kind::Word).map(|name| name.text.clone());
+    names.filter(|name| !UNLISTED_MODULES.contains(&name.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_of_prose_are_caught() {
+        let long = "a ".repeat(60) + "b";
+        let link = format!("https://example.org/{}", "a".repeat(120));
+        let cases: &[(&str, String, usize)] = &[
+            ("a.rs", format!("// {long}\n"), 1),
+            ("a.rs", format!("    /// {long}\n//! {long}\n"), 2),
+            ("a.rs", format!("let a = \"{long}\";\n"), 0),
+            ("a.rs", format!("//! | {long} |\n/// {link}\n"), 0),
+            ("a.md", format!("{long}\n| {long} |\n```\n{long}\n```\n- {long}\n"), 2),
+            ("a.toml", format!("# {long}\n"), 0),
+        ];
+        for (path, text, expected) in cases {
+            assert_eq!(check_width(&File::new(path, text)).len(), *expected, "{path} {text}");
+        }
+    }
+
+    #[test]
+    fn docs_that_begin_with_a_pronoun_are_caught() {
+        let check = |text: &str, allowed: &[(&str, usize)]| {
+            let file = File::new("crates/x/src/a.rs", text);
+            let allowed = allowed.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
+            let found = check_fragments([&file].into_iter(), &allowed);
+            found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let two = "//! Whole.\n\n/// Those of it.\n/// What goes on.\nfn f() {}\n    /// The same.\n    fn g() {}\n";
+        assert_eq!(check("/// Returns it.\n/// It goes on.\n/// Onerous.\n\n// What.\n/// One-shot.\n", &[]), "");
+        assert!(check(two, &[]).starts_with("crates/x/src/a.rs:3: the doc begins with \"Those\""));
+        assert!(check(two, &[]).contains("crates/x/src/a.rs:6: the doc begins with \"The same\""));
+        assert_eq!(check(two, &[("x", 2)]), "");
+        assert!(check(two, &[("x", 1)]).contains("2 docs that begin with a pronoun, not 1: mend some\n    crates/x"));
+        assert!(check(two, &[("x", 3)]).ends_with("not 3: lower its entry"));
+        assert!(check(two, &[("x", 2), ("gone", 1)]).ends_with("not 1: lower its entry"));
+    }
+
+    #[test]
+    fn a_table_of_modules_that_lacks_one_is_caught() {
+        let check = |table: &str, modules: &str| {
+            check_module_table(&File::new("lib.rs", &format!("{table}\n\n{modules}\n"))).is_some()
+        };
+        let table = "//! | [`a`] | one |\n//! | [`b::B`](b), `c` | two |";
+        let table = &table.replace("[`b::B`](b)", "[`b`]");
+        assert!(!check(table, "mod a; pub mod b; mod c; #[cfg(test)] mod tests;"));
+        assert!(check(table, "mod a; mod b; mod c; mod d;"));
+        assert!(!check("//! | `a` | one |\n//! | `A` | two |\n//! | `B` | three |", "mod a; mod b;"));
+        assert!(!check("//! | `a` | a table of something else |", "mod a; mod b;"));
+        assert!(!check("//! No table.", "mod a; mod b;"));
+    }
+}
