@@ -7,8 +7,10 @@
 //! 5. When no transaction runs, no version and no part of an index is locked, and there are as many rows as versions without an end.
 
 use super::clock::{Clock, Timestamp};
-use super::sets::Database;
-use super::transactions::{State, Transactions, TxnId};
+use super::database::Database;
+use super::status::State;
+use super::transactions::Transactions;
+use super::txn_id::TxnId;
 use super::words::{Begin, End, RecordLock, Words};
 use hotrow_storage::{Guard, Key, StoredTable, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use std::collections::BTreeMap;

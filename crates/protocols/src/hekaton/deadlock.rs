@@ -11,11 +11,11 @@
 //! The graph is gathered node by node while others go on, so a cycle that is found in it may be none. Each of its edges is therefore
 //! looked at once more: those that were there twice, between transactions that wait, were there all the time.
 
-use super::Shared;
+use super::database::Database;
 use super::record;
-use super::sets::Database;
+use super::shared::Shared;
 use super::tarjan;
-use super::transactions::TxnId;
+use super::txn_id::TxnId;
 use super::wait_for::Blocked;
 use super::words::End;
 use hotrow_storage::Guard;

@@ -22,13 +22,13 @@
 //! **Invariant.** A version comes into a backlog once, by the transaction that ended it. Who takes it out, under the latch, alone unlinks and
 //! retires it.
 
-use super::Shared;
-use super::clock::Timestamp;
+use super::clock::{Clock, Timestamp};
+use super::database::Database;
 use super::record;
-use super::snapshots::{Life, Verdict, View};
-use super::transactions::SlotNumber;
+use super::snapshots::{Life, Snapshot, Verdict, View};
+use super::txn_id::SlotNumber;
 use super::words::{Begin, Words};
-use hotrow_storage::{Garbage, Guard, TableId, Tables, VersionPtr, VersionTable};
+use hotrow_storage::{Garbage, Guard, TableId, VersionPtr};
 use hotrow_sync::Latch;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -112,7 +112,17 @@ impl Backlog {
     }
 }
 
-/// A transaction's broom: it collects what nobody can want any more.
+/// What is to be done about garbage after a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Its own backlog.
+    Sweep,
+    /// The same after another look at what all transactions may read; and a visit to another slot.
+    LookAndSweep,
+}
+
+/// What collects the versions that no transaction can want any more. [`Shared::sweep`](super::shared::Shared::sweep) has
+/// its steps in order.
 pub(super) struct Sweeper {
     view: View,
     /// What was collectable when it looked the time before: whoever is awake has collected it.
@@ -155,61 +165,59 @@ impl Sweeper {
         self.ended.push(ended);
     }
 
-    /// At the end of a transaction: queues what it ended, and collects a few. What is to be retired is appended to `garbage`.
+    /// Counts a transaction, which has just ended, and says what there is to do after it: nothing; or to sweep; or to
+    /// [look around](Self::look_around) before that, because it is time to. `slots` is the number of slots.
     #[inline]
-    pub fn work(
-        &mut self,
-        shared: &Shared,
-        slot: SlotNumber,
-        database: &Tables<VersionTable<Words>>,
-        guard: Guard<'_>,
-        garbage: &mut Vec<Garbage>,
-    ) {
+    pub fn count_transaction(&mut self, slots: u32) -> Option<Due> {
         self.transactions += 1;
-        let every = LOOK_EVERY.max(shared.transactions.slots() / SLOTS_TO_A_TRANSACTION);
-        let is_due = self.transactions >= every || self.ended.len() >= MANY;
-        if self.ended.is_empty() && !is_due && !self.is_behind && !self.stays {
-            return;
-        }
-        if is_due {
+        let every = LOOK_EVERY.max(slots / SLOTS_TO_A_TRANSACTION);
+        if self.transactions >= every || self.ended.len() >= MANY {
             self.transactions = 0;
-            self.overdue = self.view.until();
-            self.view.refresh(&shared.clock, &shared.transactions);
+            return Some(Due::LookAndSweep);
         }
-        let looks = 2 * self.ended.len() + LOOKS;
-        self.sweep(&shared.transactions.slot(slot).backlog, is_due, looks);
-        if is_due || self.stays {
-            self.visit(shared, slot);
-        }
-        self.unlink(database, guard, garbage);
+        let is_idle = self.ended.is_empty() && !self.is_behind && !self.stays;
+        (!is_idle).then_some(Due::Sweep)
     }
 
-    /// Puts what the transaction ended into its backlog, and looks after that.
-    fn sweep(&mut self, backlog: &Latch<Backlog>, is_due: bool, looks: usize) {
+    /// Looks again at what all transactions may read; as for `slots`, see [`View::refresh`].
+    pub fn look_around<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
+        self.overdue = self.view.until();
+        self.view.refresh(clock, slots);
+    }
+
+    /// Puts what the transaction ended into its slot's backlog, and collects there.
+    pub fn sweep(&mut self, backlog: &Latch<Backlog>, due: Due) {
+        let looks = 2 * self.ended.len() + LOOKS;
         let mut backlog = backlog.lock();
         debug_assert!(backlog.ended.back().zip(self.ended.first()).is_none_or(|(a, b)| a.life.end <= b.life.end));
         backlog.ended.extend(self.ended.drain(..));
         self.ended.shrink_to(KEPT);
-        if is_due || self.is_behind {
+        if due == Due::LookAndSweep || self.is_behind {
             self.is_behind = backlog.collect(&self.view, self.view.until(), looks, &mut self.dead);
         }
     }
 
-    /// Visits a slot and collects there what is overdue: the next slot, or the same again if more is left in it.
-    fn visit(&mut self, shared: &Shared, own: SlotNumber) {
-        if !self.stays {
-            self.visited = shared.transactions.after(self.visited);
+    /// The slot to visit after a sweep, if one is due: the one after the last, or that again if more is left there.
+    pub fn next_visit(&mut self, due: Due, after: impl FnOnce(SlotNumber) -> SlotNumber) -> Option<SlotNumber> {
+        if due == Due::Sweep && !self.stays {
+            return None;
         }
-        self.stays = self.visited != own
-            && shared
-                .transactions
-                .slot(self.visited)
-                .backlog
-                .try_lock()
-                .is_some_and(|mut backlog| backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead));
+        if !self.stays {
+            self.visited = after(self.visited);
+        }
+        self.stays = false;
+        Some(self.visited)
     }
 
-    fn unlink(&mut self, database: &Tables<VersionTable<Words>>, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
+    /// Collects what is overdue in the backlog of another slot, unless its owner is at work there.
+    pub fn visit(&mut self, backlog: &Latch<Backlog>) {
+        self.stays = backlog
+            .try_lock()
+            .is_some_and(|mut backlog| backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead));
+    }
+
+    /// Takes what was collected out of all indexes, and appends it to `garbage`.
+    pub fn unlink(&mut self, database: &Database, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
         // Those of one table together.
         self.dead.sort_unstable_by_key(|ended| ended.table);
         for of_table in self.dead.chunk_by(|one, other| one.table == other.table) {

@@ -22,14 +22,17 @@
 //! A transaction that reads as of one time remembers the key, and at its end looks whether there is a row with it then.
 
 use super::clock::Timestamp;
-use super::index_locks::Part;
+use super::database::Scene;
+use super::index_locks::{self, Part};
 use super::look::Look;
-use super::reader::{Reader, Scene, Tracks};
-use super::transactions::{State, TxnId};
-use super::visibility::{BeginWord, EndWord, Owner, Sight, Validity, begin_sight, still_seen};
+use super::reader::{Reader, Tracks};
+use super::status::State;
+use super::txn_id::TxnId;
+use super::visibility::{BeginWord, EndWord, Owner};
 use super::wait_for::Imposed;
 use super::words::Words;
-use hotrow_storage::{Guard, IndexRef, Key, VersionRef, VersionTable};
+use hotrow_storage::{IndexRef, Key, VersionRef};
+use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
 
 /// What a writer makes of the row that it has locked.
@@ -94,6 +97,31 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Makes the transaction end after those that keep the key of a version, if it has deleted the row with that key. It has that one's write lock.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if it can wait for no more.
+    pub fn end_after_keepers(
+        &self,
+        (guard, table): Scene<'_>,
+        version: VersionRef<'_, Words>,
+    ) -> Result<(), Abort> {
+        // SeqCst: the write lock, or the end of an insert that is taken back, comes before the look for keepers, as those
+        // note the key before they look for locks.
+        fence(Ordering::SeqCst);
+        let (transactions, me) = (&self.look.shared.transactions, self.look.me);
+        let keepers = index_locks::keepers(table.primary(), || table.primary().columns_of(version.row()).hash64());
+        if keepers.is_empty() || !self.look.has_deleted((guard, table), version) {
+            return Ok(());
+        }
+        for keeper in keepers.into_iter().filter(|&keeper| keeper != me) {
+            transactions.wait_behind(me, keeper, (table.id(), IndexRef::Primary))?;
+        }
+        Ok(())
+    }
+}
+
 impl Look {
     /// What is to become of a row of which the transaction sees this version.
     fn fate(&self, (guard, table): Scene<'_>, key: &Key, version: VersionRef<'_, Words>) -> Fate {
@@ -120,7 +148,7 @@ impl Look {
     }
 
     /// Whether the transaction has deleted the row with the key of a version, and not inserted another one.
-    pub fn has_deleted(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> bool {
+    fn has_deleted(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> bool {
         let index = table.primary();
         let key = index.columns_of(version.row());
         let (mut ends, mut is_there) = (false, false);
@@ -130,27 +158,5 @@ impl Look {
             is_there |= !is_ended && self.begin_of(version) == BeginWord::By(Owner::Me);
         }
         ends && !is_there
-    }
-
-    /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.
-    pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
-        table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
-    }
-
-    fn is_there(&mut self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
-        loop {
-            let begin = begin_sight(self.begin_of(version), end_time);
-            match still_seen(self.end_of(version), end_time) {
-                Validity::Again => continue,
-                Validity::No => return false,
-                Validity::Yes => {}
-            }
-            match begin {
-                Sight::Yes => return true,
-                Sight::YesIf(on) if self.depends_on(on) => return true,
-                Sight::No => return false,
-                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
-            }
-        }
     }
 }

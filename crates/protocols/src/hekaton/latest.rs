@@ -17,19 +17,18 @@
 //! a later version be linked behind the walk; there the scan keeps all versions from its beginning on.
 
 use super::clock::Timestamp;
+use super::database::Scene;
 use super::index_locks::Part;
 use super::look::{Lock, Look};
-use super::reader::{Extent, Reader, Scene};
-use super::scan::{self, Course, Walk};
-use super::sets::Changes;
+use super::reader::{Extent, Reader};
+use super::scan::{self, Course, Walk, part_of};
 use super::snapshots::Snapshot;
 use super::visibility::Absence;
 use super::wait_for::Imposed;
 use super::words::Words;
+use super::write_set::WriteSet;
 use crate::shared::walk::Range;
 use hotrow_storage::{Key, RowRef, VersionIndex, VersionPtr, VersionRef, VersionTable};
-use hotrow_sync::Arc;
-use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, LockFor, Scan};
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
@@ -146,7 +145,7 @@ impl Reader {
         (guard, table): Scene<'g>,
         walked: &mut Locking<'_>,
         course: &mut Course,
-        changes: &mut Changes,
+        changes: &mut WriteSet,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         let (scan, index) = (walked.scan, table.index_of(walked.scan.index));
@@ -199,7 +198,7 @@ impl Reader {
         index: &VersionIndex<Words>,
         version: VersionRef<'g, Words>,
         walked: &mut Locking<'_>,
-        changes: &mut Changes,
+        changes: &mut WriteSet,
     ) -> Result<Met<'g>, Abort> {
         let mut latest = Some(version);
         while !self.look.sees(version, walked.now) {
@@ -271,18 +270,6 @@ impl Reader {
         }
     }
 
-    /// Locks a part of an index, unless it has before. The walk comes after this.
-    pub(super) fn lock_part(&mut self, table: &VersionTable<Words>, index: &VersionIndex<Words>, part: Part) -> bool {
-        let is_new = index.data().lock(&part, self.look.me);
-        // SeqCst: the fence of the one who locks and then walks, against those of whoever links and then looks for locks.
-        fence(Ordering::SeqCst);
-        if is_new {
-            self.held.part(table.id(), index.position(), part);
-            self.look.statistics.locks += 1;
-        }
-        is_new
-    }
-
     /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this transaction. False if
     /// it has come meanwhile, and is to be looked at again at a later time.
     ///
@@ -317,14 +304,5 @@ fn is_in(index: &VersionIndex<Words>, scan: &Scan, row: RowRef<'_>) -> bool {
         _ if index.is_ordered() => Range::new(&scan.lower, &scan.upper).contains(&index.key_of(row)),
         Bound::Included(columns) => index.matches(row, columns),
         _ => true,
-    }
-}
-
-/// The part of an index that a scan locks.
-pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
-    match &scan.lower {
-        _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),
-        Bound::Included(columns) => Part::Hash(columns.hash64()),
-        _ => Part::Range(Arc::new(Range::new(&Bound::Unbounded, &Bound::Unbounded))),
     }
 }

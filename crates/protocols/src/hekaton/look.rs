@@ -1,11 +1,13 @@
 //! Looking at versions: the words, how far those have come that stand in them, and what the tables of
 //! [`visibility`](super::visibility) say.
 
-use super::Shared;
 use super::clock::Timestamp;
 use super::queues::{Met, Place};
+use super::shared::Shared;
 use super::snapshots::Snapshot;
-use super::transactions::{Registered, SlotNumber, State, TxnId};
+use super::status::State;
+use super::transactions::Registered;
+use super::txn_id::{SlotNumber, TxnId};
 use super::visibility::{
     Absence, BeginWord, Claim, EndWord, Owner, Sight, Validity, absence, begin_sight, end_sight, is_no_phantom,
     still_seen, uniqueness,
@@ -272,6 +274,28 @@ impl Look {
                 Validity::Yes => return true,
                 Validity::No => return false,
                 Validity::Again => {}
+            }
+        }
+    }
+
+    /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.
+    pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
+        table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
+    }
+
+    fn is_there(&mut self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
+        loop {
+            let begin = begin_sight(self.begin_of(version), end_time);
+            match still_seen(self.end_of(version), end_time) {
+                Validity::Again => continue,
+                Validity::No => return false,
+                Validity::Yes => {}
+            }
+            match begin {
+                Sight::Yes => return true,
+                Sight::YesIf(on) if self.depends_on(on) => return true,
+                Sight::No => return false,
+                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
             }
         }
     }

@@ -21,7 +21,7 @@
 //!    that is not active any more, or has given up the row, is taken off its queue, and the first is woken.
 //! 4. The transaction whose turn ends wakes the next one, or becomes the queue's holder because it has locked the row.
 
-use super::transactions::{SlotNumber, TxnId};
+use super::txn_id::{SlotNumber, TxnId};
 use crate::shared::mode::Mode;
 use hotrow_storage::TableId;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
@@ -250,12 +250,12 @@ mod tests {
 
     fn stand(queues: &Queues, slot: u32, holder: Option<TxnId>) -> bool {
         let waiter = Waiter::thread(Duration::ZERO);
-        let (slot, label, target) = (SlotNumber::at(slot), slot + 100, LockTarget::Database);
+        let (slot, label, target) = (SlotNumber(slot), slot + 100, LockTarget::Database);
         queues.stand(PLACE, Ticket { slot, id: None, waiter, label, target }, holder)
     }
 
     fn turns(queues: &Queues) -> Vec<u32> {
-        (0..4).filter(|&slot| queues.has_turn(PLACE, SlotNumber::at(slot))).collect()
+        (0..4).filter(|&slot| queues.has_turn(PLACE, SlotNumber(slot))).collect()
     }
 
     #[test]
@@ -270,16 +270,16 @@ mod tests {
         queues.release(PLACE, WRITER);
         assert_eq!(turns(&queues), [0]);
         assert!(
-            queues.are_before(PLACE, Some(SlotNumber::at(3))) && !queues.are_before(PLACE, Some(SlotNumber::at(0)))
+            queues.are_before(PLACE, Some(SlotNumber(3))) && !queues.are_before(PLACE, Some(SlotNumber(0)))
         );
         let second = TxnId(10 << 16);
         assert!(stand(&queues, 0, Some(second)), "a transaction that is first stays first");
         assert_eq!(turns(&queues), []);
         queues.release(PLACE, second);
-        queues.leave(PLACE, SlotNumber::at(1));
-        queues.leave(PLACE, SlotNumber::at(0));
+        queues.leave(PLACE, SlotNumber(1));
+        queues.leave(PLACE, SlotNumber(0));
         assert_eq!(turns(&queues), [2]);
-        queues.leave(PLACE, SlotNumber::at(2));
+        queues.leave(PLACE, SlotNumber(2));
         assert!(!queues.exist());
     }
 
@@ -305,12 +305,12 @@ mod tests {
         stand(&queues, 0, None);
         stand(&queues, 1, None);
         assert_eq!(turns(&queues), [0]);
-        assert!(queues.keep(PLACE, SlotNumber::at(0), WRITER));
+        assert!(queues.keep(PLACE, SlotNumber(0), WRITER));
         assert_eq!((turns(&queues), queues.holder(PLACE)), (vec![], Some(WRITER)));
         assert!(queues.audit(|holder, _| holder == WRITER).is_ok() && queues.audit(|_, _| false).is_err());
         queues.release(PLACE, WRITER);
         assert_eq!(turns(&queues), [1]);
-        assert!(!queues.keep(PLACE, SlotNumber::at(1), WRITER), "nobody is left");
+        assert!(!queues.keep(PLACE, SlotNumber(1), WRITER), "nobody is left");
         assert!(!queues.exist());
     }
 }

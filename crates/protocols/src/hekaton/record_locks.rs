@@ -3,13 +3,17 @@
 //! A read lock keeps a version the latest until its holder has an end timestamp. It keeps nobody from replacing the version: who
 //! does only ends after the readers. A write lock is had by one, and the first one to come wins (§2.6).
 
-use super::held::Held;
+use super::database::Database;
+use super::held_locks::HeldLocks;
 use super::look::{Lock, Look};
-use super::transactions::{State, Transactions, TxnId};
+use super::record;
+use super::status::State;
+use super::transactions::Transactions;
+use super::txn_id::TxnId;
 use super::visibility::{Owner, Updatability, updatability};
 use super::wait_for::Imposed;
 use super::words::{End, RecordLock, Words};
-use hotrow_storage::{VersionRef, VersionTable};
+use hotrow_storage::{Guard, VersionRef, VersionTable};
 use hotrow_txn::Abort;
 
 /// What came of asking for a version's read lock.
@@ -81,7 +85,7 @@ impl Look {
         &mut self,
         table: &VersionTable<Words>,
         version: VersionRef<'_, Words>,
-        held: &mut Held,
+        held: &mut HeldLocks,
     ) -> Result<Lock, Abort> {
         let words = version.header();
         loop {
@@ -118,7 +122,7 @@ impl Look {
         version: VersionRef<'_, Words>,
         lock: RecordLock,
         mine: RecordLock,
-        held: &mut Held,
+        held: &mut HeldLocks,
     ) -> Result<bool, Abort> {
         let transactions = &self.shared.transactions;
         let reads = held.has(version.ptr());
@@ -137,8 +141,39 @@ impl Look {
     }
 }
 
+/// Gives up all locks of a transaction, after it has its end timestamp, or when it aborts: the transactions that wait for
+/// it can go on.
+#[inline]
+pub(super) fn release_all(
+    held: &mut HeldLocks,
+    me: TxnId,
+    transactions: &Transactions,
+    database: &Database,
+    guard: Guard<'_>,
+) {
+    if held.is_empty() {
+        return;
+    }
+    for (table, version) in held.take_rows() {
+        // The locks of a dropped table went with it.
+        if database.table(guard, table).is_some() {
+            release_read(record::words(version, guard), transactions);
+        }
+    }
+    let parts = held.take_parts();
+    if parts.len() == 0 {
+        return;
+    }
+    transactions.close_waiting(me);
+    for (table, position, part) in parts {
+        if let Some(table) = database.table(guard, table) {
+            table.indexes()[position].data().unlock(&part, me);
+        }
+    }
+}
+
 /// Gives up a read lock. If it was the last one, the writer has one less to wait for.
-pub(super) fn release_read(words: &Words, transactions: &Transactions) {
+fn release_read(words: &Words, transactions: &Transactions) {
     while let End::Locked(lock) = words.end() {
         debug_assert!(lock.readers > 0, "a read lock is counted");
         let to = RecordLock { readers: lock.readers - 1, ..lock };

@@ -1,8 +1,10 @@
 //! Walking along an index, over all versions of all keys in a range.
 
+use super::index_locks::Part;
 use super::words::Words;
 use crate::shared::walk::Range;
-use hotrow_storage::{Guard, IndexRef, Key, TableId, VersionRef, VersionTable};
+use hotrow_storage::{Guard, IndexRef, Key, TableId, VersionIndex, VersionRef, VersionTable};
+use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Direction, Scan};
 use std::ops::{Bound, ControlFlow};
 
@@ -156,5 +158,14 @@ fn walk_part<'g>(
     if let Some(last) = keys.last().filter(|_| keys.len() == course.limit) {
         let limit = (course.limit * 2).min(GREATEST_BATCH);
         *course = Course { after: Some(last.key().clone()), limit, is_over: false };
+    }
+}
+
+/// The part of an index that a scan locks.
+pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
+    match &scan.lower {
+        _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),
+        Bound::Included(columns) => Part::Hash(columns.hash64()),
+        _ => Part::Range(Arc::new(Range::new(&Bound::Unbounded, &Bound::Unbounded))),
     }
 }

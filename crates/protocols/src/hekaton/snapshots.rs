@@ -19,9 +19,7 @@
 //! - the last versions of rows that were deleted after the time of a transaction that may write: it must not take such a key for one that it may insert.
 
 use super::clock::{Clock, Timestamp};
-use super::transactions::Transactions;
 use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
-use hotrow_txn::VersionStatistics;
 
 /// What a transaction may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +56,7 @@ impl Snapshot {
     }
 
     /// What a slot says.
-    fn of(slot: &AtomicU64) -> Self {
+    pub fn of(slot: &AtomicU64) -> Self {
         Self::decode(slot.load(Ordering::Acquire))
     }
 
@@ -113,15 +111,16 @@ impl View {
         self.until
     }
 
-    /// Looks at what everybody may read now.
-    pub fn refresh(&mut self, clock: &Clock, transactions: &Transactions) {
+    /// Looks at what all transactions may read now. `slots` is called after the fence of invariant 2: only then may the
+    /// slots that are in use be counted and read.
+    pub fn refresh<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
         let mut until = clock.now();
         // SeqCst: the collector's fence of invariant 2.
         fence(Ordering::SeqCst);
         self.exact.clear();
         self.writer = None;
-        for slot in transactions.all() {
-            match Snapshot::of(&slot.snapshot) {
+        for snapshot in slots() {
+            match snapshot {
                 Snapshot::Nothing => {}
                 Snapshot::From(low) => until = until.min(low),
                 Snapshot::ReadOnly(time) => self.exact.push(time),
@@ -153,52 +152,31 @@ impl View {
     }
 }
 
-/// What is there: `alive` versions, of which some are in the slots' backlogs.
-pub(super) fn statistics(alive: u64, clock: &Clock, transactions: &Transactions) -> VersionStatistics {
-    let now = clock.now();
-    let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };
-    for slot in transactions.all() {
-        let (garbage, held) = slot.backlog.lock().len();
-        statistics.garbage += garbage as u64;
-        statistics.held += held as u64;
-        statistics.transactions += u64::from(slot.is_running());
-        if let Snapshot::From(time) | Snapshot::Exact(time) | Snapshot::ReadOnly(time) = Snapshot::of(&slot.snapshot) {
-            let age = now.0.saturating_sub(time.0);
-            statistics.oldest_reader = statistics.oldest_reader.max(Some(age));
-        }
-    }
-    statistics
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hotrow_sync::Waiter;
-    use std::time::Duration;
 
     #[test]
     fn a_version_is_dead_when_nobody_reads_within_its_life() {
-        let (clock, transactions) = (Clock::new(), Transactions::new());
+        let clock = Clock::new();
         while clock.next() < Timestamp(100) {}
-        let publish = |snapshot: Snapshot| {
-            let (slot, ..) = transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
-            snapshot.publish(&transactions.slot(slot).snapshot);
-        };
         let mut view = View::default();
         let verdict = |view: &View, begin, end, is_last| {
             view.verdict(Life { begin: Timestamp(begin), end: Timestamp(end), is_last })
         };
         assert_eq!(verdict(&view, 10, 20, false), Verdict::TooEarly, "it has not looked");
-        view.refresh(&clock, &transactions);
+        view.refresh(&clock, std::iter::empty);
         assert_eq!(verdict(&view, 10, 100, true), Verdict::Dead);
         assert_eq!(verdict(&view, 10, 101, false), Verdict::TooEarly);
         assert_eq!(verdict(&view, 30, 30, false), Verdict::Dead, "nobody ever saw it");
 
-        publish(Snapshot::Nothing);
-        publish(Snapshot::ReadOnly(Timestamp(40)));
-        publish(Snapshot::Exact(Timestamp(50)));
-        publish(Snapshot::From(Timestamp(90)));
-        view.refresh(&clock, &transactions);
+        let slots = [
+            Snapshot::Nothing,
+            Snapshot::ReadOnly(Timestamp(40)),
+            Snapshot::Exact(Timestamp(50)),
+            Snapshot::From(Timestamp(90)),
+        ];
+        view.refresh(&clock, || slots.into_iter());
         let cases = [
             (10, 40, false, Verdict::Dead),
             (10, 41, false, Verdict::Held(Timestamp(40))),

@@ -16,112 +16,18 @@
 use super::clock::{Clock, Timestamp};
 use super::garbage::{Backlog, Sweeper};
 use super::queues::{Place, Queues};
+use super::snapshots::Snapshot;
+use super::status::{State, Status};
+use super::txn_id::{SLOT_BITS, SlotNumber, TxnId};
 use super::wait_for::{WaitFor, Waiting};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
+use hotrow_txn::VersionStatistics;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
-const SLOT_BITS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 16 };
 const CHUNK_SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 const CHUNKS: usize = (1 << SLOT_BITS) / CHUNK_SLOTS;
-
-/// Transactions that run in one slot, at most. No id is all ones: that is nobody's.
-const SEQUENCES: u64 = (1 << (TxnId::BITS - SLOT_BITS)) - 1;
-
-/// A transaction: its slot, and its number there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct TxnId(pub u64);
-
-impl TxnId {
-    /// An id has so many bits.
-    pub const BITS: u32 = 54;
-
-    pub const NONE: TxnId = TxnId(0);
-
-    pub fn slot(self) -> SlotNumber {
-        SlotNumber((self.0 & ((1 << SLOT_BITS) - 1)) as u32)
-    }
-
-    pub fn sequence(self) -> u64 {
-        self.0 >> SLOT_BITS
-    }
-
-    /// The one after it in its slot, unless that is used up.
-    fn next(self) -> Option<Self> {
-        (self.sequence() + 1 < SEQUENCES).then_some(TxnId(self.0 + (1 << SLOT_BITS)))
-    }
-}
-
-/// A slot's place in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotNumber(u32);
-
-impl SlotNumber {
-    pub const FIRST: SlotNumber = SlotNumber(0);
-
-    /// The one with this number.
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub fn at(number: u32) -> Self {
-        Self(number)
-    }
-}
-
-/// How far another transaction has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// It reads and writes. Its end timestamp will be later than any that was drawn.
-    Active,
-    /// It has its end timestamp, and may abort yet.
-    Preparing(Timestamp),
-    /// It has committed; its timestamp is on the way to its versions.
-    Committed(Timestamp),
-    /// It has aborted; its versions are on the way out.
-    Aborted,
-    /// It is over, and whatever it left says so without it.
-    Gone,
-}
-
-/// A status word: what is in its highest three bits, and a timestamp or a number below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    Over,
-    /// With what it waits for before it wants an end timestamp, so that it is one exchange to want one when that is nothing.
-    Active(WaitFor),
-    /// It wants an end timestamp; with the number of the transaction, so that nobody who is late gives one to the next.
-    Precommit(u64),
-    Preparing(Timestamp),
-    Committed(Timestamp),
-    Aborted,
-}
-
-const STATUS_SHIFT: u32 = 61;
-
-impl Status {
-    pub const fn encode(self) -> u64 {
-        let (tag, payload) = match self {
-            Status::Over => (0, 0),
-            Status::Active(wait_for) => (1, wait_for.encode()),
-            Status::Precommit(sequence) => (2, sequence),
-            Status::Preparing(time) => (3, time.0),
-            Status::Committed(time) => (4, time.0),
-            Status::Aborted => (5, 0),
-        };
-        tag << STATUS_SHIFT | payload
-    }
-
-    pub const fn decode(word: u64) -> Self {
-        let payload = word & ((1 << STATUS_SHIFT) - 1);
-        match word >> STATUS_SHIFT {
-            0 => Status::Over,
-            1 => Status::Active(WaitFor::decode(payload)),
-            2 => Status::Precommit(payload),
-            3 => Status::Preparing(Timestamp(payload)),
-            4 => Status::Committed(Timestamp(payload)),
-            _ => Status::Aborted,
-        }
-    }
-}
 
 /// Whose commit a transaction waits for: how many, and whether one of them aborted (CommitDepCounter and AbortNow, §2.7).
 const ABORT_NOW: u64 = 1 << 25;
@@ -279,7 +185,12 @@ impl Transactions {
         (0..self.slots()).map(|number| self.slot(SlotNumber(number)))
     }
 
-    /// The one after another, in a circle.
+    /// What the transactions of all slots say that they may read.
+    pub fn snapshots(&self) -> impl Iterator<Item = Snapshot> {
+        self.all().map(|slot| Snapshot::of(&slot.snapshot))
+    }
+
+    /// The slot after another one, in a circle.
     pub fn after(&self, SlotNumber(number): SlotNumber) -> SlotNumber {
         SlotNumber((number + 1) % self.slots().max(1))
     }
@@ -498,6 +409,25 @@ impl Transactions {
 }
 
 impl Transactions {
+    /// Counts the versions: `alive` are in the tables, and some of them are in the slots' backlogs.
+    pub fn version_statistics(&self, alive: u64, clock: &Clock) -> VersionStatistics {
+        let now = clock.now();
+        let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };
+        for slot in self.all() {
+            let (garbage, held) = slot.backlog.lock().len();
+            statistics.garbage += garbage as u64;
+            statistics.held += held as u64;
+            statistics.transactions += u64::from(slot.is_running());
+            if let Snapshot::From(time) | Snapshot::Exact(time) | Snapshot::ReadOnly(time) =
+                Snapshot::of(&slot.snapshot)
+            {
+                let age = now.0.saturating_sub(time.0);
+                statistics.oldest_reader = statistics.oldest_reader.max(Some(age));
+            }
+        }
+        statistics
+    }
+
     /// Whether no transaction runs.
     pub fn are_over(&self) -> bool {
         self.all().all(|slot| slot.status() == Status::Over)
@@ -553,6 +483,7 @@ impl Transactions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::txn_id::SEQUENCES;
     use super::*;
     use std::time::Duration;
 

@@ -7,7 +7,8 @@
 //! prose is meant: the version is visible, since the other one's end is yet to come.
 
 use super::clock::Timestamp;
-use super::transactions::{State, TxnId};
+use super::status::State;
+use super::txn_id::TxnId;
 
 /// Whose id stands in a word, and how far that one has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

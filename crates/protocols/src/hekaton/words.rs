@@ -2,7 +2,7 @@
 
 use super::clock::Timestamp;
 use super::index_locks::IndexLocks;
-use super::transactions::TxnId;
+use super::txn_id::TxnId;
 use hotrow_storage::VersionHeader;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 

@@ -3,7 +3,7 @@
 //! A stripe says in one word which names it may have: a bit for each of 64 groups of names. A transaction that looks for locks reads the word. It takes the
 //! stripe's latch only if the bit of its name is set.
 
-use super::super::transactions::TxnId;
+use super::super::txn_id::TxnId;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Latch, OnceLock};
 

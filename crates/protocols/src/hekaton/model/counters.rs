@@ -10,7 +10,8 @@
 //! | who is broken (AbortNow) is resolved when it has heard of all | both |
 
 use super::super::clock::Clock;
-use super::super::transactions::{Dependencies, Registered, Transactions, TxnId};
+use super::super::transactions::{Dependencies, Registered, Transactions};
+use super::super::txn_id::TxnId;
 use super::{check_times, together, waiter};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Waiter, Wake};

@@ -9,7 +9,9 @@
 //! | `look` takes one that wants a timestamp for an active one | it |
 
 use super::super::clock::{Clock, Timestamp};
-use super::super::transactions::{State, Transactions, TxnId};
+use super::super::status::State;
+use super::super::transactions::Transactions;
+use super::super::txn_id::TxnId;
 use super::{check_times, together, waiter};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};

@@ -1,7 +1,8 @@
 //! Giving way to a writer that came before: undoing what was begun, and waiting in that one's queue.
 
 use super::super::queues::{Met, Place, Ticket};
-use super::super::transactions::SlotNumber;
+use super::super::shared::Shared;
+use super::super::txn_id::SlotNumber;
 use super::super::wait_for::Blocked;
 use super::{HekatonTransaction, Shown};
 use hotrow_txn::{Abort, Savepoint};
@@ -122,7 +123,7 @@ impl HekatonTransaction {
 
 /// Takes a transaction out of a queue, however its wait ends, unless it has its turn.
 struct Standing<'s> {
-    shared: &'s super::Shared,
+    shared: &'s Shared,
     place: Place,
     slot: SlotNumber,
 }

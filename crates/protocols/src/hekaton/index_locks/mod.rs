@@ -29,11 +29,10 @@
 
 mod stripes;
 
-use super::transactions::TxnId;
-use super::words::Words;
+use super::txn_id::TxnId;
 use crate::shared::range_locks::{BitRange, Granularity, KeySpace};
 use crate::shared::walk::Range;
-use hotrow_storage::{IndexData, Key, RowRef, VersionIndex};
+use hotrow_storage::{IndexData, Key, RowRef, VersionHeader, VersionIndex};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
@@ -189,7 +188,10 @@ impl IndexLocks {
 
 /// The transactions that keep the key with this hash. The caller has the write lock of the row, and has a SeqCst fence behind it.
 #[inline]
-pub(super) fn keepers(index: &VersionIndex<Words>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]> {
+pub(super) fn keepers<H>(index: &VersionIndex<H>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]>
+where
+    H: VersionHeader<Index = IndexLocks>,
+{
     of_hash(&index.data().kept, hash)
 }
 
@@ -206,7 +208,10 @@ fn of_hash(locks: &Stripes<()>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 
 
 /// The transactions that have a lock where a row stands in an index. The caller has linked it there, and has a SeqCst fence behind it.
 #[inline]
-pub(super) fn holders(index: &VersionIndex<Words>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]> {
+pub(super) fn holders<H>(index: &VersionIndex<H>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]>
+where
+    H: VersionHeader<Index = IndexLocks>,
+{
     let mut holders = of_hash(&index.data().hashes, || index.columns_of(row).hash64());
     if index.data().ranges.blocks.exist() {
         holders.extend(holders_of_ranges(index, row));
@@ -215,7 +220,10 @@ pub(super) fn holders(index: &VersionIndex<Words>, row: RowRef<'_>) -> SmallVec<
 }
 
 #[cold]
-fn holders_of_ranges(index: &VersionIndex<Words>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]> {
+fn holders_of_ranges<H>(index: &VersionIndex<H>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]>
+where
+    H: VersionHeader<Index = IndexLocks>,
+{
     if !index.is_ordered() {
         // What is locked there is the whole, and the numbers of all keys are in that.
         return index.data().ranges.holders(0, |_| true);

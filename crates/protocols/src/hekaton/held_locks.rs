@@ -2,9 +2,7 @@
 
 use super::index_locks::Part;
 use super::record;
-use super::record_locks;
-use super::sets::Database;
-use super::transactions::{Transactions, TxnId};
+use super::txn_id::TxnId;
 use super::words::{End, Words};
 use hotrow_storage::{Guard, TableId, VersionPtr, VersionTable};
 use std::collections::HashMap;
@@ -14,7 +12,7 @@ const LOOKED_THROUGH: usize = 16;
 
 /// The read locks and the index locks of a transaction.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldLocks {
     /// Versions with a read lock, each once.
     rows: Vec<(TableId, VersionPtr<Words>)>,
     /// Where they are, if they are many.
@@ -22,7 +20,7 @@ pub(super) struct Held {
     parts: Vec<(TableId, usize, Part)>,
 }
 
-impl Held {
+impl HeldLocks {
     /// Whether there is a read lock on this version.
     #[inline]
     pub fn has(&self, version: VersionPtr<Words>) -> bool {
@@ -74,6 +72,23 @@ impl Held {
         std::mem::replace(&mut self.parts.last_mut().expect("it was noted").2, part)
     }
 
+    /// Whether the transaction has no lock.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.parts.is_empty()
+    }
+
+    /// Takes out the versions with a read lock.
+    pub fn take_rows(&mut self) -> impl Iterator<Item = (TableId, VersionPtr<Words>)> {
+        self.places.clear();
+        self.rows.drain(..)
+    }
+
+    /// Takes out the locks of parts of indexes: the table, the index's position in it, and the part.
+    pub fn take_parts(&mut self) -> impl ExactSizeIterator<Item = (TableId, usize, Part)> {
+        self.parts.drain(..)
+    }
+
     /// Whether `writer` waits for the transaction to give up a read lock in this table.
     pub fn keeps_waiting(&self, table: &VersionTable<Words>, guard: Guard<'_>, writer: TxnId) -> bool {
         let is_its_own = |version| match record::words(version, guard).end() {
@@ -81,29 +96,5 @@ impl Held {
             End::At(_) => false,
         };
         self.rows.iter().any(|&(id, version)| id == table.id() && is_its_own(version))
-    }
-
-    /// Gives everything up, after the transaction has its end timestamp, or when it aborts: those that wait for it can go on.
-    #[inline]
-    pub fn release(&mut self, me: TxnId, transactions: &Transactions, database: &Database, guard: Guard<'_>) {
-        if self.rows.is_empty() && self.parts.is_empty() {
-            return;
-        }
-        for (table, version) in self.rows.drain(..) {
-            // What a dropped table had went with it.
-            if database.table(guard, table).is_some() {
-                record_locks::release_read(record::words(version, guard), transactions);
-            }
-        }
-        self.places.clear();
-        if self.parts.is_empty() {
-            return;
-        }
-        transactions.close_waiting(me);
-        for (table, position, part) in self.parts.drain(..) {
-            if let Some(table) = database.table(guard, table) {
-                table.indexes()[position].data().unlock(&part, me);
-            }
-        }
     }
 }

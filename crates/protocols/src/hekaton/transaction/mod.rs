@@ -3,15 +3,20 @@
 mod give_way;
 
 use super::clock::Timestamp;
+use super::database::Database;
 use super::garbage::Sweeper;
 use super::look::Look;
-use super::reader::{Extent, Reader, Scanning, Tracks};
-use super::sets::{Changes, Database, Linked};
+use super::read::Scanning;
+use super::reader::{Extent, Reader, Tracks};
+use super::record_locks;
+use super::shared::Shared;
 use super::snapshots::Snapshot;
-use super::transactions::{Dependencies, SlotNumber, Transactions, TxnId};
+use super::transactions::{Dependencies, Transactions};
+use super::txn_id::{SlotNumber, TxnId};
 use super::wait_for::Blocked;
 use super::words::Words;
-use super::{Shared, record_locks};
+use super::write::Linked;
+use super::write_set::WriteSet;
 use crate::shared::table;
 use hotrow_storage::{End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, TableId, VersionTable};
 use hotrow_sync::atomic::{Ordering, fence};
@@ -33,7 +38,7 @@ pub struct HekatonTransaction {
     /// None if there was none left.
     slot: Option<SlotNumber>,
     reader: Reader,
-    changes: Changes,
+    changes: WriteSet,
     sweeper: Sweeper,
     info: &'static EngineInfo,
     /// Tables that it has made.
@@ -69,7 +74,7 @@ impl HekatonTransaction {
             waiter,
             slot,
             reader: Reader::new(Look::new(shared, last)),
-            changes: Changes::default(),
+            changes: WriteSet::default(),
             sweeper,
             made: Vec::new(),
             info,
@@ -238,7 +243,8 @@ impl HekatonTransaction {
     /// Gives up read locks and index locks.
     fn release_locks(&mut self) {
         let guard = self.participant.guard();
-        self.reader.held.release(self.reader.look.me, &self.shared.transactions, &self.database, guard);
+        let Reader { held, look, .. } = &mut self.reader;
+        record_locks::release_all(held, look.me, &self.shared.transactions, &self.database, guard);
     }
 
     /// Commits a transaction that has changed something: takes its end timestamp, looks again at what was read, waits for those that it
@@ -303,7 +309,7 @@ impl HekatonTransaction {
         self.made.clear();
         let mut garbage: Vec<Garbage> = Vec::new();
         if let Some(slot) = self.slot {
-            self.sweeper.work(&self.shared, slot, &self.database, self.participant.guard(), &mut garbage);
+            self.shared.sweep(&mut self.sweeper, slot, &self.database, self.participant.guard(), &mut garbage);
             self.participant.retire_all(garbage);
         }
         self.participant.leave();
@@ -487,7 +493,7 @@ impl Transaction for HekatonTransaction {
             return Ok(Write::Absent);
         };
         self.changes.end(&mut self.reader.look, id, version, lock);
-        Changes::end_after_keepers(&self.reader, scene, version)?;
+        self.reader.end_after_keepers(scene, version)?;
         Ok(Write::Done)
     }
 
