@@ -1,8 +1,9 @@
 //! Broken engines are caught, and for what they do.
 
-use crate::broken::{Broken, Flaw};
 use crate::engines::{Never, run_scripts};
-use crate::script::{End, Script, Step, Told};
+use crate::planted::PlantedEngine;
+use crate::planted::flawed::Flaw;
+use crate::script::{Declared, End, Script, Step};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
 use hotrow_protocols::{ENGINES, open};
@@ -39,11 +40,11 @@ fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Scr
 
 fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
     let (table, isolation, concurrency) = (fixture.table, Isolation::Serializable, None);
-    Script { table, isolation, concurrency, steps: steps.to_vec(), end, told: Told::Nothing }
+    Script { table, isolation, concurrency, steps: steps.to_vec(), end, declared: Declared::Nothing }
 }
 
 fn with_flaw(engine: &str, flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {
-    move || Arc::new(Broken { inner: open(engine).expect("it is in the registry"), flaw })
+    move || PlantedEngine::over(open(engine).expect("it is in the registry"), flaw)
 }
 
 fn no_isolation() -> Arc<dyn Engine> {

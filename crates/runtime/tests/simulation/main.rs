@@ -4,13 +4,9 @@
 //! to see it again with.
 
 mod anomalies;
-mod broken;
 mod bugs;
 mod engines;
 mod planted;
-mod planted_hekaton;
-mod planted_queues;
-mod planted_vll;
 mod script;
 mod stress;
 mod table;

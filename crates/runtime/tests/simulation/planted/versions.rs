@@ -5,16 +5,14 @@
 //! happens under one mutex, but for two pauses of whoever has its end timestamp: before it validates, and in the redo sink. With
 //! no bug it is serializable, as far as scans of the primary key go. The engine without isolation lends it its tables' definitions.
 
-use crate::planted_queues::Queues;
+use super::queues::Queues;
+use super::{Planted, wait};
 use crate::table::within;
 use hotrow_storage::{
-    Change, Duplicate, End, IndexId, IndexRef, Key, KeySpec, RedoSink, Row, RowLayout, RowMut, RowRef, TableId,
-    TableMemory, TableSchema,
+    Change, Duplicate, End, IndexId, IndexRef, Key, KeySpec, RedoSink, Row, RowMut, RowRef, TableId, TableSchema,
 };
 use hotrow_sync::{Arc, Mutex, MutexGuard, OnceLock, Waiter, Wake};
-use hotrow_txn::{
-    Abort, Begin, Direction, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write,
-};
+use hotrow_txn::{Abort, Begin, Direction, Engine, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
@@ -57,8 +55,7 @@ pub enum Bug {
 }
 
 /// The engine.
-pub struct PlantedHekaton {
-    inner: Arc<dyn Engine>,
+pub struct Versions {
     shared: Arc<Shared>,
 }
 
@@ -87,11 +84,12 @@ impl Shared {
     }
 }
 
-impl PlantedHekaton {
-    pub fn new(inner: Arc<dyn Engine>, bug: Bug) -> Self {
+impl Versions {
+    /// `inner` lends its tables' definitions.
+    pub fn new(inner: &Arc<dyn Engine>, bug: Bug) -> Self {
         let state = Mutex::new(State { clock: 1, ..State::default() });
         let shared = Shared { engine: inner.clone(), bug, sink: OnceLock::new(), state };
-        Self { inner, shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared) }
     }
 }
 
@@ -303,7 +301,7 @@ impl State {
 /// A version that was ended, and one that was made.
 type Step = (Option<usize>, Option<usize>);
 
-struct PlantedTransaction {
+struct VersionsTransaction {
     shared: Arc<Shared>,
     waiter: Waiter,
     id: u64,
@@ -320,7 +318,7 @@ struct PlantedTransaction {
     statistics: Statistics,
 }
 
-impl PlantedTransaction {
+impl VersionsTransaction {
     fn is_running(&self) -> bool {
         self.shared.state().running.contains_key(&self.id)
     }
@@ -388,19 +386,15 @@ impl PlantedTransaction {
         time
     }
 
-    fn wait(&self) -> Result<(), Abort> {
-        let deadline = self.waiter.now().after(Duration::from_millis(10));
+    /// Waits until all have ended that the transaction depends on.
+    fn wait_for_dependencies(&self) -> Result<(), Abort> {
         let has_heard = || {
             let state = self.shared.state();
             let own = &state.running[&self.id];
             own.is_broken || own.depends_on.is_empty()
         };
-        match self.waiter.wait_until(Some(deadline), has_heard) {
-            Wake::Ready if self.shared.state().running[&self.id].is_broken => Err(Abort::Cascade),
-            Wake::Ready => Ok(()),
-            Wake::TimedOut => Err(Abort::Timeout),
-            Wake::Cancelled => Err(Abort::Cancelled),
-        }
+        wait(&self.waiter, Some(Duration::from_millis(10)), has_heard)?;
+        if self.shared.state().running[&self.id].is_broken { Err(Abort::Cascade) } else { Ok(()) }
     }
 
     fn hand_over(&self, time: u64) {
@@ -439,7 +433,7 @@ impl PlantedTransaction {
     }
 }
 
-impl Transaction for PlantedTransaction {
+impl Transaction for VersionsTransaction {
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<(), Abort> {
         let mut state = self.shared.state();
         state.begun += 1;
@@ -573,7 +567,7 @@ impl Transaction for PlantedTransaction {
         let read_time = self.read_time()?;
         let bug = self.shared.bug;
         if self.log.is_empty() {
-            self.wait()?;
+            self.wait_for_dependencies()?;
             self.end(true);
             return Ok(());
         }
@@ -587,7 +581,7 @@ impl Transaction for PlantedTransaction {
         if bug == Bug::HandsOverEarly {
             self.hand_over(time);
         }
-        self.wait()?;
+        self.wait_for_dependencies()?;
         if bug != Bug::HandsOverEarly {
             self.hand_over(time);
         }
@@ -618,53 +612,33 @@ impl Transaction for PlantedTransaction {
     }
 }
 
-impl Drop for PlantedTransaction {
+impl Drop for VersionsTransaction {
     fn drop(&mut self) {
         self.abort();
         self.idle();
     }
 }
 
-impl Engine for PlantedHekaton {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+impl Planted for Versions {
+    fn set_redo(&self, _inner: &dyn Engine, sink: Arc<dyn RedoSink>) {
         assert!(self.shared.sink.set(sink).is_ok(), "there is one sink");
     }
 
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        let table = self.inner.create_table(schema.clone());
+    fn create_table(&self, inner: &dyn Engine, schema: TableSchema) -> TableId {
+        let table = inner.create_table(schema.clone());
         self.shared.sink.get().inspect(|sink| sink.created(table, &schema));
         table
     }
 
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, _table: TableId) -> u64 {
+    fn row_count(&self, _inner: &dyn Engine, _table: TableId) -> u64 {
         let state = self.shared.state();
         let is_there = |version: &&Version| version.begin != NEVER && version.end == NEVER;
         state.versions.iter().filter(is_there).count() as u64
     }
 
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+    fn load(&self, inner: &dyn Engine, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         let key = self.shared.key(table, IndexRef::Primary, row);
-        let mut copy = Row::new(&self.inner.layout(table));
+        let mut copy = Row::new(&inner.layout(table));
         copy.copy_from(row);
         let version = Version { key, row: copy, begin: Word::At(1), end: NEVER, is_collected: false };
         self.shared.state().versions.push(version);
@@ -676,8 +650,8 @@ impl Engine for PlantedHekaton {
         self.shared.state().audit()
     }
 
-    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
-        Box::new(PlantedTransaction {
+    fn transaction(&self, _inner: &Arc<dyn Engine>, waiter: Waiter) -> Box<dyn Transaction> {
+        Box::new(VersionsTransaction {
             shared: self.shared.clone(),
             waiter,
             id: 0,

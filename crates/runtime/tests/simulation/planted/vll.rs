@@ -5,11 +5,11 @@
 //! Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands its whole, on
 //! which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
 
-use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema};
-use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
+use super::{Planted, key_of, wait};
+use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Engine, EngineInfo, Intent, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction,
-    Write,
+    Abort, Accesses, Begin, Engine, Intent, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction, Write,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -215,19 +215,18 @@ impl Books {
 }
 
 /// The engine.
-pub struct PlantedVll {
-    inner: Arc<dyn Engine>,
+pub struct Vll {
     bug: Bug,
     books: Arc<Mutex<Books>>,
 }
 
-impl PlantedVll {
-    pub fn new(inner: Arc<dyn Engine>, bug: Bug) -> Self {
-        Self { inner, bug, books: Arc::default() }
+impl Vll {
+    pub fn new(bug: Bug) -> Self {
+        Self { bug, books: Arc::default() }
     }
 }
 
-struct PlantedTransaction {
+struct VllTransaction {
     inner: Box<dyn Transaction>,
     engine: Arc<dyn Engine>,
     bug: Bug,
@@ -252,7 +251,7 @@ fn int(key: &Key) -> i64 {
     }
 }
 
-impl PlantedTransaction {
+impl VllTransaction {
     fn ask(&mut self, accesses: Option<&Accesses>) {
         self.requests = Default::default();
         let Some(accesses) = accesses else { return self.ask_whole(Exclusive) };
@@ -293,12 +292,7 @@ impl PlantedTransaction {
         let mut locked = books(&self.books);
         wanted.iter().for_each(|&at| locked.partitions[at].enter(owner, &self.requests[at], self.bug));
         drop(locked);
-        let deadline = limit.map(|limit| self.waiter.now().after(limit));
-        match self.waiter.wait_until(deadline, || !books(&self.books).is_blocked(owner)) {
-            Wake::Ready => Ok(()),
-            Wake::TimedOut => Err(Abort::Timeout),
-            Wake::Cancelled => Err(Abort::Cancelled),
-        }
+        wait(&self.waiter, limit, || !books(&self.books).is_blocked(owner))
     }
 
     /// Gives everything back.
@@ -361,7 +355,7 @@ impl Partition {
     }
 }
 
-impl Transaction for PlantedTransaction {
+impl Transaction for VllTransaction {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.missing.clear();
         self.looks = begin.reconnaissance;
@@ -394,9 +388,7 @@ impl Transaction for PlantedTransaction {
     }
 
     fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
-        let schema = self.engine.schema(table);
-        let spec = KeySpec::new(&schema.columns, &schema.key);
-        let key = spec.key(spec.parts().iter().map(|part| row.value(part.column)));
+        let key = key_of(&*self.engine, table, row);
         self.reach(table, &key, Intent::Write)?;
         self.inner.insert(table, row)
     }
@@ -463,49 +455,13 @@ impl Transaction for PlantedTransaction {
     }
 }
 
-impl Drop for PlantedTransaction {
+impl Drop for VllTransaction {
     fn drop(&mut self) {
         self.abort();
     }
 }
 
-impl Engine for PlantedVll {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.inner.set_redo(sink);
-    }
-
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.inner.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.inner.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.inner.load(table, row)
-    }
-
+impl Planted for Vll {
     fn audit(&self) -> Result<(), String> {
         let locked = books(&self.books);
         let mut entries = locked.partitions.iter().flat_map(|partition| &partition.queue);
@@ -515,10 +471,10 @@ impl Engine for PlantedVll {
         locked.partitions.iter().try_for_each(Partition::audit)
     }
 
-    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
-        Box::new(PlantedTransaction {
-            inner: self.inner.transaction(waiter.clone()),
-            engine: self.inner.clone(),
+    fn transaction(&self, inner: &Arc<dyn Engine>, waiter: Waiter) -> Box<dyn Transaction> {
+        Box::new(VllTransaction {
+            inner: inner.transaction(waiter.clone()),
+            engine: inner.clone(),
             bug: self.bug,
             books: self.books.clone(),
             waiter,

@@ -1,6 +1,6 @@
 //! Queues of writers for a planted engine: who met another writer waits at the row's key until that one has ended, and then has its turn.
 
-use crate::planted_hekaton::Bug;
+use super::versions::Bug;
 use hotrow_storage::Key;
 use hotrow_sync::Waiter;
 use std::collections::{BTreeMap, VecDeque};

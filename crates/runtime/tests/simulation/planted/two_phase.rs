@@ -5,12 +5,10 @@
 //! it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is serializable, as far as scans of the
 //! primary key go.
 
-use hotrow_storage::{
-    Change, Duplicate, End, Key, KeySpec, Position, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory,
-    TableSchema,
-};
-use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
-use hotrow_txn::{Abort, Begin, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use super::{Planted, key_of, wait};
+use hotrow_storage::{Change, End, Key, Position, RedoSink, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
+use hotrow_txn::{Abort, Begin, Engine, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -75,15 +73,14 @@ impl RedoSink for WithoutDeletes {
 }
 
 /// The engine.
-pub struct Planted {
-    pub inner: Arc<dyn Engine>,
-    pub bug: Bug,
-    pub locks: Arc<Mutex<Locks>>,
+pub struct TwoPhase {
+    bug: Bug,
+    locks: Arc<Mutex<Locks>>,
 }
 
-impl Planted {
-    pub fn new(inner: Arc<dyn Engine>, bug: Bug) -> Self {
-        Self { inner, bug, locks: Arc::default() }
+impl TwoPhase {
+    pub fn new(bug: Bug) -> Self {
+        Self { bug, locks: Arc::default() }
     }
 }
 
@@ -92,7 +89,7 @@ type Name = (TableId, Option<Key>);
 
 /// The lock manager.
 #[derive(Default)]
-pub struct Locks {
+struct Locks {
     owners: u64,
     held: Vec<(Name, u64, bool)>,
     waiters: Vec<Waiter>,
@@ -126,7 +123,7 @@ impl Locks {
     }
 }
 
-struct PlantedTransaction {
+struct TwoPhaseTransaction {
     inner: Box<dyn Transaction>,
     engine: Arc<dyn Engine>,
     bug: Bug,
@@ -135,14 +132,13 @@ struct PlantedTransaction {
     owner: u64,
 }
 
-impl PlantedTransaction {
+impl TwoPhaseTransaction {
     fn locks(&self) -> MutexGuard<'_, Locks> {
         self.locks.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
     fn lock(&self, table: TableId, key: Option<&Key>, exclusive: bool) -> Result<(), Abort> {
         let name = (table, key.cloned());
-        let deadline = self.waiter.now().after(Duration::from_millis(10));
         let taken = || {
             let mut locks = self.locks();
             let taken = locks.take(&name, self.owner, exclusive, self.bug);
@@ -151,11 +147,7 @@ impl PlantedTransaction {
             }
             taken
         };
-        match self.waiter.wait_until(Some(deadline), taken) {
-            Wake::Ready => Ok(()),
-            Wake::TimedOut => Err(Abort::Timeout),
-            Wake::Cancelled => Err(Abort::Cancelled),
-        }
+        wait(&self.waiter, Some(Duration::from_millis(10)), taken)
     }
 
     /// Releases locks: all, or those held in one way.
@@ -195,18 +187,16 @@ impl PlantedTransaction {
 
     /// The keys of the rows in a range as they are, committed or not.
     fn keys(&mut self, scan: &Scan) -> Result<Vec<Key>, Abort> {
-        let schema = self.engine.schema(scan.table);
-        let spec = KeySpec::new(&schema.columns, &schema.key);
         let mut keys = Vec::new();
         self.inner.scan(scan, &mut |row| {
-            keys.push(spec.key(spec.parts().iter().map(|part| row.value(part.column))));
+            keys.push(key_of(&*self.engine, scan.table, row));
             ControlFlow::Continue(())
         })?;
         Ok(keys)
     }
 }
 
-impl Transaction for PlantedTransaction {
+impl Transaction for TwoPhaseTransaction {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.inner.begin(begin)
     }
@@ -235,9 +225,7 @@ impl Transaction for PlantedTransaction {
     }
 
     fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
-        let schema = self.engine.schema(table);
-        let spec = KeySpec::new(&schema.columns, &schema.key);
-        let key = spec.key(spec.parts().iter().map(|part| row.value(part.column)));
+        let key = key_of(&*self.engine, table, row);
         self.lock(table, Some(&key), true)?;
         self.lock(table, None, true)?;
         let write = self.inner.insert(table, row)?;
@@ -315,60 +303,28 @@ impl Transaction for PlantedTransaction {
     }
 }
 
-impl Drop for PlantedTransaction {
+impl Drop for TwoPhaseTransaction {
     fn drop(&mut self) {
         self.abort();
     }
 }
 
-impl Engine for Planted {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+impl Planted for TwoPhase {
+    fn set_redo(&self, inner: &dyn Engine, sink: Arc<dyn RedoSink>) {
         match self.bug {
-            Bug::HandsOverNoDeletes => self.inner.set_redo(Arc::new(WithoutDeletes(sink))),
-            _ => self.inner.set_redo(sink),
+            Bug::HandsOverNoDeletes => inner.set_redo(Arc::new(WithoutDeletes(sink))),
+            _ => inner.set_redo(sink),
         }
     }
 
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.inner.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.inner.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.inner.load(table, row)
-    }
-
-    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
+    fn transaction(&self, inner: &Arc<dyn Engine>, waiter: Waiter) -> Box<dyn Transaction> {
         let mut locks = self.locks.lock().unwrap_or_else(|poison| poison.into_inner());
         locks.owners += 1;
         let owner = locks.owners;
         drop(locks);
-        Box::new(PlantedTransaction {
-            inner: self.inner.transaction(waiter.clone()),
-            engine: self.inner.clone(),
+        Box::new(TwoPhaseTransaction {
+            inner: inner.transaction(waiter.clone()),
+            engine: inner.clone(),
             bug: self.bug,
             locks: self.locks.clone(),
             waiter,

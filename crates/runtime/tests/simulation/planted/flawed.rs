@@ -1,10 +1,9 @@
 //! Engines that break their promise, each in one way: the checker's canaries.
 
-use hotrow_storage::{
-    Duplicate, IndexRef, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema,
-};
+use super::{Planted, key_of};
+use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan, Transaction, Wrapper, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -24,62 +23,20 @@ pub enum Flaw {
     KeyNotKept,
 }
 
-/// A right engine with a flaw.
-pub struct Broken {
-    pub inner: Arc<dyn Engine>,
-    pub flaw: Flaw,
-}
-
-impl Engine for Broken {
-    fn info(&self) -> &'static EngineInfo {
-        self.inner.info()
-    }
-
-    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.inner.set_redo(sink);
-    }
-
-    fn create_table(&self, schema: TableSchema) -> TableId {
-        self.inner.create_table(schema)
-    }
-
-    fn drop_table(&self, table: TableId) {
-        self.inner.drop_table(table);
-    }
-
-    fn schema(&self, table: TableId) -> Arc<TableSchema> {
-        self.inner.schema(table)
-    }
-
-    fn layout(&self, table: TableId) -> Arc<RowLayout> {
-        self.inner.layout(table)
-    }
-
-    fn row_count(&self, table: TableId) -> u64 {
-        self.inner.row_count(table)
-    }
-
-    fn memory(&self, table: TableId) -> TableMemory {
-        self.inner.memory(table)
-    }
-
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.inner.load(table, row)
-    }
-
-    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
-        Box::new(BrokenTransaction {
-            inner: self.inner.transaction(waiter.clone()),
-            looker: self.inner.transaction(waiter.clone()),
+impl Planted for Flaw {
+    fn transaction(&self, inner: &Arc<dyn Engine>, waiter: Waiter) -> Box<dyn Transaction> {
+        Box::new(FlawedTransaction {
+            inner: inner.transaction(waiter.clone()),
+            looker: inner.transaction(waiter.clone()),
             waiter,
-            flaw: self.flaw,
-            engine: self.inner.clone(),
+            flaw: *self,
+            engine: inner.clone(),
             isolation: Isolation::Serializable,
         })
     }
 }
 
-struct BrokenTransaction {
+struct FlawedTransaction {
     inner: Box<dyn Transaction>,
     /// Looks at what is committed, apart from `inner`.
     looker: Box<dyn Transaction>,
@@ -89,7 +46,7 @@ struct BrokenTransaction {
     isolation: Isolation,
 }
 
-impl BrokenTransaction {
+impl FlawedTransaction {
     fn after_write(&mut self, write: Write) -> Result<Write, Abort> {
         if self.flaw == Flaw::EarlyCommit && write == Write::Done {
             self.inner.commit()?;
@@ -100,12 +57,10 @@ impl BrokenTransaction {
 
     /// The rows in a range that are committed now, and their keys.
     fn look(&mut self, scan: &Scan) -> Result<Vec<(Key, String)>, Abort> {
-        let schema = self.engine.schema(scan.table);
-        let spec = KeySpec::new(&schema.columns, &schema.key);
         let mut keys = Vec::new();
         let looked = self.looker.begin(&Begin::at(Isolation::ReadCommitted)).and_then(|()| {
             self.looker.scan(scan, &mut |row| {
-                keys.push((spec.key(spec.parts().iter().map(|part| row.value(part.column))), format!("{row:?}")));
+                keys.push((key_of(&*self.engine, scan.table, row), format!("{row:?}")));
                 ControlFlow::Continue(())
             })
         });
@@ -114,7 +69,7 @@ impl BrokenTransaction {
     }
 }
 
-impl Wrapper for BrokenTransaction {
+impl Wrapper for FlawedTransaction {
     fn inner(&self) -> &dyn Transaction {
         &*self.inner
     }
