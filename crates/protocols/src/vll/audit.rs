@@ -18,9 +18,9 @@ impl Core {
         is_shared: bool,
     ) -> Result<(), String> {
         let critical = self.enter();
-        critical.queue.audit(self.seats())?;
+        critical.queue.audit(self.slots())?;
         self.keep_ledgers();
-        let ledgers: Option<Vec<Ledger>> = critical.queue.iter().map(|entry| self.seats().ledger(entry)).collect();
+        let ledgers: Option<Vec<Ledger>> = critical.queue.iter().map(|entry| self.slots().ledger(entry)).collect();
         let Some(ledgers) = ledgers else { return Ok(()) };
         let free = critical.queue.iter().zip(&ledgers).filter(|(entry, _)| !entry.is_blocked());
         counts::audit_free(free.map(|(_, ledger)| asked(ledger)))?;

@@ -8,7 +8,7 @@
 //! | `TxnQueue is not full` | [`Core::has_room`] |
 //! | SCA (Fig. 4) | [`Core::analyse`] |
 
-use super::queue::{Entry, Seat, Seats, TxnQueue, Woken};
+use super::queue::{Entry, Slot, Slots, TxnQueue, Woken};
 use crate::shared::contention::Analysis;
 use crate::shared::counts::{self, Refused, Requests, bury, discount};
 use crate::shared::range_locks::{Counted, PrefixCounters};
@@ -36,7 +36,7 @@ pub(super) struct Core {
     /// Whether there is room and whether somebody is blocked, as of late: to be looked at outside of the critical section.
     room: CachePadded<AtomicBool>,
     blocked: CachePadded<AtomicBool>,
-    seats: Arc<Seats>,
+    slots: Arc<Slots>,
     /// Contention analysis, if the engine does any, for one thread at a time.
     analyst: Option<Mutex<Analyst>>,
     /// How often something happened because of which an analysis may find what the last one did not: somebody has left the
@@ -76,7 +76,7 @@ impl Core {
             critical: CachePadded(Latch::new(critical)),
             room: CachePadded(AtomicBool::new(true)),
             blocked: CachePadded(AtomicBool::new(false)),
-            seats: Arc::default(),
+            slots: Arc::default(),
             analyst: analyses.then(Mutex::default),
             changes: CachePadded(AtomicU64::new(0)),
             missed: CachePadded(AtomicBool::new(false)),
@@ -84,9 +84,9 @@ impl Core {
         })
     }
 
-    /// The seats of its transactions.
-    pub(super) fn seats(&self) -> &Arc<Seats> {
-        &self.seats
+    /// The slots of its transactions.
+    pub(super) fn slots(&self) -> &Arc<Slots> {
+        &self.slots
     }
 
     /// Whether contention analysis reads what transactions publish.
@@ -150,32 +150,32 @@ impl Core {
         }
         drop(critical);
         if !woken.is_empty() {
-            self.seats.wake(woken);
+            self.slots.wake(woken);
         }
     }
 
     /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of the one
-    /// before it on this seat, all for records with rows. `unused` is as for [`finish`](Self::finish).
+    /// before it on this slot, all for records with rows. `unused` is as for [`finish`](Self::finish).
     #[inline]
     pub(super) fn begin<R: Requests>(
         &self,
-        seat: &mut Seat,
+        slot: &mut Slot,
         kept: Option<&R>,
         requests: &R,
         prefixes: &[Counted],
         unused: impl FnMut(usize),
     ) -> Begun {
-        seat.prefetch();
+        slot.prefetch();
         let mut critical = self.enter();
         let mut woken = Woken::new();
         if let Some(kept) = kept {
-            critical.give_back(seat, kept, &[], |_| {}, &mut woken);
+            critical.give_back(slot, kept, &[], |_| {}, &mut woken);
             if critical.queue.blocked() > 0 && self.analyses() {
                 self.has_changed();
             }
         }
         let begun = match critical.request(requests, prefixes) {
-            Ok(is_free) if critical.queue.enqueue(seat, !is_free) => Begun::Blocked,
+            Ok(is_free) if critical.queue.enqueue(slot, !is_free) => Begun::Blocked,
             Ok(_) => Begun::Free,
             Err(Refused::Dead(at)) => Begun::Dead(at),
             Err(Refused::Exhausted) => {
@@ -192,14 +192,14 @@ impl Core {
     #[inline]
     pub(super) fn finish(
         &self,
-        seat: &Seat,
+        slot: &Slot,
         requests: &impl Requests,
         prefixes: &[Counted],
         unused: impl FnMut(usize),
     ) -> bool {
         let mut critical = self.enter();
         let mut woken = Woken::new();
-        critical.give_back(seat, requests, prefixes, unused, &mut woken);
+        critical.give_back(slot, requests, prefixes, unused, &mut woken);
         let are_blocked = critical.queue.blocked() > 0;
         if are_blocked && self.analyses() {
             self.has_changed();
@@ -256,7 +256,7 @@ impl Core {
             entries.extend(critical.queue.iter());
         }
         let before = analysis.counts();
-        let queue = entries.iter().map_while(|&entry| Some((entry, entry.is_blocked(), self.seats.footprint(entry)?)));
+        let queue = entries.iter().map_while(|&entry| Some((entry, entry.is_blocked(), self.slots.footprint(entry)?)));
         let found = analysis.find(queue);
         let after = analysis.counts();
         statistics.analyses += after.runs - before.runs;
@@ -266,7 +266,7 @@ impl Core {
         *in_vain = None;
         let mut woken = Woken::new();
         let mut critical = self.enter();
-        critical.queue.unblock(&self.seats, found, &mut woken);
+        critical.queue.unblock(&self.slots, found, &mut woken);
         self.leave(critical, woken);
         true
     }
@@ -277,7 +277,7 @@ impl Critical {
     #[inline]
     fn give_back(
         &mut self,
-        seat: &Seat,
+        slot: &Slot,
         requests: &impl Requests,
         prefixes: &[Counted],
         unused: impl FnMut(usize),
@@ -287,7 +287,7 @@ impl Critical {
         if !prefixes.is_empty() {
             self.prefixes.release(prefixes);
         }
-        self.queue.remove(seat, woken);
+        self.queue.remove(slot, woken);
     }
 
     /// Counts everything that is asked for: whether all of it is granted.

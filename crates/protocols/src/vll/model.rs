@@ -105,7 +105,7 @@ impl World {
     fn assert_at_rest(&self) {
         let critical = self.core.enter();
         assert_eq!((critical.queue.iter().count(), critical.queue.blocked()), (0, 0));
-        critical.queue.audit(self.core.seats()).expect("the queue's invariants hold");
+        critical.queue.audit(self.core.slots()).expect("the queue's invariants hold");
         assert!(self.records.iter().all(|record| record.counts() == Counts::NONE), "{:?}", self.records);
     }
 }
