@@ -10,13 +10,14 @@
 //! asked for anything that conflicts: so it waits for nobody in that queue, and needs no number.
 
 use super::core::{Begun, Calls, Core};
+use super::id::{PartitionId, Ticket};
 use super::locks::{Exhausted, LockState};
 use super::messages::{Enter, Finished, Message, Standing};
 use super::node::{Attempt, Node};
 use super::partitions::{Partitions, Visitor};
 use super::piece::Piece;
-use super::queue::{Asker, Ticket};
-use super::{PartitionId, PartitionLocking};
+use super::queue::Asker;
+use super::variants::PartitionLocking;
 use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;

@@ -9,12 +9,12 @@
 //! | second choice: the front of the queue is blocked | [`Core::go_on`], by who has left it |
 //! | SCA (§2.6), also while the front waits for a message (§3.3.1) | [`Core::analyse`] |
 
-use super::PartitionId;
+use super::id::{PartitionId, Ticket};
 use super::locks::{Book, Exhausted, LockState};
 use super::messages::{Enter, Finished, Granted, Message, Ports, Standing};
 use super::node::{Attempt, Node};
 use super::piece::{Piece, Wanted};
-use super::queue::{Asker, Entry, State, Ticket, TxnQueue};
+use super::queue::{Asker, Entry, State, TxnQueue};
 use crate::shared::contention::Analysis;
 use crate::shared::planned::{PlannedRow, Scene};
 use crate::shared::range_locks::Counted;

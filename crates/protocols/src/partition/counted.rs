@@ -3,9 +3,9 @@
 //! The counters are those of [`counts`]; who has the partition's baton reads and writes them. A record that carries nothing but
 //! counters, for a row that is absent, is unlinked by who gives the last of them back.
 
+use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::Wanted;
-use super::queue::Ticket;
 use crate::shared::counts::{self, Asked, Colocated, Counts, Refused, Requests};
 use crate::shared::planned::{Needs, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::{Counted, PrefixCounters};

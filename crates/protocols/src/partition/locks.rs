@@ -1,7 +1,7 @@
 //! How a partition locks: the only thing in which the partition engines differ.
 
+use super::id::Ticket;
 use super::piece::Wanted;
-use super::queue::Ticket;
 use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use hotrow_storage::{Key, RecordHeader, RecordRef, TableId};

@@ -17,10 +17,10 @@
 //! **Delay.** Between two threads that have settled, a message is held back for as long as the settings say. All messages of a
 //! ring have the same delay, so what is due first is in front.
 
-use super::PartitionId;
+use super::id::{PartitionId, Ticket};
 use super::node::{Attempt, Node};
 use super::piece::Piece;
-use super::queue::{Asker, Ticket};
+use super::queue::Asker;
 use hotrow_storage::{Key, TableId};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::ring::{self, Consumer, Producer};

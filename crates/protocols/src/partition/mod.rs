@@ -73,6 +73,7 @@
 mod admission;
 mod core;
 mod counted;
+mod id;
 mod locks;
 mod messages;
 #[cfg(all(test, shuttle))]
@@ -101,23 +102,10 @@ use crate::shared::planned::{PlannedTransaction, Scene};
 use hotrow_storage::{Table, TableSchema, Tables, Type};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId, number_of};
+use id::{PARTITIONS_MAX, PartitionId};
 use locks::LockState;
 use partitions::{Partitions, Visitor};
 use std::time::Duration;
-
-/// A partition's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartitionId(u16);
-
-impl PartitionId {
-    #[inline]
-    fn index(self) -> usize {
-        usize::from(self.0)
-    }
-}
-
-/// The most partitions that a database can have.
-const PARTITIONS_MAX: usize = 1 << 12;
 
 /// Data in partitions, each worked on by one thread at a time, with the locks of `E` inside each.
 pub struct Partitioned<E: PartitionLocking> {

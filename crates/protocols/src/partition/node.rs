@@ -12,8 +12,7 @@
 //!    counted on them, though they are another thread's; and a request that arrives after it was withdrawn does nothing,
 //!    whatever else has overtaken it.
 
-use super::PartitionId;
-use super::queue::Ticket;
+use super::id::{PartitionId, Ticket};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Latch, Waiter};
 use std::fmt;

@@ -9,8 +9,8 @@
 //!    looks for messages. One of the two comes after the other, and finds it.
 //! 3. Who takes a baton for a moment first acts on all messages that have come, due or not.
 
-use super::PartitionId;
 use super::core::{Caller, Calls, Core};
+use super::id::PartitionId;
 use super::locks::LockState;
 use super::messages::{Mailbox, Message, connect};
 use super::node::Node;

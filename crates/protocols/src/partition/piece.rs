@@ -1,6 +1,6 @@
 //! What one transaction locks in one partition.
 
-use super::PartitionId;
+use super::id::PartitionId;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::planned::{Plan, PlannedRow};
 use crate::shared::range_locks::Counted;

@@ -8,14 +8,10 @@
 //! | blocked | lacks some |
 //! | waiting | has its locks here, and is not this partition's alone: it waits for others, or runs elsewhere |
 
-use super::PartitionId;
+use super::id::{PartitionId, Ticket};
 use super::node::{Attempt, Node};
 use hotrow_sync::Arc;
 use std::collections::VecDeque;
-
-/// A transaction's place in a queue. Places are never given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(pub(super) u64);
 
 /// What a transaction in the queue may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

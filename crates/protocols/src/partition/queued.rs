@@ -1,8 +1,8 @@
 //! A lock manager of the traditional kind in each partition, without a latch: `2pl-st` (§3.1.1).
 
+use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::Wanted;
-use super::queue::Ticket;
 use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};

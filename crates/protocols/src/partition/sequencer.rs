@@ -5,7 +5,7 @@
 //! lets number n + 1 in when it has let n in, however the messages overtake each other on their way. Transactions of one
 //! partition need no number: they stand in one queue only.
 
-use super::PartitionId;
+use super::id::PartitionId;
 use hotrow_sync::{CachePadded, Latch};
 
 /// Gives out the numbers of all partitions. Shared by all threads.

@@ -2,8 +2,9 @@
 //! that is cancelled now and then.
 
 use super::core::Calls;
+use super::id::PartitionId;
 use super::partitions::{Partitions, Visitor};
-use super::{Analysed, HStore, PartitionConfig, PartitionId, PartitionLocking, Partitioned, Queueing};
+use super::{Analysed, HStore, PartitionConfig, PartitionLocking, Partitioned, Queueing};
 use crate::Instance;
 use crate::shared::planned::Scene;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Tables, Type, Value};

@@ -1,10 +1,9 @@
 //! The loop of Fig. 3 step by step, on two threads that do one step at a time; and what settings and tables are refused.
 
 use super::counted::InRecords;
+use super::id::PartitionId;
 use super::queue::State;
-use super::{
-    Analysed, Counting, HStore, PartitionConfig, PartitionId, PartitionLocking, PartitionWorker, Partitioned, Queueing,
-};
+use super::{Analysed, Counting, HStore, PartitionConfig, PartitionLocking, PartitionWorker, Partitioned, Queueing};
 use crate::Instance;
 use crate::shared::counts::Counts;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};

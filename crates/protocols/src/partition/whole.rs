@@ -1,8 +1,8 @@
 //! The whole partition as one lock: `hstore`.
 
+use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::Wanted;
-use super::queue::Ticket;
 use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordRef;

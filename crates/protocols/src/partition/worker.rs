@@ -8,9 +8,10 @@
 //! | SCA, when all else fails | [`Duties::find_work`] |
 
 use super::core::{Calls, Core};
+use super::id::PartitionId;
 use super::locks::LockState;
 use super::partitions::{Partitions, Visitor};
-use super::{PartitionId, PartitionLocking};
+use super::variants::PartitionLocking;
 use crate::shared::planned::Scene;
 use hotrow_storage::{Database, Participant};
 use hotrow_sync::{Arc, Time, Waiter};
