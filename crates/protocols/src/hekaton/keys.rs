@@ -102,11 +102,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Abort::Conflict`] if it can wait for no more.
-    pub fn end_after_keepers(
-        &self,
-        (guard, table): Scene<'_>,
-        version: VersionRef<'_, Words>,
-    ) -> Result<(), Abort> {
+    pub fn end_after_keepers(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> Result<(), Abort> {
         // SeqCst: the write lock, or the end of an insert that is taken back, comes before the look for keepers, as those
         // note the key before they look for locks.
         fence(Ordering::SeqCst);

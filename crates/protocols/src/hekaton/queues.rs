@@ -269,9 +269,7 @@ mod tests {
         assert_eq!(turns(&queues), [], "another transaction's end is nothing to them");
         queues.release(PLACE, WRITER);
         assert_eq!(turns(&queues), [0]);
-        assert!(
-            queues.are_before(PLACE, Some(SlotNumber(3))) && !queues.are_before(PLACE, Some(SlotNumber(0)))
-        );
+        assert!(queues.are_before(PLACE, Some(SlotNumber(3))) && !queues.are_before(PLACE, Some(SlotNumber(0))));
         let second = TxnId(10 << 16);
         assert!(stand(&queues, 0, Some(second)), "a transaction that is first stays first");
         assert_eq!(turns(&queues), []);

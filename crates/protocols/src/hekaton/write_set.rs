@@ -12,9 +12,7 @@ use super::record;
 use super::record_locks;
 use super::txn_id::TxnId;
 use super::words::Words;
-use hotrow_storage::{
-    Change as Redo, Garbage, Guard, TableId, VersionMemory, VersionPtr, VersionRef,
-};
+use hotrow_storage::{Change as Redo, Garbage, Guard, TableId, VersionMemory, VersionPtr, VersionRef};
 use std::collections::HashSet;
 
 /// A step that can be undone.
@@ -180,4 +178,3 @@ impl WriteSet {
         self.log.shrink_to(KEPT);
     }
 }
-

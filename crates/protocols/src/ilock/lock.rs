@@ -23,7 +23,7 @@
 //! 6. While a reader waits to become the writer, no other one does, and none comes new: when the others have left, it is the writer.
 
 use super::owner::Owner;
-use super::wait_map::{Granted, WaitMaps, Waiting, Wanted};
+use super::wait_map::{Granted, LockAt, WaitMaps, Waiting, Wanted};
 use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
@@ -228,7 +228,7 @@ impl ILock {
                 }
             }
         } else {
-            let is_first = !map.awaits(self, wanted);
+            let is_first = !map.awaits(LockAt::of(self), wanted);
             self.set_bit(wanted, worker);
             synchronize();
             if self.take(wanted, tid) {
@@ -238,7 +238,7 @@ impl ILock {
                 return Asked::Taken;
             }
         }
-        map.put(self, Waiting { tid, wanted, parked: owner.parked().clone() });
+        map.put(LockAt::of(self), Waiting { tid, wanted, parked: owner.parked().clone() });
         Asked::Waits
     }
 
@@ -246,7 +246,7 @@ impl ILock {
     pub(super) fn withdraw(&self, owner: &Owner) -> bool {
         let (maps, worker) = (owner.maps(), owner.worker());
         let mut map = maps.of(worker).lock();
-        let Some(Waiting { wanted, .. }) = map.take_out(self, owner.parked()) else { return false };
+        let Some(Waiting { wanted, .. }) = map.take_out(LockAt::of(self), owner.parked()) else { return false };
         match wanted {
             Wanted::Upgrade => loop {
                 let state = self.state();
@@ -254,7 +254,7 @@ impl ILock {
                     break;
                 }
             },
-            wanted if map.awaits(self, wanted) => {}
+            wanted if map.awaits(LockAt::of(self), wanted) => {}
             wanted => self.clear_bit(wanted, worker),
         }
         drop(map);
@@ -367,8 +367,8 @@ impl ILock {
     fn send_write_lock(&self, owner: &Owner) -> bool {
         for worker in workers_by_lot(self.bits(Wanted::Write), mix(owner.tid())) {
             let mut map = owner.maps().of(worker).lock();
-            let Some(Waiting { tid, parked, .. }) = map.take_first(self, Wanted::Write) else { continue };
-            if !map.awaits(self, Wanted::Write) {
+            let Some(Waiting { tid, parked, .. }) = map.take_first(LockAt::of(self), Wanted::Write) else { continue };
+            if !map.awaits(LockAt::of(self), Wanted::Write) {
                 self.clear_bit(Wanted::Write, worker);
             }
             self.set(State::owned_by(tid));
@@ -394,7 +394,7 @@ impl ILock {
         for worker in workers_by_lot(self.bits(Wanted::Read), 0) {
             let mut map = maps.of(worker).lock();
             let before = granted.len();
-            while let Some(waiting) = map.take_first(self, Wanted::Read) {
+            while let Some(waiting) = map.take_first(LockAt::of(self), Wanted::Read) {
                 granted.push(waiting.parked);
             }
             // SeqCst: as in `replace`.
@@ -410,11 +410,11 @@ impl ILock {
     #[cold]
     fn send_upgrade(&self, maps: &WaitMaps, worker: u32) {
         let mut map = maps.of(worker).lock();
-        let Some(tid) = map.first(self, Wanted::Upgrade).map(|waiting| waiting.tid) else { return };
+        let Some(tid) = map.first(LockAt::of(self), Wanted::Upgrade).map(|waiting| waiting.tid) else { return };
         if !self.replace(State::ONE_READER.with_upgrader(worker), State::owned_by(tid)) {
             return;
         }
-        let Some(Waiting { parked, .. }) = map.take_first(self, Wanted::Upgrade) else {
+        let Some(Waiting { parked, .. }) = map.take_first(LockAt::of(self), Wanted::Upgrade) else {
             unreachable!("the map has been latched since it was found")
         };
         parked.grant();
@@ -425,7 +425,7 @@ impl ILock {
     /// The label of the reader that waits to become the writer.
     pub(super) fn upgrading(&self, maps: &WaitMaps) -> Option<u32> {
         let map = maps.of(self.state().upgrader()?).lock();
-        Some(map.first(self, Wanted::Upgrade)?.parked.label())
+        Some(map.first(LockAt::of(self), Wanted::Upgrade)?.parked.label())
     }
 
     /// Whether one who wants this waits in vain, between two calls: what invariant 4 excludes.

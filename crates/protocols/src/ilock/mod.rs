@@ -25,7 +25,7 @@
 //! # What has no record
 //!
 //! The paper locks records only. Here absent keys, gaps and the columns of unique indexes are locked as well, by names in a lock table, as
-//! [`shared::locks`](crate::shared::locks) says; how keys come to have records and lose them is in [`shared::record_locks`](crate::shared::record_locks).
+//! [`shared::gaps`](crate::shared::gaps) says; how keys come to have records and lose them is in [`shared::record_locks`](crate::shared::record_locks).
 //! They are no iLocks: a gap needs a third mode, and a transaction that inserts a million rows locks a million of them.
 //!
 //! # Declared access sets
@@ -72,6 +72,7 @@ mod lock;
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
 mod owner;
+mod wait;
 mod wait_map;
 
 pub use lock::ILock;

@@ -22,7 +22,7 @@
 use super::lock::ILock;
 use super::owner::Owner;
 use super::wait_map::WaitMaps;
-use crate::shared::lock_table::Parked;
+use crate::shared::parked::Parked;
 use crate::shared::record_locks::{Ended, LockOwner, RecordLock, Watch};
 use crate::shared::time_outs::Patience;
 use hotrow_sync::atomic::{AtomicU64, Ordering};

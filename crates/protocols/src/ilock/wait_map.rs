@@ -1,7 +1,6 @@
 //! Who waits for which record, by worker.
 
-use super::lock::ILock;
-use crate::shared::lock_table::Parked;
+use crate::shared::parked::Parked;
 use crate::shared::record_locks::{Number, Numbers};
 use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +28,7 @@ pub(super) struct WaitMap {
 
 /// A lock, known by its address. It is not freed while somebody waits for it: who waits is in his epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct LockAt(usize);
+pub(super) struct LockAt(usize);
 
 /// What a suspended transaction waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,48 +109,48 @@ impl WaitMaps {
 
 impl WaitMap {
     /// Whether anybody waits for this.
-    pub(super) fn awaits(&self, lock: &ILock, wanted: Wanted) -> bool {
+    pub(super) fn awaits(&self, lock: LockAt, wanted: Wanted) -> bool {
         self.of(lock).iter().any(|waiting| waiting.wanted == wanted)
     }
 
     /// The first transaction that wants this.
-    pub(super) fn first(&self, lock: &ILock, wanted: Wanted) -> Option<&Waiting> {
+    pub(super) fn first(&self, lock: LockAt, wanted: Wanted) -> Option<&Waiting> {
         self.of(lock).iter().find(|waiting| waiting.wanted == wanted)
     }
 
-    fn of(&self, lock: &ILock) -> &[Waiting] {
-        self.waiting.get(&LockAt::of(lock)).map_or(&[], SmallVec::as_slice)
+    fn of(&self, lock: LockAt) -> &[Waiting] {
+        self.waiting.get(&lock).map_or(&[], SmallVec::as_slice)
     }
 
     /// Adds one who waits.
-    pub(super) fn put(&mut self, lock: &ILock, waiting: Waiting) {
-        self.waiting.entry(LockAt::of(lock)).or_default().push(waiting);
+    pub(super) fn put(&mut self, lock: LockAt, waiting: Waiting) {
+        self.waiting.entry(lock).or_default().push(waiting);
     }
 
     /// Takes out the first who wants this.
-    pub(super) fn take_first(&mut self, lock: &ILock, wanted: Wanted) -> Option<Waiting> {
+    pub(super) fn take_first(&mut self, lock: LockAt, wanted: Wanted) -> Option<Waiting> {
         self.take(lock, |waiting| waiting.wanted == wanted)
     }
 
     /// Takes out the one who waits at `parked`, if he is there.
-    pub(super) fn take_out(&mut self, lock: &ILock, parked: &Arc<Parked>) -> Option<Waiting> {
+    pub(super) fn take_out(&mut self, lock: LockAt, parked: &Arc<Parked>) -> Option<Waiting> {
         self.take(lock, |waiting| Arc::ptr_eq(&waiting.parked, parked))
     }
 
-    fn take(&mut self, lock: &ILock, is_it: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
-        let at = LockAt::of(lock);
-        let waiting = self.waiting.get_mut(&at)?;
+    fn take(&mut self, lock: LockAt, is_it: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
+        let waiting = self.waiting.get_mut(&lock)?;
         let place = waiting.iter().position(is_it)?;
         let taken = waiting.remove(place);
         if waiting.is_empty() {
-            self.waiting.remove(&at);
+            self.waiting.remove(&lock);
         }
         Some(taken)
     }
 }
 
 impl LockAt {
-    fn of(lock: &ILock) -> Self {
+    /// The address of a record's lock.
+    pub(super) fn of<L>(lock: &L) -> Self {
         LockAt(std::ptr::from_ref(lock).addr())
     }
 }

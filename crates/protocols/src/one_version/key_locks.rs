@@ -33,10 +33,20 @@
 
 use super::key_lock::KeyLock;
 use super::queues::{LockName, Queues};
-use hotrow_storage::{IndexData, IndexNumber, TableId, prefetch_to_write};
+use hotrow_storage::{IndexData, IndexNumber, RecordHeader, TableId, prefetch_to_write};
 use hotrow_sync::OnceLock;
 use hotrow_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::fmt;
+
+/// The header of each record: it is empty, for the record's lock is in the indexes of its table.
+#[derive(Debug, Default)]
+pub struct KeyLocked;
+
+impl RecordHeader for KeyLocked {
+    type Index = KeyLocks;
+}
+
+const _: () = assert!(size_of::<KeyLocked>() == 0);
 
 /// The locks of one index.
 pub struct KeyLocks {

@@ -1,14 +1,14 @@
 //! The locks of one transaction.
 
-use super::KeyLocked;
 use super::held::Held;
 use super::key_lock::{Asked, KeyLock};
-use super::key_locks::Numbered;
+use super::key_locks::{KeyLocked, Numbered};
 use super::queues::{LockName, Queues};
 use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
-use crate::shared::lock_table::{Acquired, Name, Parked};
-use crate::shared::locks::{Gaps, target};
+use crate::shared::gaps::{Gaps, target};
+use crate::shared::lock_table::{Acquired, Name};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
 use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Table, TableId, mix};

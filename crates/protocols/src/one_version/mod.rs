@@ -28,7 +28,7 @@
 //! | secondary hash | all rows with the same columns; the right to have them, if the index is unique |
 //! | secondary ordered | gaps, by the entry above each; the right to have the columns, if the index is unique |
 //!
-//! Why gaps by the keys above them keep phantoms out of ranges is said in [`shared::locks`](crate::shared::locks), for whoever
+//! Why gaps by the keys above them keep phantoms out of ranges is said in [`shared::gaps`](crate::shared::gaps), for whoever
 //! locks names. Here several names may share a lock: then it covers more than was asked for, and never less.
 //!
 //! # Isolation levels
@@ -58,20 +58,8 @@ mod locker;
 mod queues;
 mod transaction;
 
-pub use key_locks::KeyLocks;
+pub use key_locks::{KeyLocked, KeyLocks};
 pub use transaction::{KeyLocking, OneVersion, OneVersionTransaction};
-
-use hotrow_storage::RecordHeader;
-
-/// What stands before each record: nothing, for its lock is in its table's indexes.
-#[derive(Debug, Default)]
-pub struct KeyLocked;
-
-impl RecordHeader for KeyLocked {
-    type Index = KeyLocks;
-}
-
-const _: () = assert!(size_of::<KeyLocked>() == 0);
 
 #[cfg(all(test, shuttle))]
 mod model;

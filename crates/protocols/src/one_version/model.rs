@@ -5,8 +5,8 @@
 use super::key_lock::Asked;
 use super::key_locks::{KeyLocks, Numbered};
 use super::queues::{LockName, Queues};
-use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_storage::{IndexNumber, TableId};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, Wake, thread};

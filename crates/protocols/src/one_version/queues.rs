@@ -11,8 +11,8 @@
 //!    latch which of the two came first.
 
 use super::key_lock::{Asked, KeyLock};
-use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_storage::{IndexNumber, TableId};
 use hotrow_sync::{Arc, Latch};
 use smallvec::SmallVec;

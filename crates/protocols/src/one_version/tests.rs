@@ -4,8 +4,8 @@ use super::OneVersion;
 use super::key_lock::{Asked, KeyLock};
 use super::queues::{LockName, Queues};
 use crate::Instance;
-use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{
     Column, IndexId, IndexKind, IndexNumber, IndexRef, IndexSchema, Key, Row, RowMut, TableId, TableSchema, Type, Value,

@@ -25,7 +25,7 @@
 //!    nearness grows, and no path comes back to where it began.
 //! 2. *Two-phase.* All locks are held to the transaction's end. A lock that an insert or a scan finds it needs beside the plan (a
 //!    new key's row, a gap that has moved) is taken if it is free at once, which waits for nobody, or else ends the attempt.
-//!    So what [`shared::locks`](crate::shared::locks) says of phantoms holds as it stands: the scan itself asks for every lock
+//!    So what [`shared::gaps`](crate::shared::gaps) says of phantoms holds as it stands: the scan itself asks for every lock
 //!    that it needs, and finds most of them held.
 //! 3. A row outside the plan is not touched, unless the transaction has locked it by an insert or a scan.
 //! 4. A transaction without a plan, or whose plan does not hold still, is alone in the database:
@@ -48,15 +48,15 @@
 mod indexing;
 mod plan;
 mod transaction;
+mod wait_phase;
 
 pub use indexing::{Indexing, Split, SplitConfig, Whole};
 pub use transaction::{OrderedTransaction, PlannedLocking};
 
 use crate::shared::gate::Gate;
-use crate::shared::lock_table::{LockTable, OwnerId, WaitPolicy};
+use crate::shared::lock_table::LockTable;
 use crate::shared::locking::LockingTransaction;
 use hotrow_storage::{Database, Table};
-use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, LockWait, Protocol, WorkerId};
 use std::marker::PhantomData;
@@ -117,32 +117,5 @@ impl<I: Indexing> Protocol for Ordered<I> {
     ) -> OrderedTransaction {
         let locking = PlannedLocking::new(&self.gate, &self.table, waiter, self.config.wait_limit);
         LockingTransaction::new(database, locking)
-    }
-}
-
-/// When a transaction may wait: not any more once its plan is locked. Of one transaction, and read by its own thread only.
-#[derive(Default)]
-pub(crate) struct Turn {
-    runs: AtomicBool,
-}
-
-impl Turn {
-    #[inline]
-    fn may_wait_from_now(&self) {
-        // Relaxed: for one thread.
-        self.runs.store(false, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn may_wait_no_more(&self) {
-        // Relaxed: for one thread.
-        self.runs.store(true, Ordering::Relaxed);
-    }
-}
-
-impl WaitPolicy for Turn {
-    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
-        // Relaxed: for one thread.
-        !self.runs.load(Ordering::Relaxed)
     }
 }

@@ -1,7 +1,7 @@
 //! The plan: which locks an access set needs, in the order in which they are taken.
 
+use crate::shared::gaps::{self, Gap, STRIPES, is_ordered, row_name};
 use crate::shared::lock_table::Name;
-use crate::shared::locks::{self, Gap, STRIPES, is_ordered, row_name};
 use crate::shared::mode::Mode;
 use crate::shared::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
 use hotrow_storage::{Database, Guard, IndexRef, Key, Table};
@@ -90,7 +90,7 @@ impl Plan {
 
     fn target(&self, what: usize, rows: &[Access]) -> LockTarget {
         match rows.get(what) {
-            Some(row) => locks::target(row.table, LockPart::Row, &row.key),
+            Some(row) => gaps::target(row.table, LockPart::Row, &row.key),
             None => self.parts[what - rows.len()].clone(),
         }
     }
@@ -164,7 +164,7 @@ impl Resolver<'_> {
 
     fn row(&mut self, table: &Table<()>, key: &Key, mode: Mode) {
         let name = row_name(table.id(), key.hash64());
-        self.push(name, mode, || locks::target(table.id(), LockPart::Row, key));
+        self.push(name, mode, || gaps::target(table.id(), LockPart::Row, key));
     }
 
     fn gap(&mut self, gap: Gap, mode: Mode) {
@@ -231,8 +231,8 @@ impl Resolver<'_> {
                 let index = table.secondary_index(id);
                 if index.is_exclusive() {
                     let part = LockPart::Unique(id);
-                    let name = locks::name_of(table.id(), part, entry.columns.hash64());
-                    self.push(name, Mode::EXCLUSIVE, || locks::target(table.id(), part, &entry.columns));
+                    let name = gaps::name_of(table.id(), part, entry.columns.hash64());
+                    self.push(name, Mode::EXCLUSIVE, || gaps::target(table.id(), part, &entry.columns));
                 }
                 index.full_key(&entry.columns, &entry.key)
             }
@@ -243,7 +243,7 @@ impl Resolver<'_> {
                 return self.gap(Gap::below(table.id(), entry.index, &full), Mode::INSERT);
             }
         }
-        for gap in locks::gaps_around(table, guard, entry.index, &full, |_| false) {
+        for gap in gaps::gaps_around(table, guard, entry.index, &full, |_| false) {
             self.gap(gap, Mode::INSERT);
         }
     }

@@ -1,7 +1,7 @@
 //! Scans that lock what they visit, and the gaps between.
 
+use super::gaps::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::lock_table::{Acquired, Name};
-use super::locks::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::mode::Mode;
 use super::record;
 use super::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
@@ -163,7 +163,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
                     }
                     locked => locked?,
                 }
-                locks::fence_before_look();
+                gaps::fence_before_look();
                 let is_same = match backward {
                     true => self.begins_still(&steps, from.as_ref(), limit),
                     false => self.are_still(&steps, from.as_ref(), steps.len() < limit),
@@ -257,7 +257,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             // Of many that were waited for, most have committed by now: the gaps end at the first one.
             let committed = passed.iter().position(Step::is_committed);
             passed.truncate(committed.map_or(passed.len(), |first| first + 1));
-            locks::fence_before_look();
+            gaps::fence_before_look();
             if self.are_still(&passed, from, at_end && committed.is_none()) {
                 return Ok(());
             }

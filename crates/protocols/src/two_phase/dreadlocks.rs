@@ -24,7 +24,8 @@
 //! cores than workers the paper's spinning transactions would keep off those they wait for.
 
 use super::policy::{LEVELS, Policy};
-use crate::shared::lock_table::{OwnerId, Parked, Queued, WaitPolicy};
+use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};
+use crate::shared::parked::Parked;
 use crate::shared::per_owner::PerOwner;
 use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::{InFlight, WaitGraph};

@@ -22,7 +22,7 @@
 //! # Phantoms
 //!
 //! The paper locks records only. Serializable transactions here also lock what is *not* there: absent keys, gaps, and the
-//! columns of unique indexes, as [`shared::locks`](crate::shared::locks) says.
+//! columns of unique indexes, as [`shared::gaps`](crate::shared::gaps) says.
 //!
 //! # Read committed
 //!

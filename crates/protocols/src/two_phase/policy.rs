@@ -1,7 +1,7 @@
 //! The deadlock policies.
 
-use crate::shared::deadlocks::{NameWait, Request, Waits};
-use crate::shared::lock_table::{Name, OwnerId, Requester, WaitPolicy};
+use crate::shared::deadlocks::{Blocked, Request, Waits};
+use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::per_owner::PerOwner;
 use crate::shared::time_outs::{Limits, TimeOuts};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -222,6 +222,29 @@ impl WaitPolicy for Centralized {
 
     fn ends_to_wait(&self, requester: &Requester) {
         self.0.ends_to_wait(requester);
+    }
+}
+
+/// A transaction all of whose locks are names in a lock table.
+struct NameWait {
+    table: Arc<LockTable>,
+    owner: OwnerId,
+    name: Name,
+}
+
+impl Blocked for NameWait {
+    type Lock = Name;
+
+    fn awaited(&self) -> Name {
+        self.name
+    }
+
+    fn holds(&mut self, name: Name) -> bool {
+        self.table.is_held(name, self.owner)
+    }
+
+    fn hash(Name(name): Name) -> u64 {
+        name
     }
 }
 

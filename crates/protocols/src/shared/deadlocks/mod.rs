@@ -60,8 +60,8 @@ pub(crate) use standing::Standing;
 
 use admission::{Heat, HotTickets};
 
-use super::lock_table::{LockTable, Name, OwnerId, Parked};
 use super::mode::Mode;
+use super::parked::Parked;
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time};
 use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, Tickets, WaitsFor};
 use smallvec::SmallVec;
@@ -405,29 +405,6 @@ fn path(reached: &[(usize, usize)], mut place: usize) -> Cycle {
             return path;
         }
         place = before;
-    }
-}
-
-/// A transaction all of whose locks are names in a lock table.
-pub(crate) struct NameWait {
-    pub(crate) table: Arc<LockTable>,
-    pub(crate) owner: OwnerId,
-    pub(crate) name: Name,
-}
-
-impl Blocked for NameWait {
-    type Lock = Name;
-
-    fn awaited(&self) -> Name {
-        self.name
-    }
-
-    fn holds(&mut self, name: Name) -> bool {
-        self.table.is_held(name, self.owner)
-    }
-
-    fn hash(Name(name): Name) -> u64 {
-        name
     }
 }
 

@@ -1,7 +1,8 @@
 //! The heads of a bucket: who holds a name, and who waits for it.
 
-use super::{Name, OwnerId, Parked, WaitPolicy, Wakes};
+use super::{Name, OwnerId, WaitPolicy, Wakes};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
 use hotrow_txn::{LockTarget, LockWait};
 use smallvec::SmallVec;

@@ -23,12 +23,10 @@
 //! names than one, or a name with more holders than three, keeps the rest in vectors. Small ones are not given back.
 
 mod head;
-mod parked;
-
-pub use parked::Parked;
 
 use super::deadlocks::{Request, Standing};
 use super::mode::Mode;
+use super::parked::Parked;
 use super::time_outs::Limits;
 use head::{Blockers, Heads, Waiting};
 use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};

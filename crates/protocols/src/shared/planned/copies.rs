@@ -3,11 +3,11 @@
 //! If at one moment nobody may be writing any of its rows, what is there is what was committed last of each, and all of it is of
 //! that moment: the transaction is serialized there, and holds nothing from then on. That is worth it for a few small rows.
 
-use super::PlannedTransaction;
-use crate::shared::planned::{Admission, Plan, Scene};
+use super::plan::Plan;
+use super::scene::Scene;
 use crate::shared::record;
 use hotrow_storage::{Key, RecordHeader, RecordPtr, Row, RowRef, Table, TableId};
-use hotrow_txn::{Abort, Access, Accesses, Intent};
+use hotrow_txn::{Accesses, Intent};
 
 /// More rows, or bytes of them, than this are locked rather than copied: others are kept waiting meanwhile.
 const MOST_ROWS: usize = 16;
@@ -75,33 +75,16 @@ impl Copies {
             copy.row.copy_from(record::row(record));
         }
     }
-}
 
-impl<A: Admission> PlannedTransaction<A> {
-    /// Copies all rows of the plan at one moment, if nobody may be writing them.
-    pub(super) fn copy_everything(&mut self) -> bool {
-        let scene = Scene { database: &self.database, guard: self.participant.guard() };
-        self.admission.copy_rows(scene, &mut self.plan, &mut self.copies)
+    /// Whether the copy at a position of the plan is that of the row with this key. Two keys may have one name, and copies are of rows.
+    pub(super) fn is_of(&self, position: usize, id: TableId, key: &Key) -> bool {
+        let copy = &self.rows[position];
+        copy.table == id && copy.key == *key
     }
 
-    /// The copy of a row.
-    pub(super) fn find_copy(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RowRef<'_>>, Abort> {
-        let name = Access::name(id, key.hash64());
-        let next = self.plan.next_if(|row| row.table == id && row.name == name);
-        // Two keys may have one name, and copies are of rows.
-        let is_it = |&position: &usize| {
-            let copy = &self.copies.rows[position];
-            copy.table == id && copy.key == *key
-        };
-        match next.filter(is_it).or_else(|| (0..self.plan.rows.len()).find(is_it)) {
-            Some(position) if intent == Intent::Read => {
-                let copy = &self.copies.rows[position];
-                Ok(copy.is_present.then(|| copy.row.as_ref()))
-            }
-            _ => {
-                self.missing.push(id, key.clone(), intent);
-                Err(Abort::OutsidePlan)
-            }
-        }
+    /// The row at a position of the plan, if it was there.
+    pub(super) fn row(&self, position: usize) -> Option<RowRef<'_>> {
+        let copy = &self.rows[position];
+        copy.is_present.then(|| copy.row.as_ref())
     }
 }

@@ -7,6 +7,8 @@
 //! | --- | --- |
 //! | [`plan`] | which locks an access set needs: rows, and prefixes for ranges and index entries |
 //! | [`prefixes`] | the prefixes among them |
+//! | [`admission`] | what an engine supplies: how all locks of a plan are asked for |
+//! | [`copies`] | rows that are copied instead of being locked |
 //! | [`transaction`] | begin, read, update, insert, delete, scan, commit, abort |
 //!
 //! **What is locked.** Rows of the access set, present or absent, and rows that are in its ranges when the plan is made, one by
@@ -41,174 +43,16 @@
 //! 8. A reconnaissance, or a transaction that only reads and at read committed, locks one row at a time while it holds no
 //!    other, so nobody waits in a circle because of it.
 
+mod admission;
+mod copies;
 mod plan;
 mod prefixes;
+mod scene;
 mod transaction;
 
+pub use admission::{Admission, Glance};
+pub use copies::Copies;
 pub(crate) use plan::drop_lost_tables;
 pub use plan::{Needs, Place, Plan, PlannedRow};
-pub use transaction::{Copies, PlannedTransaction};
-
-use super::range_locks::Counted;
-use super::record;
-use hotrow_storage::{Database, Guard, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
-use hotrow_txn::{Abort, Accesses, Statistics};
-use std::time::Duration;
-
-/// The database, as one who is in an epoch sees it.
-pub struct Scene<'s, H: RecordHeader> {
-    pub(crate) database: &'s Database<H>,
-    pub(crate) guard: Guard<'s>,
-}
-
-impl<H: RecordHeader> Clone for Scene<'_, H> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<H: RecordHeader> Copy for Scene<'_, H> {}
-
-impl<'s, H: RecordHeader> Scene<'s, H> {
-    #[inline]
-    pub(crate) fn table(self, id: TableId) -> Option<&'s Table<H>> {
-        self.database.table(self.guard, id)
-    }
-
-    /// A record of a plan, which nobody has freed: its locks are counted, or it was found under this guard.
-    #[inline]
-    pub(crate) fn deref(self, table: &'s Table<H>, record: RecordPtr<H>) -> RecordRef<'s, H> {
-        record::deref(record, self.guard, table)
-    }
-
-    /// The record of a planned row, if it has one and its table is there.
-    #[inline]
-    pub(crate) fn record_of(self, row: &PlannedRow<H>) -> Option<RecordRef<'s, H>> {
-        Some(self.deref(self.table(row.table)?, row.record?))
-    }
-}
-
-/// What [`Admission::glance`] saw of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Glance {
-    /// It is there, and was copied.
-    Present,
-    /// It is absent.
-    Absent,
-    /// Somebody may be writing it: it has to be locked to be read.
-    Busy,
-}
-
-/// How a planned engine locks: one object per transaction in flight.
-pub trait Admission: Send + 'static {
-    /// What the engine keeps before each record.
-    type Header: RecordHeader;
-
-    /// What it wants to know of a plan's rows.
-    const NEEDS: Needs;
-
-    /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
-    const LOCKS_MADE: bool = false;
-
-    /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without a plan too.
-    fn begin(&mut self, _label: u32) {}
-
-    /// Asks for all locks of the plan in one step, and returns when all of them are granted. `accesses` are those that
-    /// the plan was made of: its first rows are theirs, but for tables that do not exist.
-    ///
-    /// # Errors
-    /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
-    /// same holds if the wait unwinds.
-    fn admit(
-        &mut self,
-        scene: Scene<'_, Self::Header>,
-        accesses: &Accesses,
-        plan: &mut Plan<Self::Header>,
-        limit: Duration,
-        statistics: &mut Statistics,
-    ) -> Result<(), Abort>;
-
-    /// The transaction has the database alone, and brought no plan: waits for what is left of those who are over.
-    ///
-    /// # Errors
-    /// The wait lasted for `limit`, or was cancelled.
-    fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// Whether locks can be added in this partition at all. Elsewhere no record is made for a row that is absent: nobody would
-    /// count on it.
-    #[inline]
-    fn comes_to(&self, _partition: u16) -> bool {
-        true
-    }
-
-    /// Adds the lock of a row with this key to those of an admitted plan, if nobody else has asked for a conflicting one.
-    /// The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
-    fn add_row(
-        &mut self,
-        scene: Scene<'_, Self::Header>,
-        plan: &mut Plan<Self::Header>,
-        row: PlannedRow<Self::Header>,
-    ) -> bool;
-
-    /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be linked, and nobody
-    /// else has seen it. If it is linked, [`add_made`](Self::add_made) says so.
-    #[inline]
-    fn lock_made(
-        &mut self,
-        _scene: Scene<'_, Self::Header>,
-        _record: RecordRef<'_, Self::Header>,
-        _row: &PlannedRow<Self::Header>,
-    ) {
-    }
-
-    /// The plan has a row from now on whose record was locked when it was made.
-    #[inline]
-    fn add_made(&mut self, plan: &mut Plan<Self::Header>, row: PlannedRow<Self::Header>) {
-        plan.rows.push(row);
-    }
-
-    /// The same for prefix locks of one place, all or none.
-    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;
-
-    /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
-    fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);
-
-    /// A transaction is over that has committed, and another one is to come soon: whether its locks are kept until then. They
-    /// are given back by the next [`admit`](Self::admit), or [`release_kept`](Self::release_kept). The plan is empty then.
-    #[inline]
-    fn keep(&mut self, _scene: Scene<'_, Self::Header>, _plan: &mut Plan<Self::Header>) -> bool {
-        false
-    }
-
-    /// Gives back what was kept.
-    fn release_kept(&mut self, _scene: Scene<'_, Self::Header>, _statistics: &mut Statistics) {}
-
-    /// Copies a row as committed without asking for its lock, if that is sound now.
-    fn glance(
-        &mut self,
-        _scene: Scene<'_, Self::Header>,
-        _table: &Table<Self::Header>,
-        _record: RecordRef<'_, Self::Header>,
-        _copy: &mut Row,
-    ) -> Glance {
-        Glance::Busy
-    }
-
-    /// Copies all rows of a plan that has rows to read only, at one moment, without asking for their locks, if that is sound now:
-    /// whether it was. The plan's records are not looked at afterwards.
-    fn copy_rows(
-        &mut self,
-        _scene: Scene<'_, Self::Header>,
-        _plan: &mut Plan<Self::Header>,
-        _copies: &mut Copies,
-    ) -> bool {
-        false
-    }
-
-    /// Whether a row that is not in the plan may be touched all the same.
-    fn reaches(&self, _table: &Table<Self::Header>, _key: &Key) -> bool {
-        false
-    }
-}
+pub use scene::Scene;
+pub use transaction::PlannedTransaction;

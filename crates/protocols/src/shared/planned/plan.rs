@@ -1,7 +1,7 @@
 //! The plan: what an access set needs locked, found out before anything is asked for.
 
-use super::Scene;
 use super::prefixes;
+use super::scene::Scene;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
@@ -36,6 +36,14 @@ impl<H> Clone for PlannedRow<H> {
 }
 
 impl<H> Copy for PlannedRow<H> {}
+
+impl<'s, H: RecordHeader> Scene<'s, H> {
+    /// The record of a planned row, if it has one and its table is there.
+    #[inline]
+    pub(crate) fn record_of(self, row: &PlannedRow<H>) -> Option<RecordRef<'s, H>> {
+        Some(self.deref(self.table(row.table)?, row.record?))
+    }
+}
 
 /// What an engine wants to know of a plan's rows.
 #[derive(Clone, Copy, Debug, Default)]

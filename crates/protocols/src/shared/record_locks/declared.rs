@@ -22,7 +22,7 @@
 //! Whatever the transaction locks outside its set, it locks when it comes to it: a row that the set lacks, a range, the gaps and
 //! unique columns of an insert. Such a wait can close a cycle, which is [found](crate::shared::deadlocks) as any other.
 
-use super::RecordLock;
+use super::lock::RecordLock;
 use super::locker::Locker;
 use crate::shared::batch;
 use crate::shared::locking::Sought;

@@ -1,6 +1,6 @@
 //! Which transactions follow which.
 
-use crate::shared::lock_table::Parked;
+use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_txn::LockTarget;
@@ -8,11 +8,18 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// What others tell a transaction that follows.
-pub(in crate::shared::record_locks) struct Member {
+pub(super) struct Member {
     parked: Arc<Parked>,
     is_doomed: AtomicBool,
     /// At how many rows it follows transactions in flight.
     leaders: AtomicUsize,
+}
+
+/// What of a transaction's part is of interest while it waits.
+#[derive(Clone, Copy)]
+pub(super) struct Role<'p> {
+    pub(super) member: &'p Member,
+    pub(super) number: Option<u64>,
 }
 
 /// Transactions in flight that follow or may be followed, by their numbers.
@@ -43,12 +50,12 @@ impl Member {
     }
 
     #[inline]
-    pub(in crate::shared::record_locks) fn is_doomed(&self) -> bool {
+    pub(super) fn is_doomed(&self) -> bool {
         self.is_doomed.load(Ordering::Acquire)
     }
 
     /// At how many rows it follows transactions in flight.
-    pub(in crate::shared::record_locks) fn leaders(&self) -> usize {
+    pub(super) fn leaders(&self) -> usize {
         self.leaders.load(Ordering::Acquire)
     }
 
@@ -71,6 +78,14 @@ impl Member {
             self.parked.reset();
         }
         self.leaders.store(0, Ordering::Release);
+    }
+}
+
+impl Role<'_> {
+    /// Whether the transaction is doomed.
+    #[inline]
+    pub(super) fn is_doomed(self) -> bool {
+        self.number.is_some() && self.member.is_doomed()
     }
 }
 

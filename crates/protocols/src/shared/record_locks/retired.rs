@@ -37,18 +37,14 @@
 //!
 //! **Cost.** While no row is retired, a lock costs a load of one word that nobody writes. Else it takes a look at the row's place; a chain takes the mutex.
 
-mod graph;
-
-use graph::Member;
-
-use super::RecordLock;
+use super::followers::{Edge, Graph, Member, Role};
 use super::held::HeldRecord;
+use super::lock::RecordLock;
 use super::waiting::{RecordOrName, RecordWait};
 use crate::shared::deadlocks::Blocked;
-use crate::shared::lock_table::Parked;
-use crate::shared::locks::target;
+use crate::shared::gaps::target;
+use crate::shared::parked::Parked;
 use crate::shared::record;
-use graph::{Edge, Graph};
 use hotrow_storage::{Database, Garbage, Guard, Participant, RecordPtr, RecordRef, Row, TableId};
 use hotrow_sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
@@ -130,13 +126,6 @@ pub(super) struct Part<L> {
     garbage: Vec<Garbage>,
 }
 
-/// What of a transaction's part is of interest while it waits.
-#[derive(Clone, Copy)]
-pub(super) struct Role<'p> {
-    pub(super) member: &'p Member,
-    pub(super) number: Option<u64>,
-}
-
 /// A leader of a transaction.
 pub(super) struct Leader {
     pub(super) number: u64,
@@ -175,14 +164,6 @@ impl<L> Default for RetiredRows<L> {
             followed_ever: AtomicU64::new(0),
             state: Mutex::new(state),
         }
-    }
-}
-
-impl Role<'_> {
-    /// Whether the transaction is doomed.
-    #[inline]
-    pub(super) fn is_doomed(self) -> bool {
-        self.number.is_some() && self.member.is_doomed()
     }
 }
 

@@ -1,11 +1,12 @@
 //! A transaction that waits for a record, a name, a ticket or the end of one that it follows: what is listed of it meanwhile.
 
+use super::followers::Role;
 use super::held::Held;
-use super::retired::Role;
-use super::{RecordLock, Watch};
+use super::lock::{RecordLock, Watch};
 use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
-use crate::shared::lock_table::{LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
+use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_storage::{RecordPtr, mix};
 use hotrow_sync::{Arc, Latch};
 use hotrow_txn::{Deadlock, LockTarget};

@@ -37,8 +37,9 @@
 //! held no edge of them is replaced, and those whose flags are not set at the end have waited all the time. The victim's
 //! edges are taken away under these latches.
 
-use super::lock_table::{OwnerId, Parked, Queued};
+use super::lock_table::{OwnerId, Queued};
 use super::mode::Mode;
+use super::parked::Parked;
 use super::per_owner::PerOwner;
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard};

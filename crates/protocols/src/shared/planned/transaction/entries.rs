@@ -1,7 +1,10 @@
 //! The locks of index entries that come or go, and of records that are made for new rows.
 
 use crate::shared::in_place::IndexLocks;
-use crate::shared::planned::{Admission, Place, Plan, PlannedRow, Scene, prefixes};
+use crate::shared::planned::admission::Admission;
+use crate::shared::planned::plan::{Place, Plan, PlannedRow};
+use crate::shared::planned::prefixes;
+use crate::shared::planned::scene::Scene;
 use crate::shared::range_locks::PrefixLocks;
 use hotrow_storage::{Guard, IndexId, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_txn::Abort;

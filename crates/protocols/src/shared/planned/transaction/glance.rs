@@ -1,7 +1,9 @@
 //! Reads that lock one row at a time, if any: those of a reconnaissance, and of who only reads at read committed.
 
 use super::PlannedTransaction;
-use crate::shared::planned::{Admission, Glance, Plan, Scene};
+use crate::shared::planned::admission::{Admission, Glance};
+use crate::shared::planned::plan::Plan;
+use crate::shared::planned::scene::Scene;
 use crate::shared::walk::{self, Step};
 use crate::shared::{record, table};
 use hotrow_storage::{IndexRef, Key, RecordRef, Row, RowRef, Table, TableId};

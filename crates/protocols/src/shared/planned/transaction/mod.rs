@@ -1,29 +1,28 @@
 //! A planned transaction.
 
-mod copies;
+mod copied;
 mod entries;
 mod glance;
 mod scan;
 
-pub use copies::Copies;
-
-use super::plan::TooLarge;
-use super::{Admission, Needs, Place, Plan, PlannedRow, Scene};
+use super::admission::Admission;
+use super::copies::Copies;
+use super::plan::{Needs, Place, Plan, PlannedRow, TooLarge};
+use super::scene::Scene;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
+use crate::shared::outside_plan::{push_entries, push_insert, push_range};
 use crate::shared::{record, table};
 use entries::{EntryLocks, Owned};
 use hotrow_storage::{
-    Database, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId,
-    TableSchema,
+    Database, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId, TableSchema,
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Access, Accesses, Begin, Direction, Exclusion, Intent, Isolation, RangeAccess, Savepoint, Scan, Statistics,
-    Transaction, Write,
+    Abort, Access, Accesses, Begin, Exclusion, Intent, Isolation, Savepoint, Scan, Statistics, Transaction, Write,
 };
 use std::cell::OnceCell;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// A transaction in flight.
@@ -395,15 +394,6 @@ struct Writer<'t, A: Admission> {
     missing: &'t mut Accesses,
 }
 
-/// Adds the entries that lead to a row to what was missing.
-fn push_entries<A: Admission>(missing: &mut Accesses, table: &Table<A::Header>, key: &Key, row: RowRef<'_>) {
-    missing.push_entry(table.id(), IndexRef::Primary, key.clone(), key.clone());
-    for (position, index) in table.secondary().iter().enumerate() {
-        let id = IndexRef::Secondary(IndexId(position as u16));
-        missing.push_entry(table.id(), id, index.key_of(row), key.clone());
-    }
-}
-
 /// A lock that cannot be had late is one that the plan should have had.
 #[inline]
 fn outside<T>(result: Result<T, Abort>, note: impl FnOnce()) -> Result<T, Abort> {
@@ -472,9 +462,9 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         let start = changes.savepoint();
         let updated = changes.update(scene.database, scene.guard, table, record, &mut locks, change);
         outside(updated, || {
-            push_entries::<A>(missing, table, key, record::row(record));
+            push_entries(missing, table, key, record::row(record));
             changes.rollback_to(scene.database, scene.guard, start);
-            push_entries::<A>(missing, table, key, record::row(record));
+            push_entries(missing, table, key, record::row(record));
         })
     }
 
@@ -491,7 +481,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         let Writer { scene, mut locks, changes, missing } = self.writer();
         let table = table(scene.database, scene.guard, id)?;
         if let Err(abort) = reached {
-            push_entries::<A>(missing, table, &key, row);
+            push_entries(missing, table, &key, row);
             return Err(abort);
         }
         locks.set_row(table, &key);
@@ -507,8 +497,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
                 .and_then(|()| changes.insert(scene.database, scene.guard, table, (&key, hash), row, &mut locks)),
         };
         outside(inserted, || {
-            missing.push(id, key.clone(), Intent::Write);
-            push_entries::<A>(missing, table, &key, row);
+            push_insert(missing, table, &key, row);
         })
     }
 
@@ -523,7 +512,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         }
         locks.set_row(table, key);
         let deleted = changes.delete(scene.guard, table, record, &mut locks);
-        outside(deleted.map(|()| Write::Done), || push_entries::<A>(missing, table, key, record::row(record)))
+        outside(deleted.map(|()| Write::Done), || push_entries(missing, table, key, record::row(record)))
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
@@ -538,14 +527,8 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         let mut left_at = None;
         let scanned = self.scan_locked(scan, intent, &mut left_at, visit);
         let missing = &mut self.missing;
-        outside(scanned, || {
-            let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
-            if let Some(key) = left_at {
-                // A walk that was to break off goes on a little, as a rule.
-                *(if scan.direction == Direction::Forward { &mut upper } else { &mut lower }) = Bound::Included(key);
-            }
-            missing.push_range(RangeAccess { table: scan.table, index: scan.index, lower, upper, intent });
-        })
+        // A walk that was to break off goes on a little, as a rule.
+        outside(scanned, || push_range(missing, scan, left_at))
     }
 
     fn own_table(&mut self, table: TableId) {

@@ -1,9 +1,10 @@
 //! Scans of ranges that are locked.
 
 use super::{PlannedTransaction, add_row};
-use crate::shared::locks::is_ordered;
-use crate::shared::planned::plan::Reach;
-use crate::shared::planned::{Admission, Plan, Scene};
+use crate::shared::gaps::is_ordered;
+use crate::shared::planned::admission::Admission;
+use crate::shared::planned::plan::{Plan, Reach};
+use crate::shared::planned::scene::Scene;
 use crate::shared::walk::{self, Step};
 use crate::shared::{record, table};
 use hotrow_storage::{Key, RecordRef, RowRef, Table};

@@ -1,6 +1,6 @@
 //! A lock manager of the traditional kind that locks prefixes: a hash table of lock heads, each with its queue of requests.
 
-use super::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
+use super::manager::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use crate::shared::contention::{CLAIMS, Claim};
 use crate::shared::range_locks::PrefixLocks;
 use smallvec::SmallVec;

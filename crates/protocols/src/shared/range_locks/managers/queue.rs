@@ -1,6 +1,6 @@
 //! The queue of all transactions that have requested something, in the order of their requests: the paper's TxnQueue.
 
-use super::TxnNumber;
+use super::manager::TxnNumber;
 
 /// No transaction.
 const NOBODY: TxnNumber = TxnNumber::MAX;

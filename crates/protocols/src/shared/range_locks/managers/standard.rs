@@ -1,6 +1,6 @@
 //! A lock manager that knows ranges exactly: a sorted map of them, each with its queue of requests.
 
-use super::{KeyRange, RangeLockManager, TxnNumber};
+use super::manager::{KeyRange, RangeLockManager, TxnNumber};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

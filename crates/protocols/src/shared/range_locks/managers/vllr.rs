@@ -1,7 +1,7 @@
 //! VLLR as a lock manager of its own: counters, and the queue of transactions.
 
+use super::manager::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use super::queue::TxnQueue;
-use super::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use crate::shared::contention::{Analysis, AnalysisCounts};
 use crate::shared::range_locks::subtrees::{Counts, SubtreeAnalysis, Subtrees};
 use crate::shared::range_locks::{Counted, PrefixCounters, PrefixLocks};

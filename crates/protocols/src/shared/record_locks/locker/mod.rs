@@ -2,16 +2,18 @@
 
 mod retiring;
 
+use super::followers::Role;
 use super::foresight::Foresight;
 use super::held::{Held, HeldRecord};
-use super::retired::{Part, RetiredRows, Role};
+use super::lock::{Ended, LockOwner, RecordLock};
+use super::retired::{Part, RetiredRows};
 use super::waiting::{
     Listing, Queueing, RecordOrName, RecordWait, RecordWaits, Seeking, Ticket, WaitsForName, WaitsForRecord,
 };
-use super::{Ended, LockOwner, RecordLock};
 use crate::shared::deadlocks::{Admission, Blocked, Request, needs_ticket};
+use crate::shared::gaps::{Gaps, row_name, target};
 use crate::shared::lock_table::{Acquired, Name, Requester};
-use crate::shared::locks::{Gaps, Locks, row_name, target};
+use crate::shared::locks::Locks;
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};

@@ -1,7 +1,7 @@
 //! A transaction that retires rows, or follows who did: see [`retired`](super::super::retired).
 
-use super::super::RecordLock;
 use super::super::held::HeldRecord;
+use super::super::lock::RecordLock;
 use super::super::retired::{Found, Leader};
 use super::super::waiting::{Following, Listing, RecordOrName};
 use super::{Locker, release};
