@@ -59,7 +59,7 @@
 //! | time and ids | `clock`, `txn_id` |
 //! | versions, and the indexes that lead to them | `index_locks`, `words`, `database`, `record`, `scan` |
 //! | what a transaction shows to the others | `queues`, `wait_for`, `status`, `snapshots`, `garbage` |
-//! | all transactions | `transactions`, `waits`, `shared`, `deadlock` |
+//! | all transactions | `transactions`, `waits`, `shared`, `deadlock`, `tarjan` |
 //! | judging a version | `visibility`, `look` |
 //! | what a transaction keeps | `held_locks`, `record_locks`, `read_set`, `write_set` |
 //! | reading and writing | `reader`, `latest`, `as_of`, `read`, `keys`, `write` |

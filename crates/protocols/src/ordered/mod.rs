@@ -3,9 +3,9 @@
 //! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §3.2 and §4, the
 //! baseline *Deadlock-free locking*.
 //!
-//! **The idea.** A transaction says what it will touch before it begins. Its keys are looked up together, and its locks are
-//! taken in one order that all transactions share; so nobody ever waits for somebody who waits for him. While it
-//! runs it waits for nothing. What the access set lacks ends the attempt, corrects the set, and is there in the next one.
+//! **The idea.** A transaction declares what it will touch before it begins. Its keys are looked up together, and its locks are
+//! taken in one order that all transactions share; so no transaction ever waits for one that waits for it. While it runs it
+//! waits for nothing. A row that the access set lacks ends the attempt and is added to the set for the next one.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -19,18 +19,18 @@
 //! **Invariants**
 //!
 //! 1. *No deadlock.* A transaction waits for locks in [`begin`](hotrow_txn::Transaction::begin) only, and there asks for each name
-//!    once, in all the modes that it needs, and for names in ascending order. Whoever waits for a name waits for holders of it
-//!    and for requests before its own. Holders wait, if at all, for greater names; requests before it wait for the
-//!    same name and are nearer to its queue's front. So along the edges of who waits for whom the pair of name and
-//!    nearness grows, and no path comes back to where it began.
+//!    once, in all the modes that it needs, and for names in ascending order. A transaction that waits for a name waits for
+//!    holders of it and for requests before its own. Holders wait, if at all, for greater names; requests before it wait for the
+//!    same name and are nearer to its queue's front. So along the edges of the wait-for graph the pair of name and nearness grows,
+//!    and no path comes back to where it began.
 //! 2. *Two-phase.* All locks are held to the transaction's end. A lock that an insert or a scan finds it needs beside the plan (a
-//!    new key's row, a gap that has moved) is taken if it is free at once, which waits for nobody, or else ends the attempt.
-//!    So what [`shared::gaps`](crate::shared::gaps) says of phantoms holds as it stands: the scan itself asks for every lock
-//!    that it needs, and finds most of them held.
+//!    new key's row, a gap that has moved) is taken if it is free at once, which waits for nothing, or else ends the attempt.
+//!    So the argument of [`shared::gaps`](crate::shared::gaps) about phantoms holds as it stands: the scan itself asks for every
+//!    lock that it needs, and finds most of them held.
 //! 3. A row outside the plan is not touched, unless the transaction has locked it by an insert or a scan.
 //! 4. A transaction without a plan, or whose plan does not hold still, is alone in the database:
 //!    [`shared::gate`](crate::shared::gate). It takes no locks.
-//! 5. A reconnaissance holds one lock at a time, on a row and shared, so nobody waits in a circle because of it. It is
+//! 5. A reconnaissance holds one lock at a time, on a row and shared, so no cycle of waits contains it. It is
 //!    inside the gate as planned transactions are.
 //!
 //! # Departures
@@ -43,7 +43,7 @@
 //! and gaps that are in it when the locks are asked for. When all of them are held the indexes are walked again; if there is
 //! more now, everything is released and asked for anew, a few times, and then the transaction keeps the whole database.
 //!
-//! A transaction that cannot say what it will touch, as an interactive one, is not in the paper.
+//! A transaction that cannot declare what it will touch, such as an interactive one, is not in the paper.
 
 mod indexing;
 mod plan;

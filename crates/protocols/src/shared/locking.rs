@@ -1,13 +1,13 @@
-//! Transactions that lock rows and change them in place: what is the same whatever their locks are.
+//! Transactions that lock rows and change them in place: the frame that all of them share, whatever their locks are.
 //!
-//! All of them go through one life: each call locks what it touches, finds it, and reads it or changes it by
-//! [`InPlace`]; a commit hands over what it leaves behind, makes it final and only then gives up the locks. How a transaction keeps
-//! others away is its protocol's, written out as its [`Locking`]. There is nothing to choose here.
+//! All of them go through one life. Each call locks what it touches, finds it, and reads it or changes it by [`InPlace`]. A commit
+//! hands its redo record over, makes the changes final and only then gives up the locks. How a transaction keeps others away is its
+//! protocol's, written out as its [`Locking`]. There is nothing to choose here.
 //!
 //! **Invariants**
 //!
 //! 1. A row's bytes are touched after [`Locking`] has said that they may be, and before it [ends](Locking::end).
-//! 2. What is undone or made final is so before the locks go; what is durable is waited for after that.
+//! 2. Changes are undone or made final before the locks go; the wait for the redo record's durability comes after that.
 //! 3. No call leaves an epoch open that [`idle`](Transaction::idle) does not close.
 
 use super::in_place::{InPlace, IndexLocks};

@@ -1,10 +1,11 @@
-//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-waitfor`, `2pl-dreadlocks`, `2pl-timeout`, `lock-table`.
+//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-waitfor`, `2pl-dreadlocks`,
+//! `2pl-timeout`, `lock-table`.
 //!
 //! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §4, the baselines.
 //!
 //! **The idea.** A transaction locks each row as it comes to it, shared to read and exclusive to write, and keeps its locks
-//! until it ends. Rows are changed in place; a log undoes them. What happens when a lock is not free is the deadlock
-//! policy's choice, the only thing in which the engines differ.
+//! until it ends. Rows are changed in place; a log undoes them. The deadlock policy decides what happens when a lock is not free;
+//! the engines differ in nothing else.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -15,9 +16,10 @@
 //! | dreadlocks, digests as bitmaps | [`Dreadlocks`] |
 //! | timestamps from the core's own counter | [`WaitDie::begin`] |
 //!
-//! Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5, compare their lock manager with *Lock-Table*, a
-//! centralized lock table with time-outs whose transactions have a thread each: that is `2pl-timeout`, and [`Centralized`] gives it that name, `lock-table`.
-//! All that are compared there have the same time-outs, and so they have here if time-outs are asked for.
+//! Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5, compare their lock
+//! manager with *Lock-Table*, a centralized lock table with time-outs whose transactions have a thread each: that is `2pl-timeout`,
+//! and [`Centralized`] gives it that name, `lock-table`. All engines that are compared there have the same time-outs, and so they
+//! have here if time-outs are asked for.
 //!
 //! # Phantoms
 //!
@@ -27,7 +29,7 @@
 //! # Read committed
 //!
 //! A read's lock is released when the transaction goes on to its next call (cursor stability); gaps are not locked. Writes are as
-//! in serializable, announcing themselves to gaps included, since others may be serializable.
+//! in serializable, announcing themselves to gaps included, since other transactions may be serializable.
 //!
 //! # Departures
 //!

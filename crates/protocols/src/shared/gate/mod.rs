@@ -2,33 +2,33 @@
 //! alone.
 //!
 //! **The idea.** A big-reader lock. Each transaction in flight has a *pass* with a word of its own, in a cache line of its
-//! own. To enter is to write that word and to read the gate's one; nobody writes a shared line. To close is the dear side:
-//! close the gate, then visit every word, and wait until whoever was inside has left.
+//! own. To enter is to write that word and to read the gate's word; no pass writes a shared line. To close is the expensive side:
+//! close the gate, then visit every word, and wait until all passes that were inside have left.
 //!
 //! **Definitions.** A pass is *inside* while its word is odd. The gate is *open*; or *closing*, for one pass that waits until
-//! nobody is inside; or *closed*, by that pass; or *reading*: the pass that closed it only reads, and lets in others
-//! that only read. Those who come while it is not open queue, enterers and closers alike, but for readers that come
+//! no pass is inside; or *closed*, by that pass; or *reading*: the pass that closed it only reads, and lets in others
+//! that only read. Passes that come while it is not open queue, enterers and closers alike, but for readers that come
 //! while it is reading.
 //!
 //! **Invariants**
 //!
 //! 1. `closed` is true exactly while the gate is closing or closed. It changes under the mutex only.
-//! 2. While the gate is closed no pass is inside. Who enters writes its word, then reads `closed`; who closes writes
+//! 2. While the gate is closed no pass is inside. An enterer writes its word, then reads `closed`; a closer writes
 //!    `closed`, then reads all words. All four are SeqCst, so one of the two sees the other: either the enterer finds the
-//!    gate closing and takes its word back, or the closer finds the word and waits for it. Those that the gate lets in from
+//!    gate closing and takes its word back, or the closer finds the word and waits for it. Passes that the gate lets in from
 //!    the queue have their words written under the mutex, before the gate closes again.
-//! 3. A closer is woken by the last that it waits for. It marks each word that is inside with the number of its closing, by
+//! 3. The last pass that a closer waits for wakes it. The closer marks each word that is inside with the number of its closing, by
 //!    an exchange that fails if the pass has left; leaving is an exchange too, so a pass that leaves learns whether it was
 //!    marked, and then counts down. Marks of a closing that was given up have another number, and count for nothing.
-//! 4. Neither side starves: the queue is served in order. Those that find the gate not open stand behind whoever
-//!    closed it, and a closer behind everybody who came before it.
+//! 4. Neither side starves: the queue is served in order. Passes that find the gate not open stand behind the one that
+//!    closed it, and a closer behind all that came before it.
 //! 5. A request can leave the queue at any time. It learns under the mutex whether it was granted before.
 //! 6. While the gate is reading, every pass inside is a reader's. The pass that has closed it is alone again after
 //!    another closing, which is its own and waits for those readers; if that is given up, the gate is reading as
 //!    before.
 //!
-//! **Waiting inside.** Who is inside may wait for others who are inside, as long as such waits end by themselves: then
-//! every closing ends too. Waits for things that an outsider holds have to have a limit.
+//! **Waiting inside.** A transaction inside may wait for others inside, as long as such waits end by themselves: then
+//! every closing ends too. A wait for a lock that an outsider holds must have a limit.
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, CachePadded, Mutex, MutexGuard, Waiter, Wake};

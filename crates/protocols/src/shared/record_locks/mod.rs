@@ -3,20 +3,36 @@
 //! **Definitions.** A [`RecordLock`] is in the header of its record. What has no record has a
 //! [`Name`](crate::shared::lock_table::Name) in a lock table: gaps, the columns of unique indexes, absent keys.
 //!
+//! **Layers.** A file uses the files above it.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `lock` | the lock in a record's header, as the engine supplies it |
+//! | `number`, `held` | a transaction's number; the records that it has locked |
+//! | `followers` | which transactions follow which |
+//! | `waiting` | a transaction that waits, as others see it |
+//! | `retired` | rows that go to the next writer before their own has committed |
+//! | `foresight` | which rows are locked to be written when they are read |
+//! | `locker` | the locks of one transaction |
+//! | `declared` | the rows of an access set, locked as the transaction begins |
+//! | `transaction` | what the frame of transactions asks of all this |
+//!
 //! **Invariants**
 //!
-//! 1. A record whose lock is free, or which a transaction comes to hold that did not before, has a row or is *dead*: unlinked for good. For only
-//!    who holds the lock takes the row away, and unlinks the record before the lock is released, or puts the row back.
-//! 2. A record is linked with its lock held by who made it. So who finds it waits for that transaction to end.
-//! 3. *A key has one lock at any time.* Its record's while it has one. Else its name's: who makes a record for the key holds the name exclusively, from
-//!    before the last look that found no record, to the transaction's end; who has found the key absent holds the name, and looked after that.
-//! 4. A record stays allocated while a transaction holds its lock, for only the holder of the exclusive one unlinks it, and while one
-//!    waits for its lock, for that one is in its epoch.
+//! 1. A record whose lock is free, or which a transaction comes to hold that did not before, has a row or is *dead*: unlinked for
+//!    good. Only the holder of the lock takes the row away. It unlinks the record before it releases the lock, or puts the row back.
+//! 2. A record is linked with its lock held by the transaction that made it. So a transaction that finds it waits for that
+//!    transaction to end.
+//! 3. *A key has one lock at any time*: its record's while it has a record, and else its name's. A transaction that makes a record
+//!    for the key holds the name exclusively, from before the last look that found no record, to its end. A transaction that has
+//!    found the key absent holds the name, and looked after it had it.
+//! 4. A record stays allocated while a transaction holds its lock, for only the holder of the exclusive lock unlinks it, and while
+//!    a transaction waits for its lock, for that transaction is in its epoch.
 //!
 //! A transaction may declare the rows that it will touch. Then it locks them in one order as it begins: `declared` says why such
-//! transactions do not deadlock among themselves. A row that others have read and then could not write, as they met, is locked to be written
-//! when it is read: `foresight` says when. A row for which others wait again and again may go to the next writer before its own
-//! commits: `retired` says what that takes.
+//! transactions do not deadlock among themselves. A row that transactions have read and then could not write, as they met, is
+//! locked to be written when it is read: `foresight` says when. A row for which others wait again and again may go to the next
+//! writer before its own commits: `retired` says what that takes.
 //!
 //! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the lock table.
 

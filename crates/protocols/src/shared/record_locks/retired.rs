@@ -1,41 +1,49 @@
 //! Rows that go to the next writer before their own has committed.
 //!
-//! **Source.** Guo, Wu, Yan, Yu: Releasing Locks As Early As You Can: Reducing Contention of Hotspots by Violating Two-Phase Locking
-//! (Bamboo), §3: retired locks, commits in their order, cascading aborts. That only rows are retired which are found hot is as in Tencent's TXSQL
-//! (arXiv 2504.06854).
+//! **Source.** Guo, Wu, Yan, Yu: Releasing Locks As Early As You Can: Reducing Contention of Hotspots by Violating Two-Phase
+//! Locking (Bamboo), §3: retired locks, commits in their order, cascading aborts. That only rows are retired which are found hot is
+//! as in Tencent's TXSQL (arXiv 2504.06854).
 //!
-//! **Definitions.** A transaction *retires* a row that it has changed and will not change again: it releases the row's lock and leaves an
-//! *entry* in the row's *chain*, with the row as it was before. Who locks a row whose chain has entries *follows* the transaction of the last one,
-//! its *leader*: it commits after its leader, and only if the leader does. A *doomed* transaction has a leader that has not committed and never will.
-//! An entry of a transaction that is doomed or was rolled back is *dead*.
+//! **Definitions.** A transaction *retires* a row that it has changed and will not change again: it releases the row's lock and
+//! leaves an *entry* in the row's *chain*, with the row as it was before. A transaction that locks a row whose chain has entries
+//! *follows* the transaction of the last entry, its *leader*: it commits after its leader, and only if the leader does. A *doomed*
+//! transaction has a leader that has not committed and never will. An entry of a transaction that is doomed or was rolled back is
+//! *dead*.
 //!
 //! **Invariants**
 //!
-//! 1. An entry is added by who has the row's lock exclusively, before that is released. So the entries of a chain are in the order of the changes.
-//! 2. *Nobody commits what is undone.* A transaction commits when it has no leaders left, and then its entries are the first of their chains. A
-//!    transaction that rolls back dooms all that follow it, directly or not.
+//! 1. The transaction that has the row's lock exclusively adds an entry, before it releases the lock. So the entries of a chain are in
+//!    the order of the changes.
+//! 2. *No transaction commits what is undone.* A transaction commits when it has no leaders left, and then its entries are the first
+//!    of their chains. A transaction that rolls back dooms all that follow it, directly or not.
 //! 3. Behind a dead entry all are dead: their transactions follow its own.
-//! 4. *Followers make no circle.* Who would follow a transaction that follows itself dooms that one first: it wrote after this one elsewhere, so
-//!    it cannot come before it here. The same goes for a row that its own transaction locks again: those behind it are doomed, and if it locks the row to
-//!    write it, all that follow it there.
-//! 5. *A dead entry is undone by who has the row's lock exclusively*, to the row as it was before the first dead one. That is who comes to have the
-//!    lock, or who releases it: he looks once more after that, and so do the transaction that rolls back and who gives up waiting for the lock. Of the
-//!    two, whoever comes last finds the entry dead and the lock free, or a third one has the lock, who looks as well. Each of them is a transaction in flight, so the row's table is still there.
-//! 6. A record with entries is not unlinked: who deletes its row follows their transactions, and has undone those that are dead.
+//! 4. *Followers form no cycle.* A transaction that would follow one of its own followers dooms that one first: the follower wrote
+//!    after this transaction elsewhere, so it cannot come before it here. The same goes for a row that its own transaction locks
+//!    again: the transactions behind it are doomed, and if it locks the row to write it, all that follow it there.
+//! 5. *A dead entry is undone by the transaction that has the row's lock exclusively*, to the row as it was before the first dead
+//!    entry. That is the transaction that comes to have the lock, or the one that releases it: it looks once more after that, and so
+//!    do the transaction that rolls back and a transaction that gives up waiting for the lock. The last of them finds the entry dead
+//!    and the lock free, or a third transaction has the lock, which looks as well. Each of them is a transaction in flight, so the
+//!    row's table is still there.
+//! 6. A record with entries is not unlinked: the transaction that deletes its row follows their transactions, and has undone those
+//!    that are dead.
 //!
-//! **Which rows.** A row is *hot* while its heat is above zero. A wait for its lock adds to it; a row that was retired in vain, as nobody followed, takes
-//! from it. So where nobody waits, nobody follows. A row was retired *too early* if its writer then comes to a row that one of its followers
-//! had first (by chance the two went on in the other order), or comes back to the row itself. Such a row becomes cold, and takes many waits to become
-//! hot again, twice as many each time. So of the contended rows that transactions come to one after the other, the last ones are retired.
+//! **Which rows.** A row is *hot* while its heat is above zero. A wait for its lock adds to it; a row that was retired in vain, as no
+//! transaction followed, takes from it. So where no transaction waits, none follows. A row was retired *too early* if its writer then
+//! comes to a row that one of its followers had first (by chance the two went on in the other order), or comes back to the row itself.
+//! Such a row becomes cold, and takes many waits to become hot again, twice as many each time. So of the contended rows that
+//! transactions come to one after the other, the last ones are retired.
 //!
-//! **How many.** A chain has at most so many entries as its place allows, which may be none; when it is full, the row stays locked until the transaction ends,
-//! or an entry is gone. A follower that commits raises the number, one that is doomed lowers it by twice as much. So the number settles where about a third of
-//! those who follow fail, if it settles below its most. Waits raise it to one entry again.
+//! **How many.** A chain has at most so many entries as its place allows, which may be none; when it is full, the row stays locked
+//! until the transaction ends, or an entry is gone. A follower that commits raises the number, one that is doomed lowers it by twice as
+//! much. So the number settles where about a third of the followers fail, if it settles below its most. Waits raise it to one entry
+//! again.
 //!
-//! **Read committed.** A transaction that follows keeps its read locks to its end, whatever its level: else it would see a row before its leader changes it, and
-//! another one after. Who reads no more than that is doomed with the others.
+//! **Read committed.** A transaction that follows keeps its read locks to its end, whatever its level: otherwise it would see a row
+//! before its leader changes it, and another one after. A transaction that only reads such rows is doomed with the others.
 //!
-//! **Cost.** While no row is retired, a lock costs a load of one word that nobody writes. Else it takes a look at the row's place; a chain takes the mutex.
+//! **Cost.** While no row is retired, a lock costs a load of one word that no thread writes. Else it takes a look at the row's place; a
+//! chain takes the mutex.
 
 use super::followers::{Edge, Graph, Member, Role};
 use super::held::HeldRecord;
