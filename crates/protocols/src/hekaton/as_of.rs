@@ -61,11 +61,12 @@ impl Reader {
         }
     }
 
-    /// Locks the latest version of a row that was read at `read_time`. None if that was deleted, which only read committed goes on from.
+    /// Locks the latest version of a row that was read at `read_time`. None if that was deleted, which only read
+    /// committed goes on from.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after the time of
-    /// all of this one's reads.
+    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after
+    /// the time of all of this one's reads.
     fn lock_latest<'g>(
         &mut self,
         (guard, table): Scene<'g>,
@@ -88,10 +89,11 @@ impl Reader {
         }
     }
 
-    /// Visits the rows of the next part of a scan, and remembers or locks them. At its end it remembers how far the scan came.
+    /// Visits the rows of the next part of a scan, and remembers or locks them. At its end it remembers how far the
+    /// scan came.
     ///
-    /// A scan may take long, so while a row is visited the slot says that the transaction reads at one time. A transaction
-    /// that has no time for all of its reads draws the next one as [`Look::move_on`] does.
+    /// A scan may take long, so while a row is visited the slot says that the transaction reads at one time. A
+    /// transaction that has no time for all of its reads draws the next one as [`Look::move_on`] does.
     pub(super) fn scan_as_of<'g>(
         &mut self,
         (guard, table): Scene<'g>,

@@ -1,26 +1,31 @@
 //! Versions that have ended, and when they are collected.
 //!
-//! Whoever ends versions puts them into the backlog of its slot, and looks every few transactions what of it nobody can want any
-//! more: that is unlinked from all indexes and retired. So collecting needs no thread of its own, is done by those that make
-//! it necessary, and keeps up with them: one looks at more versions than it ended.
+//! A transaction that ends versions puts them into the backlog of its slot, and looks every few transactions which of
+//! these no transaction can want any more: those are unlinked from all indexes and retired. So collecting needs no
+//! thread of its own, is done by the transactions that make it necessary, and keeps up with them: each looks at more
+//! versions than it ended.
 //!
-//! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held* by who
-//! reads at that time, so that a long reader keeps what it can see, nothing that came and went since, and nobody busy. What stays is said in
+//! A backlog is in the order of the versions' ends. A version that stands first and is still read by a transaction goes
+//! to the versions that are *held* by the transactions that read at that time. So a long reader keeps what it can see,
+//! nothing that came and went since, and keeps no other transaction busy. What stays is said in
 //! [`snapshots`](super::snapshots).
 //!
-//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan goes over to the present epoch after each
-//! part of its range, up to 256 keys, unless it depends on a transaction that is about to commit.
+//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan
+//! goes over to the present epoch after each part of its range, up to 256 keys, unless it depends on a transaction that
+//! is about to commit.
 //!
-//! **Who comes and goes collects.** The broom stays in the slot too: the next that runs there goes on where the last one was. Else those who
-//! end after a few transactions, as clients do that connect for each, would never come to the one that looks.
+//! **Short-lived clients collect.** The sweeper stays in the slot too: the next transaction object that runs there goes
+//! on where the last one was. Otherwise clients that end after a few transactions, or connect for each, would never
+//! come to the one that looks.
 //!
-//! **Who is idle keeps nothing.** Backlogs belong to the slots, which all transactions see. Each time that somebody looks after its own
-//! backlog it visits another slot, one after the other, and collects there what the owner, had it run meanwhile, would have collected by
-//! now. If much is left there, the next transactions of the visitor go on with that slot. One that is as busy as the visitor is so left
-//! alone: its versions are in its own caches.
+//! **Idle clients keep nothing.** Backlogs belong to the slots, which all transactions see. Each time that a
+//! transaction looks after its own backlog it visits another slot, one after the other, and collects there what the
+//! owner, had it run meanwhile, would have collected by now. If much is left there, the next transactions of the
+//! visitor go on with that slot. A slot that is as busy as the visitor's is so left alone: its versions are in its own
+//! core's caches.
 //!
-//! **Invariant.** A version comes into a backlog once, by the transaction that ended it. Who takes it out, under the latch, alone unlinks and
-//! retires it.
+//! **Invariant.** The transaction that ended a version puts it into a backlog, once. The transaction that takes it out,
+//! under the latch, alone unlinks and retires it.
 
 use super::clock::{Clock, Timestamp};
 use super::database::Database;
@@ -32,11 +37,12 @@ use hotrow_storage::{Garbage, Guard, TableId, VersionPtr};
 use hotrow_sync::Latch;
 use std::collections::{BTreeMap, VecDeque};
 
-/// After so many transactions one looks again at what everybody may read; where there are many slots to look at, more seldom.
+/// The number of transactions after which one looks again at what all transactions may read; where there are many slots
+/// to look at, it is larger.
 const LOOK_EVERY: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
 const SLOTS_TO_A_TRANSACTION: u32 = 16;
 
-/// Who ends so many versions at once looks at the end of the transaction.
+/// A transaction that ends so many versions looks at its end.
 const MANY: usize = 256;
 
 /// Versions that one looks at beside twice as many as were ended.
@@ -56,26 +62,27 @@ pub(super) struct Ended {
     pub life: Life,
 }
 
-/// What the transactions of one slot have ended, and nobody has collected.
+/// The versions that the transactions of one slot have ended, and that have not been collected.
 #[derive(Default)]
 pub(super) struct Backlog {
     /// In the order of the ends.
     ended: VecDeque<Ended>,
-    /// By the time at which somebody reads it, the earliest if there are several. While somebody does, nobody looks at them again.
+    /// By the time at which a transaction reads it, the earliest if there are several. While that transaction does,
+    /// they are not looked at again.
     held: BTreeMap<Timestamp, Vec<Ended>>,
-    /// What was held by those who have left since.
+    /// The versions that were held by transactions that have ended since.
     released: Vec<Vec<Ended>>,
 }
 
 impl Backlog {
-    /// How many versions there are, and how many of them somebody read when they were looked at.
+    /// The number of versions, and of those that a transaction read when they were looked at.
     pub fn len(&self) -> (usize, usize) {
         let held = self.held.values().chain(&self.released).map(Vec::len).sum();
         (self.ended.len() + held, held)
     }
 
-    /// Moves what nobody can want to `dead`, of the first `looks` that ended at `until` at the latest, and of as many that were held.
-    /// Returns whether a transaction that looks again may find more.
+    /// Moves the versions that no transaction can want to `dead`, of the first `looks` that ended at `until` at the
+    /// latest, and of as many that were held. Returns whether a transaction that looks again may find more.
     fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) -> bool {
         let mut looked = 0;
         while looked < looks {
@@ -96,7 +103,7 @@ impl Backlog {
             let Some(versions) = self.released.last_mut() else { break };
             if let Some(last) = versions.pop() {
                 match view.verdict(last.life) {
-                    // Whoever looks has looked around longer ago than who held it.
+                    // The view is older than the transaction that held it.
                     Verdict::TooEarly => {
                         versions.push(last);
                         return looked == looks;
@@ -117,18 +124,18 @@ impl Backlog {
 pub(super) enum Due {
     /// Its own backlog.
     Sweep,
-    /// The same after another look at what all transactions may read; and a visit to another slot.
+    /// The own backlog, after another look at what all transactions may read; and a visit to another slot.
     LookAndSweep,
 }
 
-/// What collects the versions that no transaction can want any more. [`Shared::sweep`](super::shared::Shared::sweep) has
-/// its steps in order.
+/// What collects the versions that no transaction can want any more. [`Shared::sweep`](super::shared::Shared::sweep)
+/// has its steps in order.
 pub(super) struct Sweeper {
     view: View,
-    /// What was collectable when it looked the time before: whoever is awake has collected it.
+    /// What was collectable at the look before the last: transactions that are awake have collected it.
     overdue: Timestamp,
     transactions: u32,
-    /// What the running transaction has ended.
+    /// The versions that the running transaction has ended.
     ended: Vec<Ended>,
     /// There may be more to collect in the own backlog.
     is_behind: bool,
@@ -155,7 +162,7 @@ impl Default for Sweeper {
 }
 
 impl Sweeper {
-    /// As it is kept until somebody runs in the slot again: without the memory of the transactions that were.
+    /// The sweeper as it is kept until the slot is used again: without the memory of the transactions that were.
     pub fn put_away(self) -> Self {
         Self { ended: Vec::new(), dead: Vec::new(), ..self }
     }
@@ -218,10 +225,10 @@ impl Sweeper {
 
     /// Takes what was collected out of all indexes, and appends it to `garbage`.
     pub fn unlink(&mut self, database: &Database, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
-        // Those of one table together.
+        // The versions of one table together.
         self.dead.sort_unstable_by_key(|ended| ended.table);
         for of_table in self.dead.chunk_by(|one, other| one.table == other.table) {
-            // What a dropped table had went with it.
+            // The versions of a dropped table went with it.
             let Some(table) = database.table(guard, of_table[0].table) else { continue };
             for together in of_table.chunks(RETIRED_TOGETHER) {
                 let versions: Vec<_> =

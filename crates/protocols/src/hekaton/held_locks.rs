@@ -1,4 +1,5 @@
-//! What a transaction has locked to the time at which it has its end timestamp: versions that it read, and parts of indexes.
+//! The locks that a transaction holds until it has its end timestamp: of versions that it read, and of parts of
+//! indexes.
 
 use super::index_locks::Part;
 use super::record;

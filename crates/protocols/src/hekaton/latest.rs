@@ -1,20 +1,23 @@
-//! Reading under locks (MV/L, §4): what is read is the latest, and stays so until the transaction has its end timestamp.
+//! Reading under locks (MV/L, §4): what is read is the latest, and stays so until the transaction has its end
+//! timestamp.
 //!
-//! A version that is seen is locked; if it was replaced before that, the row is read once more, at a later time. Rows that were read
-//! before are locked, so they are still the same then. Where no other row may come to be, the place is locked *before* its
-//! versions are walked over, and the time of reading drawn after that: a version that is not seen was made by one that is
-//! active, and is made to wait, or has committed since, and is looked at once more.
+//! A version that is seen is locked; if it was replaced before that, the row is read once more, at a later time. Rows
+//! that were read before are locked, so they are still the same then. Where no other row may come to be, the place is
+//! locked *before* its versions are walked over, and the time of reading drawn after that: a version that is not seen
+//! was made by one that is active, and is made to wait, or has committed since, and is looked at once more.
 //!
 //! Where the time of reading moves while a scan walks, a version that ended since the walk began has a successor that
 //! may be linked behind the walk. So from then on the scan finds the row of each version that it does not see again, by
 //! its primary key.
 //!
-//! **What a scan may read while a row is visited.** A visit may take long: the caller computes, or lets others run. Meanwhile the scan needs
-//! the versions of one moment only, its beginning: a row that was in the range then is met as the version of then, and the row's later versions are
-//! found by its key, at a time that is drawn after the visit. A row that came into the range since, where the range is locked, has been linked
-//! by a transaction that did not find the lock, before the walk began. In an ordered index it stays under its key, which is before the walk or behind it as
-//! a whole: whatever version of it is there when the walk comes to the key is met. In a hash index the walk may be among versions that are like it, and
-//! a later version be linked behind the walk; there the scan keeps all versions from its beginning on.
+//! **What a scan may read while a row is visited.** A visit may take long: the caller computes, or lets others run.
+//! Meanwhile the scan needs the versions of one moment only, its beginning: a row that was in the range then is met as
+//! the version of then, and the row's later versions are found by its key, at a time that is drawn after the visit. A
+//! row that came into the range since, where the range is locked, has been linked by a transaction that did not find
+//! the lock, before the walk began. In an ordered index it stays under its key, which is before the walk or behind it
+//! as a whole: whatever version of it is there when the walk comes to the key is met. In a hash index the walk may be
+//! among versions that are like it, and a later version be linked behind the walk; there the scan keeps all versions
+//! from its beginning on.
 
 use super::clock::Timestamp;
 use super::database::Scene;
@@ -33,19 +36,12 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-/// What to do with a version that a scan meets.
-enum Met<'g> {
-    /// It is this row, locked.
-    Row(VersionRef<'g, Words>),
-    Nothing,
-}
-
 /// A walk of a scan.
 pub(super) struct Locking<'s> {
     scan: &'s Scan,
     /// Whether it has locked its range.
     locks_range: bool,
-    /// What must be found again of it.
+    /// How much of it must be found again.
     extent: Extent,
     /// When it began: what had ended before then has its successor where the walk meets it.
     began: Timestamp,
@@ -159,11 +155,11 @@ impl Reader {
             }
             let met = self.meet((guard, table), index, version, walked, changes);
             let flow = match met {
-                Ok(Met::Row(row)) => {
+                Ok(Some(row)) => {
                     walked.rest(&self.look);
                     visit(row.row())
                 }
-                Ok(Met::Nothing) => ControlFlow::Continue(()),
+                Ok(None) => ControlFlow::Continue(()),
                 Err(Abort::Timeout) if passes_over => ControlFlow::Continue(()),
                 Err(abort) => {
                     outcome = Err(abort);
@@ -175,7 +171,7 @@ impl Reader {
             }
             flow
         })?;
-        // What it has not come to need not stay as it is.
+        // The part that it has not come to need not stay as it is.
         if walked.locks_range
             && broke_at.is_some()
             && let Walk::Range(until) = Walk::until(scan, broke_at)
@@ -188,10 +184,11 @@ impl Reader {
         outcome
     }
 
-    /// Meets a version on a walk, whose time moves on if it proves too early.
+    /// Locks the row of a version that a walk meets, and returns its latest version; none if there is nothing to visit.
+    /// The walk's time moves on if it proves too early.
     ///
     /// # Errors
-    /// That of locking the row, and that of [`later`](Self::later).
+    /// The error of locking the row, and that of [`later`](Self::later).
     fn meet<'g>(
         &mut self,
         (guard, table): Scene<'g>,
@@ -199,7 +196,7 @@ impl Reader {
         version: VersionRef<'g, Words>,
         walked: &mut Locking<'_>,
         changes: &mut WriteSet,
-    ) -> Result<Met<'g>, Abort> {
+    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
         let mut latest = Some(version);
         while !self.look.sees(version, walked.now) {
             if walked.extent == Extent::Rows || self.holds_back((guard, table), index, version, walked.now)? {
@@ -216,12 +213,12 @@ impl Reader {
                 if walked.now > walked.began && !self.look.sees(row, walked.began) {
                     walked.younger.insert(row.ptr());
                 }
-                return Ok(Met::Row(row));
+                return Ok(Some(row));
             }
             walked.move_on(&self.look);
             latest = self.later((guard, table), index, row, walked)?;
         }
-        Ok(Met::Nothing)
+        Ok(None)
     }
 
     /// The version that is now there of a row that a walk has met, if the walk may miss it: it is younger than the
@@ -241,7 +238,7 @@ impl Reader {
             return Ok(None);
         }
         let found = self.look.find(guard, table, &table.key_of(version.row()), walked.now);
-        // Who was about to replace it has aborted.
+        // The transaction that was about to replace it has aborted.
         if found.is_some_and(|found| found.ptr() == version.ptr()) {
             return Ok(found);
         }
@@ -270,11 +267,11 @@ impl Reader {
         }
     }
 
-    /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this transaction. False if
-    /// it has come meanwhile, and is to be looked at again at a later time.
+    /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this
+    /// transaction. False if it has come meanwhile, and is to be looked at again at a later time.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if the maker waits already for those that it waits for.
+    /// [`Abort::Conflict`] if the maker waits already, and takes on no more.
     fn holds_back(
         &self,
         (guard, table): Scene<'_>,

@@ -1,19 +1,19 @@
 //! `mvo` and `mvl`: multiversion concurrency control, optimistic and pessimistic.
 //!
-//! **Source.** Larson, Blanas, Diaconu, Freedman, Patel, Zwilling: "High-Performance Concurrency Control Mechanisms for Main-Memory
-//! Databases", §2 to §4.
+//! **Source.** Larson, Blanas, Diaconu, Freedman, Patel, Zwilling: "High-Performance Concurrency Control Mechanisms for
+//! Main-Memory Databases", §2 to §4.
 //!
-//! **The idea.** An update makes a new version of the row, beside the old one. Two words of a version say from when until
-//! when it is the row. So a transaction reads as of one time, waits for no other transaction, and makes none wait. Until the
-//! transaction that made a version has ended, the version's words name it, and a reader that meets the version asks how far
-//! that transaction has come. A writer takes the version's write lock, which is its End word; the first writer wins. A
-//! transaction that must be serializable can choose how it gets there:
+//! **The idea.** An update makes a new version of the row, beside the old one. Two words of a version say from when
+//! until when it is the row. So a transaction reads as of one time, waits for no other transaction, and makes none
+//! wait. Until the transaction that made a version has ended, the version's words name it, and a reader that meets the
+//! version asks how far that transaction has come. A writer takes the version's write lock, which is its End word; the
+//! first writer wins. A transaction that must be serializable can choose how it gets there:
 //!
-//! - An *optimistic* transaction (MV/O) reads as of its beginning, and checks at its end that everything it has read is the
-//!   same at its end timestamp: then it is as if it had run at that moment.
-//! - A *pessimistic* transaction (MV/L) reads the latest versions, and locks them, and the places in indexes where no other
-//!   version may appear. A lock refuses no other transaction; but a transaction that replaces a locked version, or links one
-//!   into a locked place, ends after the holder of the lock.
+//! - An *optimistic* transaction (MV/O) reads as of its beginning, and checks at its end that everything it has read is
+//!   the same at its end timestamp: then it is as if it had run at that moment.
+//! - A *pessimistic* transaction (MV/L) reads the latest versions, and locks them, and the places in indexes where no
+//!   other version may appear. A lock refuses no other transaction; but a transaction that replaces a locked version,
+//!   or links one into a locked place, ends after the holder of the lock.
 //!
 //! Both kinds run side by side. Pessimists require of other transactions that they end after them; optimists, and
 //! transactions at lower levels, comply as well (§4.5). An engine is named after what its transactions are by default.
@@ -21,16 +21,18 @@
 //! A transaction that has its end timestamp but may still abort is taken to commit by the transactions that meet it
 //! (speculative reads, speculative ignores). These then depend on it, and do not commit before it.
 //!
-//! **Waits.** Before it has an end timestamp, and only at its end, a transaction waits for the holders of locks on what it
-//! changed. Such waits can form a cycle, which is found. With an end timestamp a transaction waits for those that it depends
-//! on. They have earlier end timestamps, so there is no cycle of such waits. Without pessimists the first kind of wait does
-//! not occur. A transaction that lost a row to the first writer waits for that writer only if its caller
-//! [gives way](hotrow_txn::Transaction::give_way). Such waits can be part of a cycle, too, and are found by the same search.
+//! **Waits.** Before it has an end timestamp, and only at its end, a transaction waits for the holders of locks on what
+//! it changed. Such waits can form a cycle, which is found. With an end timestamp a transaction waits for those that it
+//! depends on. They have earlier end timestamps, so there is no cycle of such waits. Without pessimists the first kind
+//! of wait does not occur. A transaction that lost a row to the first writer waits for that writer only if its caller
+//! [gives way](hotrow_txn::Transaction::give_way). Such waits can be part of a cycle, too, and are found by the same
+//! search.
 //!
 //! **One hot row on several threads** is slower than on one where every transaction updates the same row (`bench micro
-//! --hot-records 1`). There no two transactions can run side by side. Each of them is refused once, is rolled back, and waits
-//! for its turn in the row's queue. When it has its turn, its core fetches from the other core what the last transaction
-//! wrote: the versions, their words, the index's links, the queue, and the memory of versions that have been collected.
+//! --hot-records 1`). There no two transactions can run side by side. Each of them is refused once, is rolled back, and
+//! waits for its turn in the row's queue. When it has its turn, its core fetches from the other core what the last
+//! transaction wrote: the versions, their words, the index's links, the queue, and the memory of versions that have
+//! been collected.
 //!
 //! | the paper's | here |
 //! | --- | --- |
@@ -67,62 +69,65 @@
 //!
 //! **Invariants**
 //!
-//! 1. A version's row never changes, and its words tell of one life: versions of one row have lives that do not overlap.
+//! 1. A version's row never changes, and its words tell of one life: versions of one row have lives that do not
+//!    overlap.
 //! 2. A read time is drawn before the first link is read, and a transaction links its versions before it has an end
 //!    timestamp. So what a walk misses is younger than its read time. Where a pessimist's read time moves while it
 //!    walks, `latest` finds again by its key the row of each version that it meets and does not see.
 //! 3. A transaction commits only after all transactions have committed whose changes it has seen or ignored on the
 //!    assumption that they would commit.
-//! 4. A version is unlinked only when no transaction can see it any more, or to undo it. `record` says why the versions that
-//!    a transaction remembers are there.
-//! 5. Between a pessimist's read and its end timestamp no transaction draws an end timestamp that replaces a version that the
-//!    pessimist has read-locked, or has linked a version where it has an index lock, or deletes a row whose key it keeps. So at
-//!    the pessimist's end timestamp everything is as it was read.
-//! 6. A transaction that waits in a queue of writers is called when the queue's holder has ended, or has given its lock up: `queues`.
+//! 4. A version is unlinked only when no transaction can see it any more, or to undo it. `record` says why the versions
+//!    that a transaction remembers are there.
+//! 5. Between a pessimist's read and its end timestamp no transaction draws an end timestamp that replaces a version
+//!    that the pessimist has read-locked, or has linked a version where it has an index lock, or deletes a row whose
+//!    key it keeps. So at the pessimist's end timestamp everything is as it was read.
+//! 6. A transaction that waits in a queue of writers is called when the queue's holder has ended, or has given its lock
+//!    up: `queues`.
 //!
-//! **Levels.** *Read committed*: each call reads as of the moment at which it begins, and nothing is checked at the end.
-//! *Snapshot*: all calls read as of the beginning. *Repeatable read*: the rows that were read are the same at the end.
-//! *Serializable*: and so is the absence of other rows. A transaction that declares that it only reads does so as of its
-//! beginning, and has nothing to check at any level but read committed: all writers at serializable are as if they had run at
-//! their end timestamps, so the rows of any one moment are a state between two of them.
+//! **Levels.** *Read committed*: each call reads as of the moment at which it begins, and nothing is checked at the
+//! end. *Snapshot*: all calls read as of the beginning. *Repeatable read*: the rows that were read are the same at the
+//! end. *Serializable*: and so is the absence of other rows. A transaction that declares that it only reads does so as
+//! of its beginning, and has nothing to check at any level but read committed: all writers at serializable are as if
+//! they had run at their end timestamps, so the rows of any one moment are a state between two of them.
 //!
 //! **Departures**
 //!
-//! 1. A transaction publishes that it wants an end timestamp before it draws one, and any transaction that meets the wish may
-//!    draw it. In the paper a reader may meet an active transaction whose timestamp is below the reader's own and not known yet.
-//! 2. Transactions have slots, in place of a hash table of transactions; counters carry their transaction's number. The number
-//!    of transactions that one waits for before its end is in its status word. So the exchange that ends its active part is the
-//!    one that finds the counter at zero, and costs nothing where there are no pessimists.
+//! 1. A transaction publishes that it wants an end timestamp before it draws one, and any transaction that meets the
+//!    wish may draw it. In the paper a reader may meet an active transaction whose timestamp is below the reader's own
+//!    and not known yet.
+//! 2. Transactions have slots, in place of a hash table of transactions; counters carry their transaction's number. The
+//!    number of transactions that one waits for before its end is in its status word. So the exchange that ends its
+//!    active part is the one that finds the counter at zero, and costs nothing where there are no pessimists.
 //! 3. Begin timestamps are not unique: only transactions that commit changes need be told apart.
-//! 4. Keys stay unique because a transaction links its version first, and then looks which other version had the key before;
-//!    the paper does not say how.
-//! 5. A row can be locked without an update (FOR UPDATE). Before the transaction wants its end timestamp, the lock becomes a read
-//!    lock: otherwise others would take it for an update and look for what replaces the version. It is given up when the
-//!    timestamp is there, at every level. A transaction that meets the lock reads the holder's state after the word; if the
-//!    holder has a timestamp by then, the word is read again.
-//! 6. At read committed, a transaction that finds that a row has been changed and committed meanwhile takes the later version,
-//!    instead of aborting.
-//! 7. A unique key that was found needs no entry in the ScanSet, and no lock in the index: as long as the version is valid, or
-//!    locked, no other version has the key. For the same reason an update looks for locks only in indexes in which it changes
-//!    the key.
+//! 4. Keys stay unique because a transaction links its version first, and then looks which other version had the key
+//!    before; the paper does not say how.
+//! 5. A row can be locked without an update (FOR UPDATE). Before the transaction wants its end timestamp, the lock
+//!    becomes a read lock: otherwise others would take it for an update and look for what replaces the version. It is
+//!    given up when the timestamp is there, at every level. A transaction that meets the lock reads the holder's state
+//!    after the word; if the holder has a timestamp by then, the word is read again.
+//! 6. At read committed, a transaction that finds that a row has been changed and committed meanwhile takes the later
+//!    version, instead of aborting.
+//! 7. A unique key that was found needs no entry in the ScanSet, and no lock in the index: as long as the version is
+//!    valid, or locked, no other version has the key. For the same reason an update looks for locks only in indexes in
+//!    which it changes the key.
 //! 8. A transaction that changes nothing is not validated, and needs no end timestamp.
-//! 9. Read locks and index locks are given up when the end timestamp is drawn; the paper gives read locks up before (§4.3.1).
-//!    Then a transaction that changes what was read could end earlier, be read by a third one, and that one end before the
-//!    reader as well: a cycle.
-//! 10. The unit that is locked in an index is a key's hash, or a range of keys, not a bucket: buckets split here. Ranges stand in
-//!     blocks of the key space, so that an insert looks only at those near its key: `index_locks`.
-//! 11. A transaction looks for deadlocks when it begins to wait; there is no periodic search. It has shut its counter by then, so
-//!     no other transaction can close a cycle later; and it is the victim.
-//! 12. A version that a walk did not see, because it was being made at that moment, is looked at once more at a later time,
-//!     where the paper aborts; what was read before is locked, and the same then. At repeatable read, a row that has moved
-//!     within a scan's range meanwhile aborts the scan, which could have missed it.
+//! 9. Read locks and index locks are given up when the end timestamp is drawn; the paper gives read locks up before
+//!    (§4.3.1). Then a transaction that changes what was read could end earlier, be read by a third one, and that one
+//!    end before the reader as well: a cycle.
+//! 10. The unit that is locked in an index is a key's hash, or a range of keys, not a bucket: buckets split here.
+//!     Ranges stand in blocks of the key space, so that an insert looks only at those near its key: `index_locks`.
+//! 11. A transaction looks for deadlocks when it begins to wait; there is no periodic search. It has shut its counter
+//!     by then, so no other transaction can close a cycle later; and it is the victim.
+//! 12. A version that a walk did not see, because it was being made at that moment, is looked at once more at a later
+//!     time, where the paper aborts; what was read before is locked, and the same then. At repeatable read, a row that
+//!     has moved within a scan's range meanwhile aborts the scan, which could have missed it.
 //! 13. What was read or refused in a part that was rolled back to a savepoint is remembered, or stays read-locked.
-//! 14. The paper's second writer aborts, and its caller tries again at once. Here a transaction can give way: it is rolled back, as
-//!     a whole or to a savepoint, and waits in a queue until the first writer has ended. Transactions that can wait leave a row to
-//!     those in its queue.
-//! 15. A row can be held without a read lock (a foreign key's parent): its key is kept, so that the row may change, but is deleted
-//!     only by a transaction that ends later. There is no limit on the number of such transactions, unlike the 256 readers that
-//!     a version's word can count.
+//! 14. The paper's second writer aborts, and its caller tries again at once. Here a transaction can give way: it is
+//!     rolled back, as a whole or to a savepoint, and waits in a queue until the first writer has ended. Transactions
+//!     that can wait leave a row to those in its queue.
+//! 15. A row can be held without a read lock (a foreign key's parent): its key is kept, so that the row may change, but
+//!     is deleted only by a transaction that ends later. There is no limit on the number of such transactions, unlike
+//!     the 256 readers that a version's word can count.
 
 mod as_of;
 mod audit;
@@ -177,7 +182,7 @@ pub struct Hekaton<D> {
     default: PhantomData<D>,
 }
 
-/// What transactions are that do not say.
+/// What transactions are by default.
 pub trait DefaultConcurrency: Send + Sync + 'static {
     /// The engine's name, and what it offers.
     const INFO: EngineInfo;
@@ -225,8 +230,9 @@ impl DefaultConcurrency for Pessimistic {
 /// Knobs of [`Hekaton`].
 #[derive(Clone, Debug)]
 pub struct HekatonConfig {
-    /// The longest wait for others: for those that have read what a transaction replaces, or for those whose changes it has seen.
-    /// The latter are about to end, so for them it is reached only when a redo sink is stuck.
+    /// The longest wait for other transactions: for those that have read what a transaction replaces, or for those
+    /// whose changes it has seen. The latter are about to end, so for them it is reached only when a redo sink is
+    /// stuck.
     pub wait_limit: Duration,
     /// Read locks that one version can have; one more is refused with [`Abort::Conflict`](hotrow_txn::Abort::Conflict).
     pub read_locks: u8,

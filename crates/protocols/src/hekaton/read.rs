@@ -15,7 +15,7 @@ impl Reader {
     /// Reads the row with this key.
     ///
     /// # Errors
-    /// That of locking it.
+    /// The error of locking it.
     #[inline]
     pub fn read<'g>(
         &mut self,
@@ -53,7 +53,7 @@ impl Reader {
     /// Visits the rows of the next part of a scan, and remembers or locks them.
     ///
     /// # Errors
-    /// Those of locking rows, and [`Abort::User`] for a range of a hash index.
+    /// The errors of locking rows, and [`Abort::User`] for a range of a hash index.
     pub fn scan<'g>(
         &mut self,
         scene: Scene<'g>,
@@ -76,7 +76,7 @@ pub(super) struct Scanning<'s> {
     scan: &'s Scan,
     read_time: Timestamp,
     pub course: Course,
-    /// Of one that locks what it reads.
+    /// The walk of a scan that locks what it reads.
     locking: Option<Locking<'s>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a transaction that reads as of one time has read (ReadSet and ScanSet, §3), to be looked at again at its end.
+//! The reads of a transaction that reads as of one time (ReadSet and ScanSet, §3), to be looked at again at its end.
 
 use super::clock::Timestamp;
 use super::database::Database;
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// Room for so many entries is kept for the next transaction.
 pub(super) const KEPT: usize = 1024;
 
-/// What a transaction has read at its read time and must find again at its end: rows, keys and ranges.
+/// The rows, keys and ranges that a transaction has read at its read time and must find again at its end.
 #[derive(Default)]
 pub(super) struct ReadSet {
     rows: Vec<(TableId, VersionPtr<Words>)>,
@@ -43,7 +43,8 @@ impl ReadSet {
         self.walks.push(walk);
     }
 
-    /// Whether the transaction will look for versions at its end that it has not seen: where it read absence, or the presence of a key.
+    /// Whether the transaction will look for versions at its end that it has not seen: where it read absence, or the
+    /// presence of a key.
     pub fn has_walks(&self) -> bool {
         !self.walks.is_empty() || !self.keys.is_empty()
     }
@@ -57,7 +58,7 @@ impl ReadSet {
         (read_time, end_time): (Timestamp, Timestamp),
     ) -> bool {
         let rows = self.rows.iter().all(|&(table, version)| {
-            // Nobody changes the rows of a table that is gone.
+            // No transaction changes the rows of a table that is gone.
             database
                 .table(guard, table)
                 .is_none_or(|table| look.is_still_seen(record::deref(version, guard, table), end_time))

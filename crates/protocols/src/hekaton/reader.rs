@@ -1,4 +1,5 @@
-//! The part of a transaction that reads: what it tracks of its reads, and the locks of versions and indexes that it takes.
+//! The part of a transaction that reads: what it tracks of its reads, and the locks of versions and indexes that it
+//! takes.
 //!
 //! Reading itself is in `read`, which chooses between reading the [latest](super::latest) versions and reading
 //! [as of one time](super::as_of).
@@ -41,11 +42,12 @@ pub(super) struct Reader {
     pub reads: ReadSet,
     pub held: HeldLocks,
     pub tracks: Tracks,
-    /// What the level asks for, and whether anything was read that had to stay as it is beyond that.
+    /// The tracking that the level asks for, and whether the transaction has read anything that had to stay as it is
+    /// beyond that.
     level: (Tracks, bool),
     /// The time of all reads, if they are not each at its own.
     pub fixed: Option<Timestamp>,
-    /// Tables that the caller keeps everybody else off.
+    /// Tables that the caller keeps all other transactions off.
     pub owned: SmallVec<[TableId; 2]>,
 }
 
@@ -64,8 +66,9 @@ impl Reader {
         (self.tracks, self.level, self.fixed) = (tracks, (tracks, false), None);
     }
 
-    /// What is read from now on must be found again at the end, or what the level asks for. Who reads the latest locks it, which keeps it
-    /// without a time of all reads; who reads as of one time remembers.
+    /// Reads from now on must be found again at the end, or as the level asks. A transaction that reads the latest
+    /// locks what it reads, which keeps it without a time of all reads; a transaction that reads as of one time
+    /// remembers it.
     pub fn hold(&mut self, hold: bool) {
         self.tracks = if hold { self.held_tracks() } else { self.level.0 };
         self.level.1 |= hold;
@@ -78,11 +81,11 @@ impl Reader {
         }
     }
 
-    /// What is to be found again in a table.
+    /// How reads of a table are tracked.
     #[inline]
     pub fn tracks(&self, table: TableId) -> Tracks {
         match self.tracks {
-            // Nobody else comes there.
+            // No other transaction comes there.
             Tracks::Locks(_) if self.owned.contains(&table) => Tracks::Nothing,
             tracks => tracks,
         }
@@ -91,12 +94,12 @@ impl Reader {
     /// Remembers or locks a row that was read. False if it must be read again, since it is not the latest any more.
     ///
     /// # Errors
-    /// That of locking it.
+    /// The error of locking it.
     #[inline]
     pub fn track(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> Result<bool, Abort> {
         match self.tracks(table.id()) {
             Tracks::Nothing => Ok(true),
-            // What the transaction has made itself nobody else changes.
+            // No other transaction changes what this one has made itself.
             _ if version.header().begin() == Begin::By(self.look.me) => Ok(true),
             Tracks::Remembers(_) => {
                 self.reads.row(table.id(), version);
@@ -121,8 +124,8 @@ impl Reader {
     /// Locks a version to write it. None if it is not the latest any more.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has come before to do so;
-    /// [`Abort::Timeout`] in its place for a lock that is not waited for.
+    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has come before
+    /// to do so; [`Abort::Timeout`] in its place for a lock that is not waited for.
     pub fn lock_to_write(
         &mut self,
         table: &VersionTable<Words>,
@@ -136,7 +139,7 @@ impl Reader {
         };
         let lock = locked.map_err(|abort| {
             if abort == Abort::WriteConflict && !lock_for.waits() {
-                self.look.met = None;
+                self.look.conflict = None;
                 return Abort::Timeout;
             }
             abort
@@ -150,8 +153,9 @@ impl Reader {
         Ok((lock != Lock::Superseded).then_some(lock))
     }
 
-    /// Gives up the write lock of a version that was to be replaced, and was read: it is remembered, or read-locked. False if it has
-    /// too many readers for that, and keeps the lock. It may have been read to be held, whatever is asked for now.
+    /// Gives up the write lock of a version that was to be replaced, and was read: it is remembered, or read-locked.
+    /// False if it has too many readers for that, and keeps the lock. It may have been read to be held, whatever is
+    /// asked for now.
     pub fn give_back(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let (words, me) = (version.header(), self.look.me);
         let tracks = match self.tracks(table.id()) {
@@ -173,7 +177,7 @@ impl Reader {
             Tracks::Nothing => record_locks::release_write(words, me),
         };
         if had_readers {
-            // They are in nobody's way any more.
+            // This transaction does not wait for them any more.
             self.look.shared.transactions.release(me);
         }
         true
@@ -182,7 +186,8 @@ impl Reader {
     /// Locks a part of an index, unless it has before. The walk comes after this.
     pub fn lock_part(&mut self, table: &VersionTable<Words>, index: &VersionIndex<Words>, part: Part) -> bool {
         let is_new = index.data().lock(&part, self.look.me);
-        // SeqCst: the fence of the one who locks and then walks, against those of whoever links and then looks for locks.
+        // SeqCst: a transaction that locks and then walks fences here, one that links and then looks for locks
+        // fences in `link`.
         fence(Ordering::SeqCst);
         if is_new {
             self.held.part(table.id(), index.position(), part);

@@ -49,7 +49,7 @@ impl Walk {
     }
 }
 
-/// What is done with a version, and with the key under which it stands in an ordered index.
+/// A visit of a version, with the key under which it stands in an ordered index.
 pub(super) type Visit<'v, 'g> = &'v mut dyn FnMut(VersionRef<'g, Words>, Option<&Key>) -> ControlFlow<()>;
 
 /// Visits all versions along the way, seen or not, until `visit` breaks.
@@ -89,7 +89,8 @@ fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Sca
     }
 }
 
-/// How far a walk along an ordered index has come. Between two parts it has nothing but a key, so its transaction may go over to the present epoch.
+/// How far a walk along an ordered index has come. Between two parts it has nothing but a key, so its transaction may
+/// go over to the present epoch.
 #[derive(Debug)]
 pub(super) struct Course {
     /// The last key of the part before.

@@ -22,9 +22,11 @@ pub(super) enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Over,
-    /// With what it waits for before it wants an end timestamp, so that it is one exchange to want one when that is nothing.
+    /// With what it waits for before it wants an end timestamp, so that it is one exchange to want one when that is
+    /// nothing.
     Active(WaitFor),
-    /// It wants an end timestamp; with the number of the transaction, so that nobody who is late gives one to the next.
+    /// It wants an end timestamp; with the number of the transaction, so that a transaction that is late does not give
+    /// one to the next.
     Precommit(u64),
     Preparing(Timestamp),
     Committed(Timestamp),

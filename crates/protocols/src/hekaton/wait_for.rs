@@ -1,20 +1,20 @@
 //! Which transactions must end before which: wait-for dependencies (§4.2). `waits` has the operations.
 //!
-//! A transaction that wants an end timestamp waits for the holders of read locks on versions that it replaces, and for the
-//! holders of index locks where it has linked a version. It counts them in its status, so that the one exchange that ends its
-//! active part fails while there is one.
+//! A transaction that wants an end timestamp waits for the holders of read locks on versions that it replaces, and for
+//! the holders of index locks where it has linked a version. It counts them in its status, so that the one exchange
+//! that ends its active part fails while there is one.
 //!
 //! **Invariants**
 //!
-//! 1. A transaction counts one for each version whose write lock it has and on which others have read locks, and one for each
-//!    transaction in whose [`Waiting`] list it is. The transaction that takes away the last of those read locks, or the list,
-//!    counts it down.
+//! 1. A transaction counts one for each version whose write lock it has and on which others have read locks, and one
+//!    for each transaction in whose [`Waiting`] list it is. The transaction that takes away the last of those read
+//!    locks, or the list, counts it down.
 //! 2. A wait is counted before its reason can be seen, and counted down if the reason did not come about.
-//! 3. A count that is meant for a transaction that is not active any more, or whose slot has another transaction by now, has
-//!    no effect.
-//! 4. After a transaction has *shut* its counter (NoMoreWaitFors), no transaction makes it wait for more. It shuts the counter
-//!    when it begins to wait. So it does not wait for ever for readers that come one after the other, and the edges that leave
-//!    a waiting transaction are only those that were there when it began to wait.
+//! 3. A count that is meant for a transaction that is not active any more, or whose slot has another transaction by
+//!    now, has no effect.
+//! 4. After a transaction has *shut* its counter (NoMoreWaitFors), no transaction makes it wait for more. It shuts the
+//!    counter when it begins to wait. So it does not wait for ever for readers that come one after the other, and the
+//!    edges that leave a waiting transaction are only those that were there when it began to wait.
 
 use super::queues::Place;
 use super::txn_id::TxnId;
@@ -22,8 +22,8 @@ use super::words::Words;
 use hotrow_storage::{IndexRef, TableId, VersionPtr};
 use hotrow_txn::{Deadlock, LockTarget};
 
-/// What an active transaction waits for before its end: the number of the transaction, how many (WaitForCounter), and whether it
-/// takes on no more (NoMoreWaitFors).
+/// The transactions that an active transaction waits for before its end: its own number, how many they are
+/// (WaitForCounter), and whether it takes on no more (NoMoreWaitFors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitFor {
     pub sequence: u64,
@@ -38,12 +38,12 @@ const SHUT: u64 = 1 << COUNT_BITS;
 const SEQUENCE_SHIFT: u32 = COUNT_BITS + 1;
 
 impl WaitFor {
-    /// That of a transaction that waits for nobody.
+    /// The counter of a transaction that waits for none.
     pub fn none(id: TxnId) -> Self {
         Self { sequence: id.sequence(), is_shut: false, count: 0 }
     }
 
-    /// The same, taking on no more.
+    /// The same counter, which takes on no more.
     pub fn shut(self) -> Self {
         Self { is_shut: true, ..self }
     }
@@ -53,13 +53,13 @@ impl WaitFor {
         self.sequence << SEQUENCE_SHIFT | if self.is_shut { SHUT } else { 0 } | self.count
     }
 
-    /// What was encoded.
+    /// The counter that was encoded.
     pub const fn decode(word: u64) -> Self {
         Self { sequence: word >> SEQUENCE_SHIFT, is_shut: word & SHUT != 0, count: word & MOST }
     }
 }
 
-/// What came of making a transaction wait.
+/// The outcome of making a transaction wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Imposed {
     /// It will.
@@ -78,18 +78,19 @@ pub(super) struct Behind {
     pub index: (TableId, IndexRef),
 }
 
-/// Those that wait for a transaction that has locks in indexes (WaitingTxnList), and what it holds while it waits itself.
+/// The transactions that wait for one that has locks in indexes (WaitingTxnList), and what that one holds while it
+/// waits itself.
 #[derive(Default)]
 pub(super) struct Waiting {
     of: TxnId,
-    /// It has its end timestamp, or is over: whoever comes now ends after it.
+    /// It has its end timestamp, or is over: a transaction that comes now ends after it.
     pub is_closed: bool,
     pub behind: Vec<Behind>,
     pub blocked: Option<Blocked>,
 }
 
 impl Waiting {
-    /// Those that wait for transaction `of`.
+    /// The transactions that wait for `of`.
     pub fn behind(&self, of: TxnId) -> &[Behind] {
         if self.of == of { &self.behind } else { &[] }
     }

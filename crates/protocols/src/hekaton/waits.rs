@@ -40,7 +40,7 @@ impl Transactions {
         }
     }
 
-    /// Makes `on` wait for somebody.
+    /// Makes `on` wait for one more transaction.
     pub fn impose(&self, on: TxnId) -> Imposed {
         let one_more = |wait_for: WaitFor| {
             let is_open = !wait_for.is_shut && wait_for.count < MOST;
@@ -53,7 +53,7 @@ impl Transactions {
         }
     }
 
-    /// Says that one of those that `from` waits for is out of its way.
+    /// Says that `from` waits for one transaction less.
     pub fn release(&self, from: TxnId) {
         let one_less = |wait_for: WaitFor| Some(WaitFor { count: wait_for.count - 1, ..wait_for });
         // Before it has shut its counter it does not wait for what that says.
@@ -63,14 +63,14 @@ impl Transactions {
         }
     }
 
-    /// Lets nobody impose on `me` any more (NoMoreWaitFors).
+    /// Lets no transaction impose on `me` any more (NoMoreWaitFors).
     pub fn shut(&self, me: TxnId) {
         let shut = |wait_for: WaitFor| Some(wait_for.shut());
         let shut = self.change(me, shut);
         debug_assert!(shut.is_ok(), "an active transaction shuts its counter");
     }
 
-    /// Whether `me`, which is active, has nobody to wait for.
+    /// Whether `me`, which is active, has no transaction to wait for.
     pub fn waits_for_nobody(&self, me: TxnId) -> bool {
         matches!(self.slot_of(me).status(), Status::Active(WaitFor { count: 0, .. }))
     }
@@ -89,7 +89,8 @@ impl Transactions {
         }
     }
 
-    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version: unless that one is past its end timestamp.
+    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version: unless that one is past its end
+    /// timestamp.
     ///
     /// # Errors
     /// [`Abort::Conflict`] if `me` can take on no more.
@@ -105,7 +106,8 @@ impl Transactions {
         }
     }
 
-    /// Puts `id` into the list of those that wait for `before`. Whether it is there; not if that one is past its end timestamp.
+    /// Puts `id` into the list of the transactions that wait for `before`. Returns whether it is there; it is not if
+    /// `before` is past its end timestamp.
     fn queue(&self, id: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<bool, Imposed> {
         let slot = self.slot_of(before);
         let mut waiting = slot.waiting.lock();

@@ -12,7 +12,7 @@ use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, Scan};
 use smallvec::SmallVec;
 
-/// What came of linking a new version.
+/// The outcome of linking a new version.
 #[derive(Debug)]
 pub(super) enum Linked {
     Done,
@@ -24,7 +24,7 @@ impl WriteSet {
     /// Replaces the version that was [ended](Self::end) last.
     ///
     /// # Errors
-    /// That of `change`, or of looking for duplicates. What was done is in the log.
+    /// The error of `change`, or of looking for duplicates. The changes made so far are in the log.
     pub fn replace<'g>(
         &mut self,
         reader: &mut Reader,
@@ -66,11 +66,13 @@ impl WriteSet {
             table.link(guard, index.position(), new, near);
             self.log.last_mut().expect("the change is in the log").linked = index.position() + 1;
             if near.is_some() {
-                // Who must not meet it has a lock on the version that it replaces, or waits for that one's maker.
+                // A transaction that must not meet it has a lock on the version that it replaces, or waits for that
+                // version's maker.
                 continue;
             }
-            // SeqCst: of two who link and then look for each other's version, the one whose fence is the later one sees the
-            // other's; and so it is with one who links and looks for locks, and one who locks and looks for versions.
+            // SeqCst: of two transactions that link and then look for each other's version, the one whose fence is
+            // the later one sees the other's version. The same holds of one that links and looks for locks, and one
+            // that locks and looks for versions.
             fence(Ordering::SeqCst);
             let reference = index.reference();
             if index.excludes(new.row()) {
@@ -91,11 +93,12 @@ impl WriteSet {
         Ok(Linked::Done)
     }
 
-    /// Undoes all changes from the one at `to` on, of a transaction that goes on, and has read what they ended, and that the keys were
-    /// free which they took. Until then their locks and versions keep that as it is.
+    /// Undoes all changes from the one at `to` on, of a transaction that goes on, and has read what they ended, and
+    /// that the keys were free which they took. Until then their locks and versions keep that as it is.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if all is undone, but the transaction cannot wait for those that keep a key whose row it has deleted.
+    /// [`Abort::Conflict`] if all is undone, but the transaction cannot wait for the transactions that keep a key whose
+    /// row it has deleted.
     pub fn take_back(
         &mut self,
         reader: &mut Reader,
@@ -110,7 +113,7 @@ impl WriteSet {
             change.old.inspect(|old| {
                 reader.look.kept.remove(old);
             });
-            // What a dropped table had went with it.
+            // The versions of a dropped table went with it.
             let Some(table) = database.table(guard, change.table) else { continue };
             if let Some(new) = change.new {
                 reader.track_free_keys(table, record::deref(new, guard, table), change.linked);
@@ -127,7 +130,8 @@ impl WriteSet {
             change.throw_away((guard, table), garbage);
         }
         self.log.extend(kept.into_iter().rev());
-        // Those that keep the key of a row that was deleted before may have relied on the insert: invariant 3 of `keys`.
+        // Transactions that keep the key of a row that was deleted before may have relied on the insert: invariant 3
+        // of `keys`.
         for (table, new) in inserted {
             reader.end_after_keepers((guard, table), record::deref(new, guard, table))?;
         }
@@ -136,8 +140,8 @@ impl WriteSet {
 }
 
 impl Reader {
-    /// Remembers or locks, before it is unlinked, that a version of the transaction's own has found its keys free, in the first
-    /// `linked` indexes.
+    /// Remembers or locks, before it is unlinked, that a version of the transaction's own has found its keys free, in
+    /// the first `linked` indexes.
     fn track_free_keys(&mut self, table: &VersionTable<Words>, own: VersionRef<'_, Words>, linked: usize) {
         for index in table.indexes()[..linked].iter().filter(|index| index.excludes(own.row())) {
             let scan = || Scan::prefix(table.id(), index.reference(), index.columns_of(own.row()));

@@ -105,7 +105,8 @@ impl WriteSet {
         }
     }
 
-    /// Lets nobody else read under locks what the transaction is about to replace, and has readers.
+    /// Lets no other transaction read under locks the versions that the transaction is about to replace, and that have
+    /// readers.
     pub fn close_to_readers(&self, me: TxnId, database: &Database, guard: Guard<'_>) {
         for change in self.log.iter().filter(|change| database.table(guard, change.table).is_some()) {
             change.old.inspect(|&old| record_locks::close_to_readers(record::words(old, guard), me));
@@ -114,8 +115,8 @@ impl WriteSet {
 
     /// Gives up the write locks that no change followed; `keep` says what else is done about each.
     ///
-    /// Before the end timestamp is wanted: afterwards others would take such a lock for an update, and look for what replaces the
-    /// version.
+    /// Before the end timestamp is wanted: afterwards others would take such a lock for an update, and look for what
+    /// replaces the version.
     pub fn end_kept(
         &mut self,
         look: &mut Look,
@@ -133,7 +134,7 @@ impl WriteSet {
         self.log.retain(|change| !change.locks_only);
     }
 
-    /// What a redo record says of the changes: the rows as they are left, each once.
+    /// The changes as a redo record has them: the rows as they are left, each once.
     pub fn redo<'g>(&self, database: &'g Database, guard: Guard<'g>) -> Vec<Redo<'g>> {
         let mut told = HashSet::new();
         let mut changes = Vec::new();

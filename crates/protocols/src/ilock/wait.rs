@@ -1,8 +1,8 @@
 //! Waiting for the lock of a record, and what the frame of record locks asks of it.
 
-use super::lock::{Asked, ILock};
+use super::lock::{ILock, RequestOutcome};
 use super::owner::Owner;
-use super::wait_map::Wanted;
+use super::wait_map::LockRequest;
 use crate::shared::record_locks::{Ended, RecordLock, Watch};
 use crate::shared::time_outs::Patience;
 use hotrow_storage::RecordHeader;
@@ -12,7 +12,7 @@ use hotrow_sync::Wake;
 struct Unwinding<'l> {
     lock: &'l ILock,
     owner: &'l Owner,
-    wanted: Wanted,
+    wanted: LockRequest,
     watch: &'l mut dyn Watch,
 }
 
@@ -29,7 +29,7 @@ impl Unwinding<'_> {
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
         // A granted upgrade is released with what was held before.
-        if !self.withdraw() && self.wanted != Wanted::Upgrade {
+        if !self.withdraw() && self.wanted != LockRequest::Upgrade {
             self.lock.release(self.owner);
         }
     }
@@ -39,11 +39,11 @@ impl RecordHeader for ILock {
     type Index = ();
 }
 
-fn wanted(upgrades: bool, exclusive: bool) -> Wanted {
+fn wanted(upgrades: bool, exclusive: bool) -> LockRequest {
     match (exclusive, upgrades) {
-        (false, _) => Wanted::Read,
-        (true, false) => Wanted::Write,
-        (true, true) => Wanted::Upgrade,
+        (false, _) => LockRequest::Read,
+        (true, false) => LockRequest::Write,
+        (true, true) => LockRequest::Upgrade,
     }
 }
 
@@ -52,7 +52,7 @@ impl RecordLock for ILock {
 
     #[inline]
     fn take_free(&self, owner: &Owner, exclusive: bool) -> bool {
-        if exclusive { self.take(Wanted::Write, owner.tid()) } else { self.take_free_to_read() }
+        if exclusive { self.take(LockRequest::Write, owner.tid()) } else { self.take_free_to_read() }
     }
 
     #[inline]
@@ -73,8 +73,8 @@ impl RecordLock for ILock {
         self.set_owner(owner.tid());
     }
 
-    /// Lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. Whoever hands the lock over makes this transaction its owner, so that nothing is left to do
-    /// when it is resumed.
+    /// Lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. The transaction that hands the lock over makes this one its owner,
+    /// so that nothing is left to do when it is resumed.
     fn wait(
         &self,
         owner: &Owner,
@@ -85,9 +85,9 @@ impl RecordLock for ILock {
     ) -> Ended {
         let wanted = wanted(upgrades, exclusive);
         match self.ask(wanted, owner) {
-            Asked::Taken => return Ended::Granted,
-            Asked::Deadlock => return Ended::Deadlock,
-            Asked::Waits => {}
+            RequestOutcome::Taken => return Ended::Granted,
+            RequestOutcome::Deadlock => return Ended::Deadlock,
+            RequestOutcome::Waits => {}
         }
         let mut unwinding = Unwinding { lock: self, owner, wanted, watch };
         let mut is_deadlock = unwinding.watch.begins();
@@ -98,7 +98,7 @@ impl RecordLock for ILock {
             }
             match waiter.wait_until(patience.until(), || owner.parked().is_called()) {
                 Wake::Ready if !owner.parked().is_granted() => is_deadlock = unwinding.watch.is_victim(),
-                // Whoever comes and goes changes the state.
+                // Transactions that come and go change the state.
                 Wake::TimedOut if patience.is_left() && known != self.state() => {
                     known = self.state();
                     patience.renew(waiter.now());

@@ -59,7 +59,7 @@ impl Protocol for OneVersion {
         Self { time_outs, queues: Queues::new(), waits, transactions: AtomicU32::new(0) }
     }
 
-    /// Nobody waits in vain, and no lock is awaited by nobody.
+    /// Checks that no transaction waits in vain, and that no lock says awaited without one that waits.
     fn audit(&self, database: &Database<KeyLocked>) -> Result<(), String> {
         let mut participant = database.participant();
         participant.enter();

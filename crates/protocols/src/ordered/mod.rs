@@ -1,11 +1,13 @@
-//! Ordered locking: the access set first, all its locks in one order, no deadlock logic: `2pl-ordered`, `2pl-ordered-split`.
+//! Ordered locking: the access set first, all its locks in one order, no deadlock logic: `2pl-ordered`,
+//! `2pl-ordered-split`.
 //!
-//! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §3.2 and §4, the
-//! baseline *Deadlock-free locking*.
+//! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §3.2 and §4,
+//! the baseline *Deadlock-free locking*.
 //!
-//! **The idea.** A transaction declares what it will touch before it begins. Its keys are looked up together, and its locks are
-//! taken in one order that all transactions share; so no transaction ever waits for one that waits for it. While it runs it
-//! waits for nothing. A row that the access set lacks ends the attempt and is added to the set for the next one.
+//! **The idea.** A transaction declares what it will touch before it begins. Its keys are looked up together, and its
+//! locks are taken in one order that all transactions share; so no transaction ever waits for one that waits for it.
+//! While it runs it waits for nothing. A row that the access set lacks ends the attempt and is added to the set for the
+//! next one.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -18,15 +20,15 @@
 //!
 //! **Invariants**
 //!
-//! 1. *No deadlock.* A transaction waits for locks in [`begin`](hotrow_txn::Transaction::begin) only, and there asks for each name
-//!    once, in all the modes that it needs, and for names in ascending order. A transaction that waits for a name waits for
-//!    holders of it and for requests before its own. Holders wait, if at all, for greater names; requests before it wait for the
-//!    same name and are nearer to its queue's front. So along the edges of the wait-for graph the pair of name and nearness grows,
-//!    and no path comes back to where it began.
-//! 2. *Two-phase.* All locks are held to the transaction's end. A lock that an insert or a scan finds it needs beside the plan (a
-//!    new key's row, a gap that has moved) is taken if it is free at once, which waits for nothing, or else ends the attempt.
-//!    So the argument of [`shared::gaps`](crate::shared::gaps) about phantoms holds as it stands: the scan itself asks for every
-//!    lock that it needs, and finds most of them held.
+//! 1. *No deadlock.* A transaction waits for locks in [`begin`](hotrow_txn::Transaction::begin) only, and there asks
+//!    for each name once, in all the modes that it needs, and for names in ascending order. A transaction that waits
+//!    for a name waits for holders of it and for requests before its own. Holders wait, if at all, for greater names;
+//!    requests before it wait for the same name and are nearer to its queue's front. So along the edges of the wait-for
+//!    graph the pair of name and nearness grows, and no path comes back to where it began.
+//! 2. *Two-phase.* All locks are held to the transaction's end. A lock that an insert or a scan finds it needs beside
+//!    the plan (a new key's row, a gap that has moved) is taken if it is free at once, which waits for nothing, or else
+//!    ends the attempt. So the argument of [`shared::gaps`](crate::shared::gaps) about phantoms holds as it stands: the
+//!    scan itself asks for every lock that it needs, and finds most of them held.
 //! 3. A row outside the plan is not touched, unless the transaction has locked it by an insert or a scan.
 //! 4. A transaction without a plan, or whose plan does not hold still, is alone in the database:
 //!    [`shared::gate`](crate::shared::gate). It takes no locks.
@@ -35,13 +37,14 @@
 //!
 //! # Departures
 //!
-//! The order is that of the locks' names, which are hashes of tables and keys, and not that of the keys: it is as total, and
-//! the lock table knows nothing else. Which of two locks comes first is then as good as random, so a hot row's lock is
-//! taken in the middle of a transaction on average.
+//! The order is that of the locks' names, which are hashes of tables and keys, and not that of the keys: it is as
+//! total, and the lock table knows nothing else. Which of two locks comes first is then as good as random, so a hot
+//! row's lock is taken in the middle of a transaction on average.
 //!
-//! The paper locks records whose keys are known. Here ranges and index entries are in the set too: a range stands for the rows
-//! and gaps that are in it when the locks are asked for. When all of them are held the indexes are walked again; if there is
-//! more now, everything is released and asked for anew, a few times, and then the transaction keeps the whole database.
+//! The paper locks records whose keys are known. Here ranges and index entries are in the set too: a range stands for
+//! the rows and gaps that are in it when the locks are asked for. When all of them are held the indexes are walked
+//! again; if there is more now, everything is released and asked for anew, a few times, and then the transaction keeps
+//! the whole database.
 //!
 //! A transaction that cannot declare what it will touch, such as an interactive one, is not in the paper.
 
@@ -75,8 +78,8 @@ pub struct Ordered<I: Indexing> {
 pub struct OrderedConfig<C> {
     /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes.
     pub buckets: usize,
-    /// The longest wait for one lock, or for the whole database. There are no deadlocks to end, but there are clients that
-    /// never come back.
+    /// The longest wait for one lock, or for the whole database. There are no deadlocks to end, but there are clients
+    /// that never come back.
     pub wait_limit: Duration,
     /// The indexes' knobs.
     pub indexing: C,

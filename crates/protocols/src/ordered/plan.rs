@@ -8,7 +8,7 @@ use hotrow_storage::{Database, Guard, IndexRef, Key, Table};
 use hotrow_txn::{Access, Accesses, EntryAccess, Intent, LockPart, LockTarget, RangeAccess};
 use std::ops::{Bound, ControlFlow};
 
-/// What one transaction locks before it runs. The lists are used again by the next transaction.
+/// The locks that one transaction takes before it runs. The lists are used again by the next transaction.
 #[derive(Default)]
 pub(super) struct Plan {
     /// The rows of the access set, in its order: what a procedure that knows its accesses asks for next.
@@ -17,7 +17,7 @@ pub(super) struct Plan {
     next: usize,
     /// All locks, by name, each once.
     locks: Vec<Planned>,
-    /// What is locked beside the rows of the access set.
+    /// The locks beside the rows of the access set.
     parts: Vec<LockTarget>,
     /// Whether the access set is known to lack rows.
     pub(super) is_partial: bool,
@@ -42,8 +42,8 @@ fn mode(intent: Intent) -> Mode {
 }
 
 impl Plan {
-    /// Finds out which locks `accesses` need: one for each row; for ranges and index entries those that a scan or a write
-    /// finds in the indexes now.
+    /// Finds out which locks `accesses` need: one for each row; for ranges and index entries those that a scan or a
+    /// write finds in the indexes now.
     #[inline]
     pub(super) fn resolve(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
         self.rows.clear();
@@ -63,7 +63,8 @@ impl Plan {
         sort(&mut self.locks);
     }
 
-    /// Whether the locks that `accesses` need now are all in the plan. Without ranges and entries nothing can have moved.
+    /// Whether the locks that `accesses` need now are all in the plan. Without ranges and entries nothing can have
+    /// moved.
     #[inline]
     pub(super) fn holds(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) -> bool {
         if !has_parts(accesses) {
@@ -95,7 +96,8 @@ impl Plan {
         }
     }
 
-    /// Whether the plan has `name` in a mode that covers `mode`. Cheapest for those who ask in the access set's order.
+    /// Whether the plan has `name` in a mode that covers `mode`. Cheapest for callers that ask in the access set's
+    /// order.
     #[inline]
     pub(super) fn covers(&mut self, name: Name, mode: Mode) -> bool {
         if let Some(&(planned, held)) = self.rows.get(self.next)
@@ -171,7 +173,7 @@ impl Resolver<'_> {
         self.push(gap.name, mode, || gap.target);
     }
 
-    /// What a scan of the range locks, whichever way it goes.
+    /// Adds the locks of a scan of the range, whichever way it goes.
     fn range(&mut self, table: &Table<()>, guard: Guard<'_>, range: &RangeAccess) {
         let mode = mode(range.intent);
         if is_ordered(table, range.index) {
@@ -223,7 +225,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What linking or unlinking the entry locks: whichever of the two it will be, the entry is there or not.
+    /// Adds the locks of linking or unlinking the entry: whichever of the two it will be, the entry is there or not.
     fn entry(&mut self, table: &Table<()>, guard: Guard<'_>, entry: &EntryAccess) {
         let full = match entry.index {
             IndexRef::Primary => entry.columns.clone(),

@@ -18,8 +18,8 @@ use hotrow_txn::{Abort, Accesses, Begin, Exclusion, Intent, Isolation, Scan, Sta
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How often a plan is made anew because entries moved while its locks were waited for, before the transaction keeps the
-/// whole database.
+/// How often a plan is made anew because entries moved while its locks were waited for, before the transaction keeps
+/// the whole database.
 const PLANS: u32 = 8;
 
 /// A transaction in flight.
@@ -32,14 +32,14 @@ pub struct PlannedLocking {
     plan: Plan,
     wait_limit: Duration,
     role: Role,
-    /// What was touched outside the access set.
+    /// The accesses outside the access set.
     missing: Accesses,
 }
 
-/// What a transaction's locks are.
+/// The locks of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Those of its plan.
+    /// The locks of its plan.
     Planned,
     /// The whole database.
     Alone,
@@ -59,7 +59,7 @@ impl PlannedLocking {
         }
     }
 
-    /// Keeps everybody else off the database; but for transactions that only read, as long as an `interactive` one has
+    /// Keeps all other transactions off the database; but for those that only read, as long as an `interactive` one has
     /// not written.
     #[cold]
     fn begin_alone(
@@ -108,7 +108,7 @@ impl PlannedLocking {
         self.begin_alone(participant, wait_limit, false)
     }
 
-    /// Sees to it that nobody reads beside a transaction that has the whole database and is about to write.
+    /// Makes sure that no transaction reads beside one that has the whole database and is about to write.
     #[inline]
     fn exclude_readers(&mut self) -> Result<(), Abort> {
         if !self.pass.lets_readers_in() {
@@ -137,8 +137,8 @@ impl PlannedLocking {
         }
     }
 
-    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile; or if the plan is known to lack
-    /// rows, and it is free now.
+    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile; or if the plan is known
+    /// to lack rows, and it is free now.
     #[cold]
     fn reach_outside(&mut self, id: TableId, key: &Key, name: Name, mode: Mode) -> Result<(), Abort> {
         if self.locks.owns(id) || self.locks.requester.holds(name).covers(mode) {

@@ -6,44 +6,50 @@
 //! last one by the index. A scan locks shared the gap below each entry that it passes, and the first gap beyond its
 //! range. Linking an entry takes the *insert* mode of the gap that it falls into, unlinking one that of the entry's own
 //! gap (the two gaps beside it become one). Insert and shared conflict; two inserters do not. An entry whose insert has
-//! not committed may go again, and then its gap merges with the next: so wherever such an entry names a gap, scanners and
-//! inserters alike take the gaps of all entries up to the first whose insert has committed.
+//! not committed may go again, and then its gap merges with the next: so wherever such an entry names a gap, scanners
+//! and inserters alike take the gaps of all entries up to the first whose insert has committed.
 //!
 //! Invariants, and why they hold:
 //!
 //! 1. *The end of a scanner's gaps stays.* The last gap that a scan locks is that of a committed entry (or the index's
-//!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan excludes.
-//! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls into, takes the insert
-//!    mode of those, and looks again until they have not changed. A scanner locks its gaps, all of them up to the committed entry, then looks at
-//!    all of these entries once more, the highest first, until they have not changed: the same entries, not others with their keys. Each fences
-//!    before its last look. If a link came before the scanner's last look at its place, that meets the entry: within the range the scanner waits
-//!    for its row, above it the scanner begins again. Suppose that of those that were linked later some have been looked around for the last time
-//!    while the scanner runs, and take the first. Its inserter's last look goes up, and comes after its link. At the latest it comes to the
-//!    committed entry of 1, and so asks for a gap that the scanner holds, and waits; unless it ends earlier, at an entry that the scanner has not
-//!    met. The scanner looked at that one's place before, as it looks downwards. So that entry was linked later, too, and its own last look is
-//!    over: it was not the first. Between two batches of a forward scan nothing is open: the rows of the first one are locked, so their entries
-//!    stay, and who comes up to one of them asks for its gap, or the scanner's own transaction has linked it (3). It does not do to look at each
-//!    gap again when it is locked, before the next is waited for: an entry that has not committed may go meanwhile, and another one commit below
-//!    it, which names the scanned gap from then on.
-//! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
+//!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan
+//!    excludes.
+//! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls
+//!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, all
+//!    of them up to the committed entry, then looks at all of these entries once more, the highest first, until they
+//!    have not changed: the same entries, not others with their keys. Each fences before its last look. If a link came
+//!    before the scanner's last look at its place, that meets the entry: within the range the scanner waits for its
+//!    row, above it the scanner begins again. Suppose that of the entries that were linked later some have been looked
+//!    around for the last time while the scanner runs, and take the first of them. Its inserter's last look goes up,
+//!    and comes after its link. At the latest it comes to the committed entry of 1, and so asks for a gap that the
+//!    scanner holds, and waits; unless it ends earlier, at an entry that the scanner has not met. The scanner looked at
+//!    that one's place before, as it looks downwards. So that entry was linked later, too, and its own last look is
+//!    over: it was not the first. Between two batches of a forward scan nothing is open: the rows of the first one are
+//!    locked, so their entries stay, and an inserter that comes up to one of them asks for its gap, or the scanner's
+//!    own transaction has linked it (3). It does not do to look at each gap again when it is locked, before the next is
+//!    waited for: an entry that has not committed may be rolled back meanwhile, and another one commit below it, which
+//!    names the scanned gap from then on.
+//! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: inserters
 //!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
 //!    locks on to the first committed one, as the entry may be rolled back to a savepoint.
-//! 4. *One's own uncommitted entry bounds an insert, as a committed one does.* An inserter that comes to an uncommitted entry whose row it
-//!    has locked exclusively has linked that entry itself. It locks the gap below it and looks no further, so that many keys
-//!    inserted in any order cost a gap each. Take a scanner whose range the new key falls into. If its gaps end below that entry, they end at
-//!    a committed one, which the inserter comes to first. If they go beyond, the scanner has met the entry and holds the gap below it; or it
-//!    looked before the entry was linked, and then whoever linked that has waited for the scanner to end, by 2. The entry stays as long as
-//!    what was inserted below it does: a roll back to a savepoint unlinks the later one first.
+//! 4. *One's own uncommitted entry bounds an insert, as a committed one does.* An inserter that comes to an uncommitted
+//!    entry whose row it has locked exclusively has linked that entry itself. It locks the gap below it and looks no
+//!    further, so that many keys inserted in any order cost a gap each. Take a scanner whose range the new key falls
+//!    into. If its gaps end below that entry, they end at a committed one, which the inserter comes to first. If they
+//!    go beyond, the scanner has met the entry and holds the gap below it; or it looked before the entry was linked,
+//!    and then the transaction that linked it has waited for the scanner to end, by 2. The entry stays as long as the
+//!    entries that were inserted below it: a roll back to a savepoint unlinks the later one first.
 //!
 //! A table without an ordered index has [`STRIPES`] pseudo-gaps, chosen by the key's hash: a scan of everything locks
 //! all of them. A secondary hash index has one gap per key: the key's.
 //!
-//! **Presence.** Whoever takes a row away takes the insert mode of its key's own gap, and whoever changes it otherwise does not. So
-//! a row whose insert has committed stays as long as somebody holds that gap shared, and who only wants it to be there does
-//! not ask for the row ([`hold_row`](super::locks::hold_row)).
+//! **Presence.** A transaction that takes a row away takes the insert mode of its key's own gap, and a transaction that
+//! changes it otherwise does not. So a row whose insert has committed stays as long as a transaction holds that gap
+//! shared. A transaction that only wants the row to be there does not ask for the row
+//! ([`hold_row`](super::locks::hold_row)).
 //!
-//! **Unique indexes.** Whoever adds or takes away a row with certain columns of a unique index locks the name of those
-//! columns exclusively; so whether another row has them is settled while the lock is held.
+//! **Unique indexes.** A transaction that adds or takes away a row with certain columns of a unique index locks the
+//! name of those columns exclusively; so whether another row has them is settled while the lock is held.
 
 use super::lock_table::Name;
 use super::walk;
@@ -95,7 +101,7 @@ impl PartialEq for Gap {
 }
 
 impl Gap {
-    /// What it is to its table.
+    /// The part of the table that it is.
     pub(crate) fn part(&self) -> LockPart {
         match self.target {
             LockTarget::Table { part, .. } => part,
@@ -159,7 +165,8 @@ pub(crate) fn gaps_around<H: RecordHeader>(
 
 /// The fence of invariant 2: between linking an entry or locking gaps, and looking at the index.
 pub(crate) fn fence_before_look() {
-    // SeqCst: of an inserter and a scanner, the one whose fence is the later one sees what the other did before its own.
+    // SeqCst: of an inserter and a scanner, the one whose fence is the later one sees what the other did before its
+    // own.
     fence(Ordering::SeqCst);
 }
 

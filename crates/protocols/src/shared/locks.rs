@@ -21,7 +21,7 @@ pub(crate) struct Locks<P> {
     pub(crate) policy: Arc<P>,
     pub(crate) requester: Requester,
     pub(crate) statistics: Statistics,
-    /// Tables that the caller keeps everybody else off.
+    /// Tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
     /// A lock to release at the next call.
     short: Option<Name>,
@@ -60,7 +60,7 @@ impl<P: WaitPolicy> Locks<P> {
         }
     }
 
-    /// The caller keeps everybody else off the whole database until everything is released.
+    /// The caller keeps all other transactions off the whole database until everything is released.
     pub(crate) fn own_everything(&mut self) {
         self.owned.push(EVERY_TABLE);
     }
@@ -214,7 +214,8 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
     }
 }
 
-/// Whether a row is there; if so it stays until the transaction's end. At `serializable` it stays away, too, if it is not.
+/// Whether a row is there; if so it stays until the transaction's end. At `serializable` it stays away, too, if it is
+/// not.
 pub(crate) fn hold_row<H: RecordHeader>(
     locks: &mut impl ScanLocks<H>,
     Sought { table, guard, key, hash }: Sought<'_, '_, H>,

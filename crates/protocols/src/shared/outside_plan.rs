@@ -1,4 +1,4 @@
-//! What a transaction touched outside its access set: added to the set before the next attempt.
+//! Accesses outside a transaction's access set, which are added to the set before the next attempt.
 
 use hotrow_storage::{IndexId, IndexRef, Key, RecordHeader, RowRef, Table};
 use hotrow_txn::{Accesses, Direction, Intent, RangeAccess, Scan};

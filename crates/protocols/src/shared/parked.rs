@@ -5,14 +5,15 @@ use hotrow_sync::{Time, Waiter, Wake};
 
 /// Where a transaction in flight waits, for one lock at a time.
 ///
-/// The transaction itself waits and resets; whoever holds the latch of the bucket in which its request stands grants;
-/// anybody may alarm it, and who finds a deadlock may doom it while it is listed as a transaction that waits.
+/// The transaction itself waits and resets. The holder of the latch of the bucket in which its request stands grants.
+/// Any thread may alarm it, and a transaction that finds a deadlock may doom it while it is listed as a transaction
+/// that waits.
 #[derive(Debug)]
 pub struct Parked {
     granted: AtomicBool,
     alarmed: AtomicBool,
     doomed: AtomicBool,
-    /// That of its transaction.
+    /// The label of its transaction.
     label: AtomicU32,
     waiter: Waiter,
 }
@@ -23,7 +24,8 @@ impl Parked {
         Self { granted, alarmed, doomed, label: AtomicU32::new(0), waiter }
     }
 
-    /// A transaction begins, called `label`. A session's are all called the same: the line stays as it is, wherever it is.
+    /// A transaction begins, called `label`. A session's are all called the same: the line stays as it is, wherever it
+    /// is.
     #[inline]
     pub(crate) fn set_label(&self, label: u32) {
         if self.label() != label {
@@ -31,7 +33,7 @@ impl Parked {
         }
     }
 
-    /// What its transaction is called.
+    /// The label of its transaction.
     #[inline]
     pub(crate) fn label(&self) -> u32 {
         self.label.load(Ordering::Acquire)
@@ -66,9 +68,9 @@ impl Parked {
         self.granted.store(true, Ordering::Release);
     }
 
-    /// Has the transaction look for a deadlock once more. Whoever says so wakes it after.
+    /// Makes the transaction look for a deadlock once more. The caller wakes it after.
     pub(crate) fn alarm(&self) {
-        // An exchange: who follows the last of several alarms sees what each was for.
+        // An exchange: a transaction that follows the last of several alarms sees what each was for.
         self.alarmed.swap(true, Ordering::AcqRel);
     }
 

@@ -25,9 +25,9 @@ pub struct TwoPhase<P> {
 /// Knobs of [`TwoPhase`] with a policy's own.
 #[derive(Clone, Debug)]
 pub struct TwoPhaseConfig<C> {
-    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot transactions hold some
-    /// hundred locks at once and would do with far fewer; a statement that updates a million rows holds a million, and
-    /// finds each among those of its bucket.
+    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot transactions hold
+    /// some hundred locks at once and would do with far fewer; a statement that updates a million rows holds a million,
+    /// and finds each among those of its bucket.
     pub buckets: usize,
     /// The policy's knobs.
     pub policy: C,

@@ -22,7 +22,7 @@ pub(super) struct Member {
     waiter: Waiter,
     /// Set while the worker has more to do than this transaction: otherwise its processor is idle when it waits.
     is_pooled: Arc<AtomicBool>,
-    /// It has not told what it asks for, though somebody may want to know.
+    /// It has not published its requests, though another transaction may want to know them.
     is_concealed: bool,
 }
 
@@ -41,10 +41,10 @@ impl Member {
         Self { core: core.clone(), slot, waiter, is_pooled, is_concealed: false }
     }
 
-    /// Says what the next transaction will ask for, to those who analyse the queue. As long as nobody is blocked nobody
-    /// does, and a transaction of a pool, which is over soon, says nothing. A session's transaction may stay in the
-    /// queue for long, and says it in any case. If the one before it `keeps` what it asked for, its slot is still in
-    /// the queue for that, and nothing is told.
+    /// Publishes the requests of the next transaction, for analyses of the queue. As long as no transaction is blocked
+    /// there are none, and a transaction of a pool, which is over soon, publishes nothing. A session's transaction may
+    /// stay in the queue for long, and publishes them in any case. If the transaction before it `keeps` its locks, its
+    /// slot is still in the queue for those, and nothing is published.
     #[inline]
     pub(super) fn publish(&mut self, keeps: bool, marks: impl Iterator<Item = Mark>) {
         if !self.core.analyses() {
@@ -74,9 +74,9 @@ impl Member {
         }
     }
 
-    /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first wait.
-    /// `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each record without a row
-    /// that is dead when this fails.
+    /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first
+    /// wait. `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each
+    /// record without a row that is dead when this fails.
     #[inline]
     pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,
@@ -125,8 +125,8 @@ impl Member {
         self.is_pooled.load(Ordering::Relaxed)
     }
 
-    /// Whether what a transaction has asked for may be given back with what the next one asks for: that one is to come soon, and
-    /// nobody waits.
+    /// Whether the locks of a transaction may be given back together with the requests of the next one: that one is to
+    /// come soon, and no transaction waits.
     #[inline]
     fn may_keep(&self) -> bool {
         self.is_pooled() && !self.core.are_blocked()
@@ -249,7 +249,8 @@ pub(super) const KEEPS_NOT: u32 = 64;
 /// How a transaction asks for its locks.
 pub struct VllAdmission<V: Variant> {
     member: Member,
-    /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are there.
+    /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are
+    /// there.
     keeps: bool,
     /// So many transactions more keep nothing.
     keeps_not: u32,
@@ -310,7 +311,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
         if self.keeps && (self.member.core.are_blocked() || self.member.core.has_ledgers()) {
-            // What is published is of one transaction.
+            // The published requests are those of one transaction.
             if self.member.core.are_blocked() {
                 self.keeps_not = KEEPS_NOT;
             }
@@ -366,7 +367,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
         after.is_some()
     }
 
-    /// Who sees the record afterwards finds it counted, and the transaction says before that it asks for it.
+    /// A transaction that sees the record afterwards finds it counted, and this one says before that it asks for it.
     #[inline]
     fn lock_made(
         &mut self,

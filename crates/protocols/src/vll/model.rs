@@ -1,5 +1,5 @@
-//! Random interleavings of beginning, finishing, withdrawing and analysing, under `--cfg shuttle`: two records, a queue of four
-//! positions, every latch and flag a place to switch threads at.
+//! Random interleavings of beginning, finishing, withdrawing and analysing, under `--cfg shuttle`: two records, a queue
+//! of four positions, every latch and flag a place to switch threads at.
 
 use super::admission::{Member, Refused};
 use super::critical::Core;

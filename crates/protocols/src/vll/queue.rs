@@ -1,22 +1,23 @@
 //! The TxnQueue: the transactions that have asked for their locks, in the order in which they did.
 //!
-//! **Definitions.** A transaction in flight has a [`Slot`] for as long as its object lives, and is in the queue once at a
-//! time. In the queue it is *free*, it has all its locks and runs; or *blocked*. There is *room* while fewer
+//! **Definitions.** A transaction in flight has a [`Slot`] for as long as its object lives, and is in the queue once at
+//! a time. In the queue it is *free*, it has all its locks and runs; or *blocked*. There is *room* while fewer
 //! transactions are blocked than the limit says: a worker of a pool looks before it begins another transaction. The
-//! queue itself refuses nobody: a session's transaction is not to wait for those that are blocked on rows of which it
-//! asks for none.
+//! queue itself refuses no transaction: a session's is not to wait for transactions that are blocked on rows of which
+//! it asks for none.
 //!
-//! **The idea.** A ring of positions. Who leaves, from anywhere, empties its position; the front is the first that is
-//! not empty. When the ring is full of holes it is compacted, when it is full of transactions it grows: so it is never much larger
-//! than what is in it, however long somebody stays at its front.
+//! **The idea.** A ring of positions. A transaction that leaves, from anywhere, empties its position; the front is the
+//! first that is not empty. When the ring is full of holes it is compacted, when it is full of transactions it grows:
+//! so it is never much larger than its contents, however long a transaction stays at its front.
 //!
 //! **Invariants.** Everything here happens inside the critical section; [`Slots`] are outside.
 //!
 //! 1. The order of the ring is the order in which its transactions entered. Compacting keeps it.
-//! 2. The front is not blocked: entering an empty queue is free, and who leaves the front unblocks the next one.
+//! 2. The front is not blocked: a transaction that enters an empty queue is free, and one that leaves the front
+//!    unblocks the next one.
 //! 3. `blocked` is the number of ring entries that are blocked.
-//! 4. A slot's flag is set while its transaction is blocked in the ring, and only then. Who clears it
-//!    wakes the transaction after the critical section.
+//! 4. A slot's flag is set while its transaction is blocked in the ring, and only then. The thread that clears it wakes
+//!    the transaction after the critical section.
 
 use crate::shared::contention::Mark;
 use crate::shared::range_locks::Counted;
@@ -41,7 +42,7 @@ struct FreeSlots {
     next: u32,
 }
 
-/// What others see of a transaction in flight.
+/// The part of a transaction in flight that others see.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Place {
@@ -54,7 +55,7 @@ struct Place {
     ledger: Mutex<Ledger>,
 }
 
-/// What a transaction has asked for, as an audit reads it.
+/// The requests of a transaction, as an audit reads them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     /// By name.
@@ -64,12 +65,12 @@ pub(crate) struct Ledger {
     turn: u32,
 }
 
-/// What a transaction has asked for, as contention analysis reads it: the marks of its requests.
+/// The requests of a transaction, as contention analysis reads them: their marks.
 ///
-/// The transaction itself writes it, before it enters the queue or as soon as it is blocked, and adds to it inside the critical
-/// section, or before others can see what it adds. Others read it outside: while the transaction is in the queue they see all that it
-/// asked for before they looked
-/// into the queue, or that it is concealed. Of one that has left meanwhile they may see anything.
+/// The transaction itself writes it, before it enters the queue or as soon as it is blocked, and adds to it inside the
+/// critical section, or before others can see what it adds. Others read it outside: while the transaction is in the
+/// queue they see all that it asked for before they looked into the queue, or that it is concealed. Of one that has
+/// left meanwhile they may see anything.
 #[derive(Debug, Default)]
 struct Footprint {
     len: AtomicU32,
@@ -84,7 +85,7 @@ const CONCEALED: u32 = u32::MAX;
 pub(crate) struct Slot {
     slots: Arc<Slots>,
     number: u32,
-    /// How often somebody on this slot has entered the queue.
+    /// How often a transaction of this slot has entered the queue.
     turn: u32,
     /// The address of the entry that it is likely to write next: it is told to the cache before the critical section.
     likely: usize,
@@ -118,7 +119,7 @@ impl Slots {
         }
     }
 
-    /// What the transaction of `entry` has asked for, if it has written that down.
+    /// The requests of the transaction of `entry`, if it has written them down.
     pub(crate) fn ledger(&self, entry: Entry) -> Option<Ledger> {
         let ledger = self.place(entry.number()).ledger.lock().unwrap_or_else(|poison| poison.into_inner());
         (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
@@ -140,8 +141,8 @@ impl Slot {
         self.slots.place(self.number)
     }
 
-    /// The transaction is about to enter the queue: the cache line of its entry is asked for, which comes from another core
-    /// otherwise while everybody waits.
+    /// The transaction is about to enter the queue: prefetches the cache line of its entry, which would otherwise come
+    /// from another core while all others wait.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_to_write(std::ptr::without_provenance(self.likely));
@@ -169,8 +170,8 @@ impl Slot {
         ledger.prefixes.extend_from_slice(prefixes);
     }
 
-    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it before, or
-    /// is over.
+    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it
+    /// before, or is over.
     pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
         self.append(0, marks);
     }
@@ -181,7 +182,8 @@ impl Slot {
         self.place().footprint.len.store(CONCEALED, Ordering::Release);
     }
 
-    /// Adds to what the transaction asks for, unless it conceals that. Inside the critical section, or before others can see it.
+    /// Adds to what the transaction asks for, unless it conceals that. Inside the critical section, or before others
+    /// can see it.
     pub(crate) fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
         // Relaxed: only this thread writes it.
         let len = self.place().footprint.len.load(Ordering::Relaxed);
@@ -208,7 +210,7 @@ impl Drop for Slot {
     }
 }
 
-/// A transaction in the ring, told from all that had its slot before and will after; or nobody.
+/// A transaction in the ring, told from all that had its slot before and will after; or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(u64);
 
@@ -235,11 +237,11 @@ impl Entry {
     }
 }
 
-/// Those to wake, after the critical section.
+/// The slots of the transactions to wake, after the critical section.
 pub(crate) type Woken = SmallVec<[u32; 2]>;
 
-/// The queue. It lives inside the critical section. What every transaction changes comes first, and goes from core to core in
-/// one cache line.
+/// The queue. It lives inside the critical section. What every transaction changes comes first, and goes from core to
+/// core in one cache line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct TxnQueue {
@@ -325,7 +327,7 @@ impl TxnQueue {
         true
     }
 
-    /// Everybody in the queue, from its front.
+    /// All entries of the queue, from its front.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Entry> + '_ {
         (self.head..self.tail).map(|position| self.ring[self.index(position)]).filter(|&entry| entry != NOBODY)
     }

@@ -498,7 +498,8 @@ fn a_full_queue_lets_in_who_asks_for_other_rows() {
     assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE; 2]);
 }
 
-/// What a transaction will ask for is not told while its slot is still in the queue for what the one before it has kept.
+/// What a transaction will ask for is not told while its slot is still in the queue for what the one before it has
+/// kept.
 #[test]
 fn an_analysis_does_not_pass_over_what_is_kept() {
     let core = Core::new(8, true);

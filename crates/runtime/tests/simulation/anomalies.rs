@@ -96,8 +96,8 @@ fn scan_while_rows_change(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// Between the keys 0 and 4: one transaction inserts below a key of its own, while the committed key above that goes, others
-/// insert and take back what is beside it, and two look at the place twice.
+/// Between the keys 0 and 4: one transaction inserts below a key of its own, while the committed key above that goes,
+/// others insert and take back what is beside it, and two look at the place twice.
 fn inserts_below_inserts(fixture: &Fixture) -> Vec<Script> {
     let insert = |key| Step::Insert(fixture.row(key, 1, None));
     let twice = [scan(fixture, 1, 1), Step::Read(Key::Int(0)), scan(fixture, 1, 1)];
@@ -147,8 +147,8 @@ fn flaws_are_caught() {
     }
 }
 
-/// How many of 200 seeds end with a row that refers to one that is not there, although whoever inserted it has kept the other one's key, and
-/// whoever deleted that one has looked for rows that refer to it.
+/// How many of 200 seeds end with a row that refers to one that is not there, although whoever inserted it has kept the
+/// other one's key, and whoever deleted that one has looked for rows that refer to it.
 fn dangling(engine: impl Fn() -> Arc<dyn Engine>, isolation: Isolation) -> usize {
     let is_dangling = |seed: &u64| {
         let fixture = Arc::new(Fixture::over(engine(), true));

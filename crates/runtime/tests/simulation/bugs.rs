@@ -1,4 +1,5 @@
-//! Bugs planted in three small engines, of two-phase locking, of very lightweight locking and of versions, and which check finds each.
+//! Bugs planted in three small engines, of two-phase locking, of very lightweight locking and of versions, and which
+//! check finds each.
 
 use crate::engines::{Never, run_scripts};
 use crate::planted::PlantedEngine;
@@ -36,8 +37,8 @@ enum FoundBy {
     Redo,
 }
 
-/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else finds a
-/// bug does without.
+/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else
+/// finds a bug does without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audits {
     Yes,
@@ -236,7 +237,8 @@ fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one reads then.
+/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one
+/// reads then.
 fn delete_in_vain(fixture: &Fixture) -> Vec<Script> {
     let miss = script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 2)]);
     vec![

@@ -1,7 +1,7 @@
 //! Every engine of the registry under the seeded simulator, and broken engines that must be caught.
 //!
-//! `HOTROW_SIM_SEEDS=10000 cargo test -p hotrow-runtime --test simulation` runs the long form; a failure prints the seed
-//! to see it again with.
+//! `HOTROW_SIM_SEEDS=10000 cargo test -p hotrow-runtime --test simulation` runs the long form; a failure prints the
+//! seed to see it again with.
 
 mod anomalies;
 mod bugs;

@@ -88,8 +88,8 @@ pub enum Mix {
 }
 
 impl Script {
-    /// A random transaction. If it `may_be_silent`, it may declare nothing, and so get the whole database of an engine that
-    /// plans.
+    /// A random transaction. If it `may_be_silent`, it may declare nothing, and so get the whole database of an engine
+    /// that plans.
     pub fn random(random: &mut Random, fixture: &Fixture, isolation: Isolation, mix: Mix, may_be_silent: bool) -> Self {
         let (steps, rollbacks) = match mix {
             Mix::Everything(keys) => {

@@ -1,31 +1,38 @@
-//! Locks on parts of an index, against versions that come to be there: bucket locks and their counterpart in ordered indexes (§4.1.2).
+//! Locks on parts of an index, against versions that come to be there: bucket locks and their counterpart in ordered
+//! indexes (§4.1.2).
 //!
-//! What is locked is the hash of a key, where the paper locks the bucket in which it falls: buckets split while they are locked. In an
-//! ordered index it is a range of keys, exactly. They are locks against phantoms only: nobody is refused, but who links
-//! a version there ends after those that have such a lock.
+//! The hash of a key is locked, where the paper locks the bucket in which it falls: buckets split while they are
+//! locked. In an ordered index a range of keys is locked, exactly. They are locks against phantoms only: no transaction
+//! is refused, but one that links a version there ends after the holders of the lock.
 //!
-//! A primary key can be *kept*, too: its row stays, whatever else becomes of it, as a foreign key asks of the row that it refers to. A transaction that
-//! deletes the row ends after those that keep the key; one that replaces the row by another version does not look for them.
+//! A primary key can be *kept*, too: its row stays, whatever else becomes of it, as a foreign key asks of the row that
+//! it refers to. A transaction that deletes the row ends after the transactions that keep the key; a transaction that
+//! replaces the row by another version does not look for them.
 //!
-//! **Where a range is looked for.** The keys of an ordered index are divided into *blocks*, by their first bits, and each block into sixteen smaller
-//! ones: see [`prefix`](crate::shared::range_locks). A range stands in the one or two neighbouring blocks of one level that cover it, at the deepest level at
-//! which so few do. A transaction that links a version looks in the blocks that contain its key, one of each level at which a range was ever locked. So
+//! **Where a range is looked for.** The keys of an ordered index are divided into *blocks*, by their first bits, and
+//! each block into sixteen smaller ones: see [`prefix`](crate::shared::range_locks). A range stands in the one or two
+//! neighbouring blocks of one level that cover it, at the deepest level at which so few do. A transaction that links a
+//! version looks in the blocks that contain its key, one of each level at which a range was ever locked. So
 //!
-//! - it reads a few words that nobody writes but those who lock a range in one of these blocks, or in the few blocks that share the word;
-//! - it looks at locks only in blocks that contain its key. As a range is longer than a sixteenth of its block, at most 18 disjoint ones are in one block,
-//!   however many there are elsewhere.
+//! - it reads a few words that only transactions write that lock a range in one of these blocks, or in the few blocks
+//!   that share the word;
+//! - it looks at locks only in blocks that contain its key. As a range is longer than a sixteenth of its block, at most
+//!   18 disjoint ones are in one block, however many there are elsewhere.
 //!
-//! *Where this is not so.* Blocks are divided down to the first 128 bits of a key. Ranges of keys that have those in common are in one block.
+//! *Where this is not so.* Blocks are divided down to the first 128 bits of a key. Ranges of keys that have those in
+//! common are in one block.
 //!
 //! **Invariants**
 //!
-//! 1. A lock is there before its holder walks, and a version is linked before its maker looks for locks; between the two
-//!    each of them has a SeqCst fence. So the walk meets the version, or its maker meets the lock. The same holds of a key that is kept, and
-//!    of the write lock with which a deletion begins.
-//! 2. The level of a range is in `levels` before the range is in a block, and stays there. So a maker that meets the lock by the fences looks at its level.
-//! 3. A scan that ended early replaces its lock by that of a part of the range: the new one is there before the old one goes. The part's level is at or below
-//!    that of the whole, and makers look at the blocks of a key from the greatest to the smallest. So a maker that comes too late for the old lock
-//!    finds the new one; in one block they are seen under one latch.
+//! 1. A lock is there before its holder walks, and a version is linked before its maker looks for locks; between the
+//!    two each of them has a SeqCst fence. So the walk meets the version, or its maker meets the lock. The same holds
+//!    of a key that is kept, and of the write lock with which a deletion begins.
+//! 2. The level of a range is in `levels` before the range is in a block, and stays there. So a maker that meets the
+//!    lock by the fences looks at its level.
+//! 3. A scan that ended early replaces its lock by that of a part of the range: the new one is there before the old one
+//!    goes. The part's level is at or below that of the whole, and makers look at the blocks of a key from the greatest
+//!    to the smallest. So a maker that comes too late for the old lock finds the new one; in one block they are seen
+//!    under one latch.
 
 mod stripes;
 
@@ -93,7 +100,7 @@ impl Ranges {
     fn add(&self, range: &Arc<Range>, by: TxnId) -> bool {
         let mut is_new = false;
         for (level, name) in blocks(range) {
-            // Invariant 2. It is written once for each level, so that it is in the caches of all who read it.
+            // Invariant 2. It is written once for each level, so that it is in the caches of all cores that read it.
             if self.levels.load(Ordering::Acquire) >> level & 1 == 0 {
                 self.levels.fetch_or(1 << level, Ordering::AcqRel);
             }
@@ -108,11 +115,13 @@ impl Ranges {
         }
     }
 
-    /// The stripes in which ranges may be that contain a key with this number, and the name that they have there: from the greatest block to the smallest.
+    /// The stripes in which ranges may be that contain a key with this number, and the name that they have there: from
+    /// the greatest block to the smallest.
     fn met(&self, number: u128) -> impl Iterator<Item = (&Stripe<Arc<Range>>, u64)> {
         let mut from = 0;
         let levels = std::iter::from_fn(move || {
-            // After each block again: a lock that has left the block may be at a level that nobody used before (invariant 3).
+            // After each block again: a lock that has left the block may be at a level that was never used before
+            // (invariant 3).
             let rest = self.levels.load(Ordering::Acquire) >> from;
             let level = from + rest.trailing_zeros();
             from = level + 1;
@@ -180,13 +189,14 @@ impl IndexLocks {
         (self.ranges.met(number).count(), ranges)
     }
 
-    /// Whether nobody has a lock.
+    /// Whether no transaction has a lock.
     pub(super) fn are_free(&self) -> bool {
         self.hashes.are_free() && self.kept.are_free() && self.ranges.blocks.are_free()
     }
 }
 
-/// The transactions that keep the key with this hash. The caller has the write lock of the row, and has a SeqCst fence behind it.
+/// The transactions that keep the key with this hash. The caller has the write lock of the row, and has a SeqCst fence
+/// behind it.
 #[inline]
 pub(super) fn keepers<H>(index: &VersionIndex<H>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]>
 where
@@ -206,7 +216,8 @@ fn of_hash(locks: &Stripes<()>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 
     holders
 }
 
-/// The transactions that have a lock where a row stands in an index. The caller has linked it there, and has a SeqCst fence behind it.
+/// The transactions that have a lock where a row stands in an index. The caller has linked it there, and has a SeqCst
+/// fence behind it.
 #[inline]
 pub(super) fn holders<H>(index: &VersionIndex<H>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]>
 where
@@ -225,7 +236,7 @@ where
     H: VersionHeader<Index = IndexLocks>,
 {
     if !index.is_ordered() {
-        // What is locked there is the whole, and the numbers of all keys are in that.
+        // There the whole index is locked, and the numbers of all keys are in that.
         return index.data().ranges.holders(0, |_| true);
     }
     index.data().holders_of(&index.key_of(row))

@@ -105,7 +105,8 @@ fn an_answer_that_is_late_is_nobody_elses() {
     }
 }
 
-/// Whoever is asked ends, and its slot is used again and asked again; several ask. All that wait hear, once, of the one they asked.
+/// Whoever is asked ends, and its slot is used again and asked again; several ask. All that wait hear, once, of the one
+/// they asked.
 #[test]
 fn whoever_asks_is_answered_by_the_one_it_asked() {
     check_times(10, || {

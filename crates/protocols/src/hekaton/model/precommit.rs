@@ -1,5 +1,5 @@
-//! End timestamps: one for each transaction, the same for all who look, later than every time that was read before; whoever
-//! helps, and however late.
+//! End timestamps: one for each transaction, the same for all who look, later than every time that was read before;
+//! whoever helps, and however late.
 //!
 //! | broken | fails |
 //! | --- | --- |

@@ -88,7 +88,7 @@ impl HekatonTransaction {
         }
     }
 
-    /// What every call begins with. An error if no transaction is running.
+    /// Begins a call. An error if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.running {
@@ -132,7 +132,8 @@ impl HekatonTransaction {
         self.shared.transactions.dependencies(self.reader.look.me)
     }
 
-    /// Undoes what was done since a savepoint; all, if the transaction cannot wait for those for which it would have to then.
+    /// Undoes what was done since a savepoint; all, if the transaction cannot wait for those for which it would have to
+    /// then.
     fn take_back(&mut self, to: usize) {
         let is_less = self.changes.len() > to;
         let mut garbage = Vec::new();
@@ -182,7 +183,7 @@ impl HekatonTransaction {
         if self.dependencies() == Dependencies::Broken { Err(Abort::Cascade) } else { Ok(()) }
     }
 
-    /// Waits for those that must end before the transaction (§4.2), and lets no more of them come.
+    /// Waits for the transactions that must end before this one (§4.2), and lets no more of them come.
     fn wait_for_readers(&mut self) -> Result<(), Abort> {
         let (shared, me) = (self.shared.clone(), self.reader.look.me);
         shared.transactions.shut(me);
@@ -195,7 +196,7 @@ impl HekatonTransaction {
         let read_locks = self.reader.held.rows().to_vec();
         shared.show(Blocked { id: me, label: self.label, read_locks, at: None, victim: None });
         // However the wait ends, and if a panic ends it.
-        let shown = Shown { shared: &shared, me };
+        let shown = BlockedGuard { shared: &shared, me };
         shared.sentence(me, &self.database, self.participant.guard());
         self.step_out();
         let waited =
@@ -214,7 +215,7 @@ impl HekatonTransaction {
         self.participant.enter();
     }
 
-    /// Leaves the epoch for a while; nobody is depended on.
+    /// Leaves the epoch for a while; the transaction depends on no other.
     fn step_out(&mut self) {
         if self.reader.fixed.is_none() {
             self.publish(Snapshot::Nothing);
@@ -222,7 +223,8 @@ impl HekatonTransaction {
         self.participant.leave();
     }
 
-    /// Takes the end timestamp, as soon as all have theirs that must end before. Locks that no change followed are read locks then.
+    /// Takes the end timestamp, as soon as all have theirs that must end before. Locks that no change followed are read
+    /// locks then.
     fn precommit(&mut self) -> Result<Timestamp, Abort> {
         let (shared, me) = (self.shared.clone(), self.reader.look.me);
         if self.reader.look.kept.is_empty()
@@ -247,13 +249,14 @@ impl HekatonTransaction {
         record_locks::release_all(held, look.me, &self.shared.transactions, &self.database, guard);
     }
 
-    /// Commits a transaction that has changed something: takes its end timestamp, looks again at what was read, waits for those that it
-    /// depends on, and makes the changes known.
+    /// Commits a transaction that has changed something: takes its end timestamp, looks again at what was read, waits
+    /// for those that it depends on, and makes the changes known.
     fn commit_changes(&mut self) -> Result<Option<Position>, Abort> {
         let shared = self.shared.clone();
         let me = self.reader.look.me;
         if let Some(read_time) = self.reader.fixed.filter(|_| self.reader.reads.has_walks()) {
-            // What begins and ends from now on must be met again: no collector may take it for something that nobody reads.
+            // Versions that begin and end from now on must be met again: no collector may take them for versions
+            // that no transaction reads.
             self.publish(Snapshot::From(read_time));
         }
         let end_time = self.precommit()?;
@@ -263,7 +266,7 @@ impl HekatonTransaction {
                 return Err(Abort::Validation);
             }
         }
-        // Not before the end timestamp was drawn: whoever changes what was read ends later.
+        // Not before the end timestamp was drawn: a transaction that changes what was read ends later.
         self.release_locks();
         self.wait_for_dependencies()?;
         let guard = self.participant.guard();
@@ -274,15 +277,16 @@ impl HekatonTransaction {
             let changes = self.changes.redo(&self.database, guard);
             sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waiter)
         });
-        // From here to the last word without leaving the epoch: somebody may replace a new version and collect it meanwhile.
+        // From here to the last word without leaving the epoch: another transaction may replace a new version and
+        // collect it meanwhile.
         shared.transactions.commit(me, end_time);
         self.changes.finish(&self.database, guard, end_time, &mut self.sweeper);
         self.end();
         Ok(handed)
     }
 
-    /// Commits a transaction that has changed nothing. All reads were at one time, or at times of their own, or are locked now: there is
-    /// nothing to look at again.
+    /// Commits a transaction that has changed nothing. All reads were at one time, or at times of their own, or are
+    /// locked now: there is nothing to look at again.
     fn commit_reads(&mut self) -> Result<Option<Position>, Abort> {
         let (guard, me) = (self.participant.guard(), self.reader.look.me);
         let release = |_, _, words: &Words| {
@@ -330,7 +334,8 @@ impl HekatonTransaction {
         self.end();
     }
 
-    /// Asks for what the rows of a plan need: the buckets of all, then the first versions, then where those are others' the next.
+    /// Asks for what the rows of a plan need: the buckets of all, then the first versions, then where those are others'
+    /// the next.
     fn prefetch(&self, rows: &[Access]) {
         let guard = self.participant.guard();
         let index = |access: &Access| self.database.table(guard, access.table).map(VersionTable::primary);
@@ -364,19 +369,20 @@ impl HekatonTransaction {
     }
 }
 
-/// Says, when it goes, that a transaction does not wait any more.
-struct Shown<'s> {
+/// Says, when it is dropped, that a transaction does not wait any more.
+struct BlockedGuard<'s> {
     shared: &'s Shared,
     me: TxnId,
 }
 
-impl Drop for Shown<'_> {
+impl Drop for BlockedGuard<'_> {
     fn drop(&mut self) {
         self.shared.withdraw(self.me);
     }
 }
 
-/// The guard of a call, and a table to look at: one that was rebuilt after the time of all reads has none of the rows of then.
+/// The guard of a call, and a table to look at: one that was rebuilt after the time of all reads has none of the rows
+/// of then.
 #[inline]
 fn scene<'g>(
     participant: &'g Participant,
@@ -509,7 +515,7 @@ impl Transaction for HekatonTransaction {
         while scanned.is_ok() && !scanning.course.is_over() {
             scanned = scene(&self.participant, &self.database, scan.table, self.reader.fixed)
                 .and_then(|scene| self.reader.scan(scene, &mut scanning, &mut self.changes, visit));
-            // What others have retired meanwhile need not wait for the end of a long scan.
+            // Versions that others have retired meanwhile need not wait for the end of a long scan.
             if !self.reader.look.has_dependencies() {
                 self.participant.refresh();
             }
@@ -522,7 +528,8 @@ impl Transaction for HekatonTransaction {
         scanned
     }
 
-    /// Not where it locks what it reads: who makes another version of a row looks for locks on the one before it only.
+    /// It takes none where it locks what it reads: a transaction that makes another version of a row looks for locks on
+    /// the one before it only.
     fn takes_residual(&self, lock: LockFor) -> bool {
         match self.reader.tracks {
             Tracks::Nothing => lock.is_update(),

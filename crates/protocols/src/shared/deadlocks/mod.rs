@@ -1,9 +1,9 @@
-//! Deadlocks among transactions that wait. The transaction of a deadlock that comes to wait last finds it, and one of the youngest
-//! aborts.
+//! Deadlocks among transactions that wait. The transaction of a deadlock that comes to wait last finds it, and one of
+//! the youngest aborts.
 //!
-//! **Definitions.** A transaction that waits and holds locks is *listed* (while any lock is [hot](admission), every transaction that
-//! waits), with the lock that it waits for and the locks that it holds. An *edge* leads from a listed transaction to each listed
-//! transaction that holds the lock it waits for. A cycle of edges is a deadlock.
+//! **Definitions.** A transaction that waits and holds locks is *listed* (while any lock is [hot](admission), every
+//! transaction that waits), with the lock that it waits for and the locks that it holds. An *edge* leads from a listed
+//! transaction to each listed transaction that holds the lock it waits for. A cycle of edges is a deadlock.
 //!
 //! **Invariants**
 //!
@@ -13,44 +13,49 @@
 //! 2. The list changes, and is searched, under one mutex.
 //!
 //! **Edges to holders are enough.** The modes of a lock's holders are compatible, so they are all the same or there is
-//! one holder: a request that conflicts with one of them conflicts with all. A request that waits for an earlier request of the same
-//! lock waits for the same transactions as that one, which are the holders, in the end. So every request that waits waits for every
-//! other holder of its lock, and a transaction that holds nothing is in no cycle.
+//! one holder: a request that conflicts with one of them conflicts with all. A request that waits for an earlier
+//! request of the same lock waits for the same transactions as that one, which are the holders, in the end. So every
+//! request that waits waits for every other holder of its lock, and a transaction that holds nothing is in no cycle.
 //!
-//! **Every deadlock is found, once.** Of the transactions of a cycle one is listed last. By invariant 1 all others wait and already
-//! hold their locks; so the search of that one finds the cycle, and chooses its victim. The victim has no edges from then on. If it is
-//! another transaction, the search goes on until there is no cycle left or the searching transaction is a victim itself.
+//! **Every deadlock is found, once.** Of the transactions of a cycle one is listed last. By invariant 1 all others wait
+//! and already hold their locks; so the search of that one finds the cycle, and chooses its victim. The victim has no
+//! edges from then on. If it is another transaction, the search goes on until there is no cycle left or the searching
+//! transaction is a victim itself.
 //!
-//! **The victim** is the youngest transaction of the cycle, by the beginning of its first attempt: a retry keeps its [`Standing`].
-//! One-shot transactions come before interactive ones, as the server alone can try them again, until they have been victims a few
-//! times. Transactions that began within a few milliseconds of each other are of one age: of those the transaction that closes the
-//! cycle is the victim. It runs, so its locks are free at once; another victim has to be woken first. So every transaction ends. Few
-//! transactions are older than a given one, or of its age, and no new ones come. Of these, a transaction that has been a victim a few
-//! times is older than those that have not, and its place among others like it is exact: the oldest of them is no victim any more.
+//! **The victim** is the youngest transaction of the cycle, by the beginning of its first attempt: a retry keeps its
+//! [`Standing`]. One-shot transactions come before interactive ones, as the server alone can try them again, until they
+//! have been victims a few times. Transactions that began within a few milliseconds of each other are of one age: of
+//! those the transaction that closes the cycle is the victim. It runs, so its locks are free at once; another victim
+//! has to be woken first. So every transaction ends. Few transactions are older than a given one, or of its age, and no
+//! new ones come. Of these, a transaction that has been a victim a few times is older than those that have not, and its
+//! place among others like it is exact: the oldest of them is no victim any more.
 //!
-//! A transaction that waits for the end of one that it [follows](Blocked::is_to_be_victim) comes before all others, whatever its age:
-//! with any other victim it would fall as well, in the end. The row at which it followed is not handed over again for a while, so that
-//! this comes to an end, too.
+//! A transaction that waits for the end of one that it [follows](Blocked::is_to_be_victim) comes before all others,
+//! whatever its age: with any other victim it would fall as well, in the end. The row at which it followed is not
+//! handed over again for a while, so that this comes to an end, too.
 //!
-//! A victim that is granted its lock before it looks goes on: a transaction that it waited for has left, and the cycle is open.
+//! A victim that is granted its lock before it looks goes on: a transaction that it waited for has left, and the cycle
+//! is open.
 //!
-//! **A cycle that is none** can be found where readers that wait for one lock are granted it one after the other, as `ilock`
-//! does, worker by worker. A reader that has the lock, and finds so before it is woken, may go on and wait for a lock of a
-//! reader that is granted the first one next. Until it is, that reader seems to wait for all holders of the first lock, and the
-//! two seem to be a cycle. The mode does not tell: a reader does wait for readers where a writer waits between them. The
-//! price is an abort that was not needed, of one transaction, which can be tried again; no transaction waits for it, and no
-//! deadlock is missed. It is rare: the grants of one hand-over come within a few instructions of each other, and the wakes
-//! after all of them, so only a reader that looks by itself, as it begins to wait or while it spins, can come between. A
-//! lock table grants under one latch, which the search takes too, so there it does not happen.
+//! **A cycle that is none** can be found where readers that wait for one lock are granted it one after the other, as
+//! `ilock` does, worker by worker. A reader that has the lock, and finds so before it is woken, may go on and wait for
+//! a lock of a reader that is granted the first one next. Until it is, that reader seems to wait for all holders of the
+//! first lock, and the two seem to be a cycle. The mode does not tell: a reader does wait for readers where a writer
+//! waits between them. The price is an abort that was not needed, of one transaction, which can be tried again; no
+//! transaction waits for it, and no deadlock is missed. It is rare: the grants of one hand-over come within a few
+//! instructions of each other, and the wakes after all of them, so only a reader that looks by itself, as it begins to
+//! wait or while it spins, can come between. A lock table grants under one latch, which the search takes too, so there
+//! it does not happen.
 //!
 //! **A holder that runs is in no cycle,** however long it runs: it is not listed.
 //!
-//! **Admission.** Where deadlocks are found, fewer transactions are let in: [`admission`] says how many, and which. A transaction
-//! that is held back stands in the list with the locks that it holds; it waits for no lock, so it has no edges.
+//! **Admission.** Where deadlocks are found, fewer transactions are let in: [`admission`] says how many, and which. A
+//! transaction that is held back stands in the list with the locks that it holds; it waits for no lock, so it has no
+//! edges.
 //!
 //! **Cost.** A wait of a transaction that holds locks takes the mutex twice, and looks at each listed transaction once
-//! for each listed transaction that it waits for. A lock that is free costs nothing, and neither does the wait of a transaction that
-//! holds none.
+//! for each listed transaction that it waits for. A lock that is free costs nothing, and neither does the wait of a
+//! transaction that holds none.
 
 mod admission;
 mod standing;
@@ -66,9 +71,9 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Time};
 use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, Tickets, WaitsFor};
 use smallvec::SmallVec;
 
-/// What a listed transaction waits for, and what it holds.
+/// The lock that a listed transaction waits for, and the locks that it holds.
 pub(crate) trait Blocked: Send {
-    /// What a lock is known by.
+    /// The name of a lock.
     type Lock: Copy;
 
     /// The lock that it waits for.
@@ -80,7 +85,8 @@ pub(crate) trait Blocked: Send {
     /// A hash of a lock.
     fn hash(lock: Self::Lock) -> u64;
 
-    /// Whether it is the victim rather than others of its cycle, whatever their age, as it would fall with each of them.
+    /// Whether it is the victim rather than others of its cycle, whatever their age, as it would fall with each of
+    /// them.
     fn is_to_be_victim(&self) -> bool {
         false
     }
@@ -112,7 +118,7 @@ struct Listed<B> {
     blocked: B,
 }
 
-/// What a transaction asks for that begins to wait.
+/// The request of a transaction that begins to wait.
 pub struct Request<'r> {
     /// Where it waits, which is how it is told from others.
     pub(crate) parked: &'r Arc<Parked>,
@@ -125,7 +131,7 @@ pub struct Request<'r> {
 /// Positions in the list: each transaction waits for the next, and the last for the first.
 type Cycle = SmallVec<[usize; 4]>;
 
-/// What becomes of a transaction that needs a ticket for a hot lock.
+/// The answer to a transaction that needs a ticket for a hot lock.
 pub(crate) enum Admission<B> {
     /// It has one, and is not listed.
     LetIn(B),
@@ -145,8 +151,8 @@ impl<B: Blocked> Waits<B> {
         self.list.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Lists a transaction whose request is queued, and ends the deadlocks that this closes: the one of which the transaction is
-    /// the victim itself. Other victims are woken, and have a [verdict](Self::verdict).
+    /// Lists a transaction whose request is queued, and ends the deadlocks that this closes: the one of which the
+    /// transaction is the victim itself. Other victims are woken, and have a [verdict](Self::verdict).
     pub(crate) fn begin(&self, request: Request<'_>, blocked: B) -> Option<Deadlock> {
         let now = request.parked.waiter().now();
         let mut list = self.list();
@@ -223,7 +229,8 @@ impl<B: Blocked> Waits<B> {
         Admission::HeldBack
     }
 
-    /// A transaction that has been held back for a while looks whether tickets count that need not. Returns when to look again.
+    /// A transaction that has been held back for a while looks whether tickets count that need not. Returns when to
+    /// look again.
     pub(crate) fn look_at_leases(&self, now: Time) -> Time {
         let mut wakes = Wakes::new();
         let mut list = self.list();
@@ -248,7 +255,7 @@ impl<B: Blocked> Waits<B> {
         wake(wakes);
     }
 
-    /// What there is of admission now.
+    /// The state of admission now.
     pub(crate) fn admission(&self) -> AdmissionStatistics {
         let list = self.list();
         AdmissionStatistics {
@@ -278,7 +285,7 @@ impl<B: Blocked> Waits<B> {
 }
 
 impl<B: Blocked> List<B> {
-    /// Nothing is hot any more if there was no deadlock for a while, and nobody was held back.
+    /// Makes all locks cold if there was no deadlock for a while, and no transaction was held back.
     fn cool_if_quiet(&mut self, heat: &Heat, now: Time) {
         if heat.is_any() && heat.is_quiet(now) {
             self.hot.cool_all(heat);

@@ -1,25 +1,26 @@
 //! The database gate: transactions that brought a plan pass through it together, one that brought none closes it and is
 //! alone.
 //!
-//! **The idea.** A big-reader lock. Each transaction in flight has a *pass* with a word of its own, in a cache line of its
-//! own. To enter is to write that word and to read the gate's word; no pass writes a shared line. To close is the expensive side:
-//! close the gate, then visit every word, and wait until all passes that were inside have left.
+//! **The idea.** A big-reader lock. Each transaction in flight has a *pass* with a word of its own, in a cache line of
+//! its own. To enter is to write that word and to read the gate's word; no pass writes a shared line. To close is the
+//! expensive side: close the gate, then visit every word, and wait until all passes that were inside have left.
 //!
-//! **Definitions.** A pass is *inside* while its word is odd. The gate is *open*; or *closing*, for one pass that waits until
-//! no pass is inside; or *closed*, by that pass; or *reading*: the pass that closed it only reads, and lets in others
-//! that only read. Passes that come while it is not open queue, enterers and closers alike, but for readers that come
-//! while it is reading.
+//! **Definitions.** A pass is *inside* while its word is odd. The gate is *open*; or *closing*, for one pass that waits
+//! until no pass is inside; or *closed*, by that pass; or *reading*: the pass that closed it only reads, and lets in
+//! others that only read. Passes that come while it is not open queue, enterers and closers alike, but for readers that
+//! come while it is reading.
 //!
 //! **Invariants**
 //!
 //! 1. `closed` is true exactly while the gate is closing or closed. It changes under the mutex only.
 //! 2. While the gate is closed no pass is inside. An enterer writes its word, then reads `closed`; a closer writes
-//!    `closed`, then reads all words. All four are SeqCst, so one of the two sees the other: either the enterer finds the
-//!    gate closing and takes its word back, or the closer finds the word and waits for it. Passes that the gate lets in from
-//!    the queue have their words written under the mutex, before the gate closes again.
-//! 3. The last pass that a closer waits for wakes it. The closer marks each word that is inside with the number of its closing, by
-//!    an exchange that fails if the pass has left; leaving is an exchange too, so a pass that leaves learns whether it was
-//!    marked, and then counts down. Marks of a closing that was given up have another number, and count for nothing.
+//!    `closed`, then reads all words. All four are SeqCst, so one of the two sees the other: either the enterer finds
+//!    the gate closing and takes its word back, or the closer finds the word and waits for it. Passes that the gate
+//!    lets in from the queue have their words written under the mutex, before the gate closes again.
+//! 3. The last pass that a closer waits for wakes it. The closer marks each word that is inside with the number of its
+//!    closing, by an exchange that fails if the pass has left; leaving is an exchange too, so a pass that leaves learns
+//!    whether it was marked, and then counts down. Marks of a closing that was given up have another number, and count
+//!    for nothing.
 //! 4. Neither side starves: the queue is served in order. Passes that find the gate not open stand behind the one that
 //!    closed it, and a closer behind all that came before it.
 //! 5. A request can leave the queue at any time. It learns under the mutex whether it was granted before.
@@ -102,16 +103,16 @@ struct Parked {
     waiter: Waiter,
 }
 
-/// What a transaction in flight brings to the gate. For one thread at a time; dropped, it gives up what it has.
+/// A transaction in flight as the gate knows it. For one thread at a time; dropped, it gives up what it has.
 pub(crate) struct Pass {
     gate: Arc<Gate>,
     word: Arc<Word>,
     parked: Arc<Parked>,
-    standing: Standing,
+    state: PassState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum PassState {
     Outside,
     Inside,
     Alone,
@@ -119,7 +120,7 @@ enum Standing {
     Reading,
 }
 
-/// Those to wake, after the mutex.
+/// The passes to wake, after the mutex is released.
 type Wakes = Vec<Arc<Parked>>;
 
 impl Gate {
@@ -133,7 +134,7 @@ impl Gate {
         let word = Arc::new(CachePadded(AtomicU64::new(OUTSIDE)));
         self.state().words.push(word.clone());
         let parked = Arc::new(Parked { word: word.clone(), granted: AtomicBool::new(false), waiter });
-        Pass { gate: self.clone(), word, parked, standing: Standing::Outside }
+        Pass { gate: self.clone(), word, parked, state: PassState::Outside }
     }
 
     /// Whether a pass is alone, or about to be.
@@ -145,7 +146,7 @@ impl Gate {
         self.state.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Begins to close for a pass; whether nobody is inside.
+    /// Begins to close for a pass. Returns whether no pass is inside.
     fn close(&self, state: &mut State, parked: Arc<Parked>, excludes: bool) -> bool {
         // SeqCst: the closer's write of invariant 2.
         self.closed.0.store(true, Ordering::SeqCst);
@@ -161,7 +162,7 @@ impl Gate {
         awaited == 0
     }
 
-    /// Serves the queue of a gate that nobody closes any more, from its front to the next closer.
+    /// Serves the queue of a gate that no pass closes any more, from its front to the next closer.
     fn serve(&self, state: &mut State, wakes: &mut Wakes) {
         state.phase = Phase::Open;
         while let Some(Request { side, parked }) = state.queue.pop_front() {
@@ -254,8 +255,8 @@ fn wake(wakes: Wakes) {
 }
 
 impl Pass {
-    /// Enters beside others who enter, behind whoever is closing the gate. Waits no longer than `limit`. A pass that
-    /// only `reads` is let in by one that has closed the gate and [lets readers in](Self::let_readers_in).
+    /// Enters beside other passes that enter, behind one that is closing the gate. Waits no longer than `limit`. A pass
+    /// that only `reads` is let in by one that has closed the gate and [lets readers in](Self::let_readers_in).
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -263,42 +264,42 @@ impl Pass {
         limit: Option<Duration>,
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
-        debug_assert_eq!(self.standing, Standing::Outside, "a pass is used once at a time");
+        debug_assert_eq!(self.state, PassState::Outside, "a pass is used once at a time");
         // SeqCst, both: the enterer's write and read of invariant 2.
         self.word.0.swap(INSIDE, Ordering::SeqCst);
         if self.gate.closed.0.load(Ordering::SeqCst) {
             self.retract();
             return self.queue(if reads { Side::Read } else { Side::Enter }, limit, statistics);
         }
-        self.standing = Standing::Inside;
+        self.state = PassState::Inside;
         Ok(())
     }
 
-    /// Whether it is beside others who have entered.
+    /// Whether it has entered, beside others.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
-        self.standing == Standing::Inside
+        self.state == PassState::Inside
     }
 
-    /// Whether somebody waits for those who are inside to leave.
+    /// Whether a pass waits for those inside to leave.
     #[inline]
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.gate.is_closed()
     }
 
-    /// What it keeps from others.
+    /// How it excludes others.
     pub(crate) fn exclusion(&self) -> Exclusion {
-        match self.standing {
-            Standing::Outside | Standing::Inside => Exclusion::None,
-            Standing::Alone | Standing::Reading if self.gate.state().queue.is_empty() => Exclusion::Database,
-            Standing::Alone | Standing::Reading => Exclusion::WaitedFor,
+        match self.state {
+            PassState::Outside | PassState::Inside => Exclusion::None,
+            PassState::Alone | PassState::Reading if self.gate.state().queue.is_empty() => Exclusion::Database,
+            PassState::Alone | PassState::Reading => Exclusion::WaitedFor,
         }
     }
 
-    /// Keeps everybody else out. Waits no longer than `limit` for those who are inside, and those before it.
+    /// Keeps all other passes out. Waits no longer than `limit` for those inside, and those before it.
     #[cold]
     pub(crate) fn close(&mut self, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {
-        debug_assert_eq!(self.standing, Standing::Outside, "a pass is used once at a time");
+        debug_assert_eq!(self.state, PassState::Outside, "a pass is used once at a time");
         self.queue(Side::Close, limit, statistics)?;
         statistics.locks += 1;
         Ok(())
@@ -307,22 +308,22 @@ impl Pass {
     /// Lets those in that only read, while this pass, which is alone, only reads itself.
     #[cold]
     pub(crate) fn let_readers_in(&mut self) {
-        debug_assert_eq!(self.standing, Standing::Alone, "only a pass that is alone lets others in");
+        debug_assert_eq!(self.state, PassState::Alone, "only a pass that is alone lets others in");
         let mut wakes = Wakes::new();
         let mut state = self.gate.state();
         self.gate.read(&mut state, &mut wakes);
         drop(state);
         wake(wakes);
-        self.standing = Standing::Reading;
+        self.state = PassState::Reading;
     }
 
     /// Whether it has let readers in, and must [exclude](Self::exclude_readers) them before it writes.
     #[inline]
     pub(crate) fn lets_readers_in(&self) -> bool {
-        self.standing == Standing::Reading
+        self.state == PassState::Reading
     }
 
-    /// Lets no more readers in, and waits for those who are inside no longer than `limit`.
+    /// Lets no more readers in, and waits for those inside no longer than `limit`.
     ///
     /// # Errors
     /// The wait has ended otherwise. Then readers are let in as before.
@@ -332,17 +333,17 @@ impl Pass {
         limit: Option<Duration>,
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
-        debug_assert_eq!(self.standing, Standing::Reading, "no readers were let in");
+        debug_assert_eq!(self.state, PassState::Reading, "no readers were let in");
         self.queue(Side::Exclude, limit, statistics)
     }
 
     /// Gives up what [`enter`](Self::enter) or [`close`](Self::close) gave, if anything.
     #[inline]
     pub(crate) fn leave(&mut self) {
-        match std::mem::replace(&mut self.standing, Standing::Outside) {
-            Standing::Outside => {}
-            Standing::Inside => self.retract(),
-            Standing::Alone | Standing::Reading => self.gate.open(),
+        match std::mem::replace(&mut self.state, PassState::Outside) {
+            PassState::Outside => {}
+            PassState::Inside => self.retract(),
+            PassState::Alone | PassState::Reading => self.gate.open(),
         }
     }
 
@@ -357,7 +358,7 @@ impl Pass {
     #[cold]
     fn queue(&mut self, side: Side, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {
         if self.ask(side) {
-            self.standing = standing(side);
+            self.state = pass_state(side);
             return Ok(());
         }
         let unwinding = Unwinding { pass: self, side };
@@ -372,7 +373,7 @@ impl Pass {
         self.parked.granted.store(false, Ordering::Release);
         if granted {
             // Granted and cancelled at once: it is kept for the transaction's end to give up.
-            self.standing = standing(side);
+            self.state = pass_state(side);
         }
         match (granted, wake) {
             (_, Wake::Cancelled) => Err(Abort::Cancelled),
@@ -381,14 +382,14 @@ impl Pass {
         }
     }
 
-    /// Takes what `side` asks for if nobody is before it, or queues. Whether it was taken.
+    /// Takes what `side` asks for if no pass is before it, or queues. Returns whether it was taken.
     fn ask(&self, side: Side) -> bool {
         let mut state = self.gate.state();
         match (&state.phase, side) {
             (Phase::Reading, Side::Exclude) => self.gate.close(&mut state, self.parked.clone(), true),
             (Phase::Open, Side::Close) => self.gate.close(&mut state, self.parked.clone(), false),
             (Phase::Open, Side::Enter | Side::Read) | (Phase::Reading, Side::Read) => {
-                // Under the mutex: nobody closes the gate before this is seen.
+                // Under the mutex: no pass closes the gate before this is seen.
                 self.word.0.store(INSIDE, Ordering::Release);
                 true
             }
@@ -400,10 +401,10 @@ impl Pass {
     }
 }
 
-fn standing(side: Side) -> Standing {
+fn pass_state(side: Side) -> PassState {
     match side {
-        Side::Enter | Side::Read => Standing::Inside,
-        Side::Close | Side::Exclude => Standing::Alone,
+        Side::Enter | Side::Read => PassState::Inside,
+        Side::Close | Side::Exclude => PassState::Alone,
     }
 }
 

@@ -4,23 +4,24 @@
 //! intention locks, and no memory allocator on the way.
 //!
 //! **Definitions.** A lock is known by its [`Name`], 64 bits of hash: two things of one name share a lock, which is
-//! coarser and never wrong. A *head* is a name in use: who holds it in which modes, and who waits for it, in order. A
-//! *request* is one transaction's part in a head. Granted requests stand in the head itself, in the bucket's cache line; what the
-//! requester keeps is in its own pool, the list of [`Held`] names. A waiting request is the transaction's one [`Parked`]
-//! record, made once with the transaction object, because a transaction waits for one lock at a time.
+//! coarser and never wrong. A *head* is a name in use: the transactions that hold it, in which modes, and those that
+//! wait for it, in order. A *request* is one transaction's part in a head. Granted requests stand in the head itself,
+//! in the bucket's cache line; the requester's own pool, the list of [`Held`] names, has what it needs to release them.
+//! A waiting request is the transaction's one [`Parked`] record, made once with the transaction object, because a
+//! transaction waits for one lock at a time.
 //!
 //! **Invariants**, under a bucket's latch
 //!
 //! 1. The modes that two transactions hold of one name are compatible.
 //! 2. A head without holders has no waiters and is free for another name.
-//! 3. A waiting request conflicts with a holder or with a request before it: whoever leaves a head grants what can be
-//!    granted, from the front, and stops at the first that cannot.
+//! 3. A waiting request conflicts with a holder or with a request before it: a transaction that leaves a head grants
+//!    what can be granted, from the front, and stops at the first request that cannot.
 //! 4. Upgrades stand before other requests: they wait for holders only, and nothing behind them could go first.
 //! 5. A request is granted by moving it among the holders under the latch and setting its flag; one that gives up looks
 //!    under the latch which of the two came first.
 //!
-//! **Cost.** Granting a lock nobody else holds takes one latch, one cache line and no allocation. A bucket with more
-//! names than one, or a name with more holders than three, keeps the rest in vectors. Small ones are not given back.
+//! **Cost.** Granting a lock that is free takes one latch, one cache line and no allocation. A bucket with more names
+//! than one, or a name with more holders than three, keeps the rest in vectors. Small ones are not given back.
 
 mod head;
 
@@ -42,20 +43,23 @@ pub struct Name(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnerId(pub(crate) u32);
 
-/// Who may wait for whom: the deadlock policy.
+/// The deadlock policy: which transaction may wait for which.
 ///
-/// A policy that prevents deadlocks refuses waits ([`may_wait`](Self::may_wait)). One that detects them keeps track of who waits
-/// for whom: it is told when a request is queued and when those in its way change, both under the bucket's latch, and
-/// looks for a deadlock when the transaction asks it to, before it suspends and whenever it is alarmed.
+/// A policy that prevents deadlocks refuses waits ([`may_wait`](Self::may_wait)). A policy that detects them keeps the
+/// wait-for graph: the lock table tells it when a request is queued and when the blockers of a request change, both
+/// under the bucket's latch, and it looks for a deadlock when the transaction asks it to, before it suspends and
+/// whenever it is alarmed.
 ///
-/// *Blockers* of a request are requests before it and holders that it conflicts with. Those are left out that another
-/// one of them waits for: whoever waits for an exclusive request waits for all that this one waits for.
+/// *Blockers* of a request are requests before it and holders that it conflicts with. A blocker is left out if another
+/// one of them waits for it: a transaction that waits for an exclusive request waits for everything that the exclusive
+/// request waits for.
 pub trait WaitPolicy: Send + Sync {
-    /// Whether the policy keeps track of who waits for whom.
+    /// Whether the policy keeps the wait-for graph.
     const TRACKS: bool = false;
 
-    /// Whether a transaction that holds no lock waits for anybody, unasked. Then those that hold one are asked about all
-    /// who hold the lock or stand before them, in whatever mode: see [`may_wait`](Self::may_wait).
+    /// Whether a transaction that holds no lock may wait for any other, and the policy is not asked. Then transactions
+    /// that hold a lock are asked about all that hold the lock or stand before them, in whatever mode: see
+    /// [`may_wait`](Self::may_wait).
     const NEWCOMERS_WAIT: bool = false;
 
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
@@ -64,8 +68,8 @@ pub trait WaitPolicy: Send + Sync {
     /// A request is being queued behind `blockers`. Called under the bucket's latch.
     fn queued(&self, _request: Queued<'_>, _blockers: &[OwnerId]) {}
 
-    /// Those in the way of a waiting request are `blockers` now: whether there are new ones among them, because of whom
-    /// the transaction must look for a deadlock again. Called under the bucket's latch.
+    /// The blockers of a waiting request are `blockers` now. Returns whether there are new ones among them, because of
+    /// which the transaction must look for a deadlock again. Called under the bucket's latch.
     fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
         false
     }
@@ -73,8 +77,8 @@ pub trait WaitPolicy: Send + Sync {
     /// Whether the policy wants to know of a transaction that begins to wait, and ends.
     const LISTS: bool = false;
 
-    /// A request is queued and about to wait: the deadlock that this closes, if it is to be the victim of it itself. Called
-    /// under no latch.
+    /// A request is queued and about to wait: the deadlock that this closes, if it is to be the victim of it itself.
+    /// Called under no latch.
     fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
         None
     }
@@ -106,10 +110,10 @@ pub trait WaitPolicy: Send + Sync {
     fn wait_ended(&self, _waiter: OwnerId) {}
 }
 
-/// What a policy is told of a request that has to wait.
+/// A request that has to wait, as a policy sees it.
 pub struct Queued<'r> {
     pub(crate) waiter: OwnerId,
-    /// What it asks for, in addition to what it holds.
+    /// The mode that it asks for, in addition to what it holds.
     pub(crate) mode: Mode,
     pub(crate) target: LockTarget,
     pub(crate) parked: &'r Arc<Parked>,
@@ -141,7 +145,7 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held(Name);
 
-/// What a transaction in flight brings to the lock table.
+/// A transaction in flight as the lock table's user.
 pub struct Requester {
     id: OwnerId,
     parked: Arc<Parked>,
@@ -150,13 +154,13 @@ pub struct Requester {
     limits: Limits,
     /// How its transaction stands when a deadlock's victim is chosen.
     standing: Standing,
-    /// What is not free is refused.
+    /// Locks that are not free are refused.
     refuses_waits: bool,
     /// The deadlock that the transaction was the victim of.
     deadlock: Option<Deadlock>,
 }
 
-/// Those to wake, after the latch.
+/// The transactions to wake, after the latch is released.
 type Wakes = SmallVec<[Arc<Parked>; 4]>;
 
 /// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
@@ -170,7 +174,7 @@ struct Unwinding<'r, P: WaitPolicy> {
 impl<P: WaitPolicy> Drop for Unwinding<'_, P> {
     fn drop(&mut self) {
         self.policy.ends_to_wait(self.requester);
-        // What was held before an upgrade is in the requester's list, and released with that.
+        // Locks held before an upgrade are in the requester's list, and released with it.
         if !self.requester.withdraw(self.name, self.policy) && !self.upgrade {
             self.requester.table.release(self.name, self.requester.id);
         }
@@ -257,7 +261,7 @@ impl Requester {
         self.deadlock = None;
     }
 
-    /// The same transaction, where deadlocks have victims: `again` says that it is the retry of the one before.
+    /// Begins the transaction where deadlocks have victims: `again` says that it is the retry of the one before.
     #[inline]
     pub(crate) fn stand(&mut self, one_shot: bool, again: bool) {
         let Self { standing, parked, .. } = self;
@@ -269,7 +273,8 @@ impl Requester {
         &mut self.standing
     }
 
-    /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]: nobody gets to know that it was asked for.
+    /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]; other transactions do not
+    /// learn that it was asked for.
     pub(crate) fn refuse_waits(&mut self, refuse: bool) {
         self.refuses_waits = refuse;
     }
@@ -443,7 +448,7 @@ impl Requester {
         Ok(())
     }
 
-    /// Who holds the lock that it waits for, or stands before it.
+    /// The blockers of its request: holders of the lock and requests before it.
     fn in_the_way(&self, name: Name) -> Blockers {
         self.table.bucket(name).0.lock().in_the_way(name, self.id)
     }
@@ -509,12 +514,12 @@ impl LockTable {
         wake(wakes);
     }
 
-    /// Who waits for whom.
+    /// All waits: which transaction waits for which lock, and for which transactions.
     pub(crate) fn waits(&self) -> Vec<LockWait> {
         let owners = self.owners.lock().expect("no panic under the mutex");
         let labels: Vec<_> = owners.parked.iter().map(|parked| parked.label()).collect();
         drop(owners);
-        // Who came after that has asked for nothing yet that need be known.
+        // A transaction that came after that has asked for nothing yet that need be known.
         let label = |OwnerId(id)| labels.get(id as usize).copied().unwrap_or_default();
         let mut waits = Vec::new();
         self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&label, &mut waits));

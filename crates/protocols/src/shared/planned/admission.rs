@@ -8,33 +8,34 @@ use hotrow_storage::{Key, RecordHeader, RecordRef, Row, Table};
 use hotrow_txn::{Abort, Accesses, Statistics};
 use std::time::Duration;
 
-/// What [`Admission::glance`] saw of a row.
+/// The state of a row as [`Admission::glance`] saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Glance {
     /// It is there, and was copied.
     Present,
     /// It is absent.
     Absent,
-    /// Somebody may be writing it: it has to be locked to be read.
+    /// Another transaction may be writing it: it has to be locked to be read.
     Busy,
 }
 
 /// How a planned engine locks: one object per transaction in flight.
 pub trait Admission: Send + 'static {
-    /// What the engine keeps before each record.
+    /// The header of each record.
     type Header: RecordHeader;
 
-    /// What it wants to know of a plan's rows.
+    /// What a plan has to find out of its rows.
     const NEEDS: Needs;
 
     /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
     const LOCKS_MADE: bool = false;
 
-    /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without a plan too.
+    /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without
+    /// a plan too.
     fn begin(&mut self, _label: u32) {}
 
-    /// Asks for all locks of the plan in one step, and returns when all of them are granted. `accesses` are those that
-    /// the plan was made of: its first rows are theirs, but for tables that do not exist.
+    /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of
+    /// `accesses`: its first rows are those of the accesses, but for tables that do not exist.
     ///
     /// # Errors
     /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
@@ -48,7 +49,8 @@ pub trait Admission: Send + 'static {
         statistics: &mut Statistics,
     ) -> Result<(), Abort>;
 
-    /// The transaction has the database alone, and brought no plan: waits for what is left of those who are over.
+    /// The transaction has the database alone, and brought no plan: waits until nothing is left of the transactions
+    /// that are over.
     ///
     /// # Errors
     /// The wait lasted for `limit`, or was cancelled.
@@ -56,15 +58,15 @@ pub trait Admission: Send + 'static {
         Ok(())
     }
 
-    /// Whether locks can be added in this partition at all. Elsewhere no record is made for a row that is absent: nobody would
-    /// count on it.
+    /// Whether locks can be added in this partition at all. Elsewhere no record is made for a row that is absent: no
+    /// transaction would count on it.
     #[inline]
     fn comes_to(&self, _partition: u16) -> bool {
         true
     }
 
-    /// Adds the lock of a row with this key to those of an admitted plan, if nobody else has asked for a conflicting one.
-    /// The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
+    /// Adds the lock of a row with this key to those of an admitted plan, if no other transaction has asked for a
+    /// conflicting one. The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
     fn add_row(
         &mut self,
         scene: Scene<'_, Self::Header>,
@@ -72,8 +74,8 @@ pub trait Admission: Send + 'static {
         row: PlannedRow<Self::Header>,
     ) -> bool;
 
-    /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be linked, and nobody
-    /// else has seen it. If it is linked, [`add_made`](Self::add_made) says so.
+    /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be
+    /// linked, and no other transaction has seen it. If it is linked, [`add_made`](Self::add_made) says so.
     #[inline]
     fn lock_made(
         &mut self,
@@ -89,14 +91,16 @@ pub trait Admission: Send + 'static {
         plan.rows.push(row);
     }
 
-    /// The same for prefix locks of one place, all or none.
+    /// Adds prefix locks of one place to those of an admitted plan, all or none, if no other transaction has asked for
+    /// a conflicting one.
     fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;
 
     /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
     fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);
 
-    /// A transaction is over that has committed, and another one is to come soon: whether its locks are kept until then. They
-    /// are given back by the next [`admit`](Self::admit), or [`release_kept`](Self::release_kept). The plan is empty then.
+    /// A transaction is over that has committed, and another one is to come soon: whether its locks are kept until
+    /// then. They are given back by the next [`admit`](Self::admit), or [`release_kept`](Self::release_kept). The plan
+    /// is empty then.
     #[inline]
     fn keep(&mut self, _scene: Scene<'_, Self::Header>, _plan: &mut Plan<Self::Header>) -> bool {
         false
@@ -116,8 +120,8 @@ pub trait Admission: Send + 'static {
         Glance::Busy
     }
 
-    /// Copies all rows of a plan that has rows to read only, at one moment, without asking for their locks, if that is sound now:
-    /// whether it was. The plan's records are not looked at afterwards.
+    /// Copies all rows of a plan that has rows to read only, at one moment, without asking for their locks, if that is
+    /// sound now: whether it was. The plan's records are not looked at afterwards.
     fn copy_rows(
         &mut self,
         _scene: Scene<'_, Self::Header>,

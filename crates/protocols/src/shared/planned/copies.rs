@@ -1,7 +1,8 @@
 //! Rows copied all at once: what a transaction that only reads needs no locks for.
 //!
-//! If at one moment nobody may be writing any of its rows, what is there is what was committed last of each, and all of it is of
-//! that moment: the transaction is serialized there, and holds nothing from then on. That is worth it for a few small rows.
+//! If at one moment no transaction may be writing any of its rows, each row is as it was committed last, and all are of
+//! that moment: the transaction is serialized there, and holds nothing from then on. That is worth it for a few small
+//! rows.
 
 use super::plan::Plan;
 use super::scene::Scene;
@@ -27,8 +28,8 @@ struct Copy {
 }
 
 impl Copies {
-    /// Makes room for the rows of a plan that was made of `accesses`. `false` if they should be locked: there are many, they
-    /// are large, they will be written, or the plan has more or less than these rows.
+    /// Makes room for the rows of a plan that was made of `accesses`. `false` if they should be locked: there are many,
+    /// they are large, they will be written, or the plan has more or less than these rows.
     pub(super) fn prepare<H: RecordHeader>(
         &mut self,
         scene: Scene<'_, H>,
@@ -76,7 +77,8 @@ impl Copies {
         }
     }
 
-    /// Whether the copy at a position of the plan is that of the row with this key. Two keys may have one name, and copies are of rows.
+    /// Whether the copy at a position of the plan is that of the row with this key. Two keys may have one name, and
+    /// copies are of rows.
     pub(super) fn is_of(&self, position: usize, id: TableId, key: &Key) -> bool {
         let copy = &self.rows[position];
         copy.table == id && copy.key == *key

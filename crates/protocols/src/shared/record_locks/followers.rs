@@ -7,7 +7,7 @@ use hotrow_txn::LockTarget;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// What others tell a transaction that follows.
+/// The state of a transaction that follows, as others change it.
 pub(super) struct Member {
     parked: Arc<Parked>,
     is_doomed: AtomicBool,
@@ -15,7 +15,7 @@ pub(super) struct Member {
     leaders: AtomicUsize,
 }
 
-/// What of a transaction's part is of interest while it waits.
+/// The part of a transaction's state that matters while it waits.
 #[derive(Clone, Copy)]
 pub(super) struct Role<'p> {
     pub(super) member: &'p Member,
@@ -98,7 +98,8 @@ impl Graph {
         self.last
     }
 
-    /// One transaction follows another at a row from now on. Whether it did not before. Neither follows the other the other way round.
+    /// One transaction follows another at a row from now on. Whether it did not before. Neither follows the other the
+    /// other way round.
     pub(super) fn follow(&mut self, follower: u64, leader: u64, row: u64, target: impl FnOnce() -> LockTarget) -> bool {
         let Some(node) = self.nodes.get_mut(&follower) else { return false };
         if node.leaders.iter().any(|edge| edge.leader == leader && edge.row == row) {
@@ -141,7 +142,7 @@ impl Graph {
         self.nodes.get(&number)?.leaders.first().cloned()
     }
 
-    /// Those that follow a transaction at a row.
+    /// The transactions that follow one at a row.
     pub(super) fn followers_at(&self, leader: u64, row: u64) -> SmallVec<[u64; 4]> {
         let followers = self.nodes.get(&leader).map_or(&[][..], |node| &node.followers);
         let is_at = |edge: &Edge| edge.leader == leader && edge.row == row;
@@ -160,7 +161,7 @@ impl Graph {
         rows
     }
 
-    /// A transaction is over. Returns those that followed it, to be woken.
+    /// A transaction is over. Returns the transactions that followed it, to be woken.
     pub(super) fn remove(&mut self, number: u64) -> Vec<Arc<Member>> {
         let Some(Node { leaders, followers, .. }) = self.nodes.remove(&number) else { return Vec::new() };
         for edge in leaders {

@@ -5,7 +5,7 @@ use hotrow_storage::RecordHeader;
 use hotrow_sync::Wake;
 use hotrow_txn::Abort;
 
-/// Who asks for the locks of records: part of a transaction in flight.
+/// The part of a transaction in flight that asks for the locks of records.
 pub trait LockOwner: Send {
     /// A transaction begins.
     fn begin(&mut self);
@@ -13,25 +13,27 @@ pub trait LockOwner: Send {
 
 /// A lock in the header of its record. The default is free.
 pub trait RecordLock: RecordHeader {
-    /// Who asks.
+    /// The part of a transaction that asks for the lock.
     type Owner: LockOwner;
 
-    /// Whether who finds it locked waits, for it and for names alike; else he is refused, and may try again.
+    /// Whether a transaction that finds the lock taken waits, for it and for names alike; otherwise it is refused, and
+    /// may try again.
     const WAITS: bool = true;
 
-    /// Takes the lock, to read or exclusively, if nobody has it.
+    /// Takes the lock, to read or exclusively, if it is free.
     fn take_free(&self, owner: &Self::Owner, exclusive: bool) -> bool;
 
-    /// Takes the lock, to read or exclusively, if that can be done without waiting. Who `upgrades` holds it to read, and wants it exclusively.
+    /// Takes the lock, to read or exclusively, if that can be done without waiting. A transaction that `upgrades` holds
+    /// it to read, and wants it exclusively.
     fn take(&self, owner: &Self::Owner, upgrades: bool, exclusive: bool) -> bool;
 
-    /// Whether nobody holds it.
+    /// Whether no transaction holds it.
     fn is_free(&self) -> bool;
 
     /// Whether the transaction holds it exclusively.
     fn is_owned_by(&self, owner: &Self::Owner) -> bool;
 
-    /// Takes the lock of a record that nobody else has seen, exclusively.
+    /// Takes the lock of a record that no other transaction has seen, exclusively.
     fn take_made(&self, owner: &Self::Owner);
 
     /// Waits until it has the lock, or patience ends, or `watch` finds a deadlock. Of a wait that unwinds nothing is
@@ -54,7 +56,7 @@ pub trait RecordLock: RecordHeader {
     fn release(&self, owner: &Self::Owner);
 }
 
-/// What a wait for a record's lock tells of itself.
+/// Follows the wait for a record's lock.
 pub trait Watch {
     /// The request is queued. Whether its wait is a deadlock, of which the transaction is to be the victim.
     fn begins(&mut self) -> bool;
@@ -77,11 +79,11 @@ pub enum Ended {
     TimedOut,
     /// Without it: the transaction is to end.
     Cancelled,
-    /// Without it: nobody would ever have granted it.
+    /// Without it: it would never have been granted.
     Deadlock,
     /// Without it: the transaction will never commit, as one that it follows does not.
     Doomed,
-    /// Without it: nobody waits.
+    /// Without it: transactions do not wait for this lock.
     Refused,
 }
 

@@ -19,22 +19,24 @@
 //!
 //! **Invariants**
 //!
-//! 1. A record whose lock is free, or which a transaction comes to hold that did not before, has a row or is *dead*: unlinked for
-//!    good. Only the holder of the lock takes the row away. It unlinks the record before it releases the lock, or puts the row back.
-//! 2. A record is linked with its lock held by the transaction that made it. So a transaction that finds it waits for that
-//!    transaction to end.
-//! 3. *A key has one lock at any time*: its record's while it has a record, and else its name's. A transaction that makes a record
-//!    for the key holds the name exclusively, from before the last look that found no record, to its end. A transaction that has
-//!    found the key absent holds the name, and looked after it had it.
-//! 4. A record stays allocated while a transaction holds its lock, for only the holder of the exclusive lock unlinks it, and while
-//!    a transaction waits for its lock, for that transaction is in its epoch.
+//! 1. A record whose lock is free, or which a transaction comes to hold that did not before, has a row or is *dead*:
+//!    unlinked for good. Only the holder of the lock takes the row away. It unlinks the record before it releases the
+//!    lock, or puts the row back.
+//! 2. A record is linked with its lock held by the transaction that made it. So a transaction that finds it waits for
+//!    that transaction to end.
+//! 3. *A key has one lock at any time*: its record's while it has a record, and else its name's. A transaction that
+//!    makes a record for the key holds the name exclusively, from before the last look that found no record, to its
+//!    end. A transaction that has found the key absent holds the name, and looked after it had it.
+//! 4. A record stays allocated while a transaction holds its lock, for only the holder of the exclusive lock unlinks
+//!    it, and while a transaction waits for its lock, for that transaction is in its epoch.
 //!
-//! A transaction may declare the rows that it will touch. Then it locks them in one order as it begins: `declared` says why such
-//! transactions do not deadlock among themselves. A row that transactions have read and then could not write, as they met, is
-//! locked to be written when it is read: `foresight` says when. A row for which others wait again and again may go to the next
-//! writer before its own commits: `retired` says what that takes.
+//! A transaction may declare the rows that it will touch. Then it locks them in one order as it begins: `declared` says
+//! why such transactions do not deadlock among themselves. A row that transactions have read and then could not write,
+//! as they met, is locked to be written when it is read: `foresight` says when. A row for which others wait again and
+//! again may go to the next writer before its own commits: `retired` says what that takes.
 //!
-//! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the lock table.
+//! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the
+//! lock table.
 
 mod declared;
 mod followers;

@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 /// A transaction in flight.
 pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
 
-/// What a transaction's locks are made of.
+/// The parts of a transaction's locks.
 pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
     /// Locks of what has no record, and how it waits.
@@ -74,7 +74,7 @@ impl<L: RecordLock> RecordLocking<L> {
         Ok(found.filter(RecordRef::is_present))
     }
 
-    /// As which reads lock now: who follows others keeps its reads.
+    /// The level at which reads lock now: a transaction that follows others keeps its reads.
     #[inline]
     fn reads_as(&self) -> Isolation {
         if self.locks.follows() { Isolation::Serializable } else { self.level.now() }

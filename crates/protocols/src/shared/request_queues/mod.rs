@@ -1,29 +1,32 @@
-//! A lock manager of the traditional kind: a hash table of names to queues of requests, all of which one caller at a time
-//! works on.
+//! A lock manager of the traditional kind: a hash table of names to queues of requests, all of which one caller at a
+//! time works on.
 //!
-//! **Source.** VLL §1 describes it, and §3.1.1 and §3.2 measure against it: a lock head for each name in use, with a linked list of
-//! requests that is walked when a lock is asked for or released. Here a transaction places all its requests in one step, so nobody waits between two of them.
+//! **Source.** VLL §1 describes it, and §3.1.1 and §3.2 measure against it: a lock head for each name in use, with a
+//! linked list of requests that is walked when a lock is asked for or released. Here a transaction places all its
+//! requests in one step, so it waits for none between two of them.
 //!
-//! **Definitions.** An *owner* is a transaction, or a transaction's part in one partition. A *head* is a name in use, with
-//! its queue. A *request* is what one owner asks of one name; its *blockers* are the requests before it that it
-//! conflicts with, counted back to the nearest that conflicts with all, because that one is granted last of those before it.
+//! **Definitions.** An *owner* is a transaction, or a transaction's part in one partition. A *head* is a name in use,
+//! with its queue. A *request* is what one owner asks of one name; its *blockers* are the requests before it that it
+//! conflicts with, counted back to the nearest that conflicts with all, because that one is granted last of those
+//! before it.
 //!
 //! **Invariants**, between two calls
 //!
 //! 1. An owner has one request of a name at most, in all the modes that it asked for.
 //! 2. A request is granted exactly if it has no blockers: it conflicts with none before it.
 //! 3. An owner's `awaited` counts its requests that are not granted.
-//! 4. *No deadlock.* Owners place their requests one after the other ([`request`](RequestQueues::request) for everything,
-//!    with no other owner's call between), so all queues have them in this one order, and who waits, waits for an
-//!    earlier one. What is [added](RequestQueues::add) later conflicts with nobody in its queue, and its owner runs.
+//! 4. *No deadlock.* Owners place their requests one after the other ([`request`](RequestQueues::request) for
+//!    everything, with no other owner's call between), so all queues have them in this one order, and an owner that
+//!    waits, waits for an earlier one. A request that is [added](RequestQueues::add) later conflicts with none in its
+//!    queue, and its owner runs.
 //!
-//! **Cost.** A free lock: the bucket, a head and a request from pools, in which those used last come first. Memory grows
-//! with the requests that are there at once, by doubling, and stays.
+//! **Cost.** A free lock: the bucket, a head and a request from pools, in which those used last come first. Memory
+//! grows with the requests that are there at once, by doubling, and stays.
 //!
-//! **Why not** [`lock_table`](super::lock_table): its requests are granted to threads, one at a time and each behind its own
-//! bucket's latch, and a deadlock policy is asked about each. Here there is no latch, no policy and nobody to wake: the
-//! partition that the queues belong to has no use for the first, a transaction that asks for everything at once none
-//! for the others, and it stands in many queues at the same time.
+//! **Why not** [`lock_table`](super::lock_table): its requests are granted to threads, one at a time and each behind
+//! its own bucket's latch, and a deadlock policy is asked about each. Here there is no latch, no policy and no thread
+//! to wake: the partition that the queues belong to has no use for the first, a transaction that asks for everything at
+//! once none for the others, and it stands in many queues at the same time.
 
 mod modes;
 
@@ -61,7 +64,7 @@ struct Head {
 struct Request {
     head: u32,
     owner: u32,
-    /// Those before and behind it in the queue.
+    /// The requests before and behind it in the queue.
     before: u32,
     behind: u32,
     /// The owner's next request.
@@ -103,13 +106,14 @@ impl<W> RequestQueues<W> {
         self.owners.give(owner.0);
     }
 
-    /// Asks for a name. All that an owner asks for in this way it asks for in one step, in any order and as often as it likes.
+    /// Asks for a name. All that an owner asks for in this way it asks for in one step, in any order and as often as it
+    /// likes.
     #[inline]
     pub(crate) fn request(&mut self, owner: OwnerId, name: u64, modes: Modes) {
         let head = self.find_or_make(name);
         let last = self.heads[head].last;
         if last != NONE && self.requests[last].owner == owner.0 {
-            // In the same step: nobody else can have come in between.
+            // In the same step: no other request can have come in between.
             return self.widen(last, modes);
         }
         let blockers = self.blockers(last, modes);
@@ -117,7 +121,7 @@ impl<W> RequestQueues<W> {
         self.owners[owner.0].awaited += u32::from(blockers > 0);
     }
 
-    /// Whether `owner` could have a name in these modes beside all others who asked for it, granted or not.
+    /// Whether `owner` could have a name in these modes beside all others that asked for it, granted or not.
     pub(crate) fn is_free(&self, owner: OwnerId, name: u64, modes: Modes) -> bool {
         self.queue(name).all(|(_, request)| request.owner == owner.0 || !request.modes.conflicts(modes))
     }
@@ -128,7 +132,7 @@ impl<W> RequestQueues<W> {
         debug_assert!(self.is_free(owner, name, modes), "others have asked for it");
         let own = self.queue(name).find(|(_, request)| request.owner == owner.0).map(|(position, _)| position);
         match own {
-            // No count changes: nobody in the queue conflicts with what is new.
+            // No count changes: no request in the queue conflicts with the new modes.
             Some(own) => self.requests[own].modes = self.requests[own].modes | modes,
             None => {
                 let head = self.find_or_make(name);
@@ -137,7 +141,7 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// Whether somebody has been granted a name exclusively.
+    /// Whether any owner has been granted a name exclusively.
     #[inline]
     pub(crate) fn is_exclusive(&self, name: u64) -> bool {
         self.queue(name).next().is_some_and(|(_, first)| first.modes.conflicts_with_all())
@@ -149,7 +153,8 @@ impl<W> RequestQueues<W> {
         self.owners[owner.0].awaited == 0
     }
 
-    /// Takes back everything that an owner has or waits for, and tells `granted` of those that wait for nothing any more.
+    /// Takes back everything that an owner has or waits for, and tells `granted` of the owners that wait for nothing
+    /// any more.
     #[inline]
     pub(crate) fn release_all(&mut self, owner: OwnerId, granted: &mut impl FnMut(&W)) {
         let owner = &mut self.owners[owner.0];
@@ -296,7 +301,7 @@ impl<W> RequestQueues<W> {
         head
     }
 
-    /// Forgets a head that nobody asks for.
+    /// Forgets a head without requests.
     #[inline]
     fn forget(&mut self, head: u32) {
         let Head { name, chained, .. } = self.heads[head];

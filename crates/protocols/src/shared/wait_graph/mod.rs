@@ -1,4 +1,4 @@
-//! Who waits for whom: a graph in partitions, one per transaction in flight.
+//! The wait-for graph, in partitions, one per transaction in flight.
 //!
 //! **Source.** ORTHRUS §4, *wait-for graph*: edges are added only on conflict, and each transaction's edges are a
 //! partition of their own; there is no latch for the graph.
@@ -6,36 +6,35 @@
 //! **Definitions.** A *node* is a transaction in flight, known by its owner's number; its latch protects the edges that
 //! leave it. An *edge* leads from a request that waits to one of its blockers, as
 //! [`WaitPolicy`](super::lock_table::WaitPolicy) defines them. It names the blocker by owner and by the number of the
-//! owner's transaction, which grows with each: an edge to an earlier one leads nowhere. A *turn* is a number, greater than all
-//! before it, that a waiting transaction takes.
+//! owner's transaction, which grows with each: an edge to an earlier one leads nowhere. A *turn* is a number, greater
+//! than all before it, that a waiting transaction takes.
 //!
 //! **Invariants**
 //!
-//! 1. *Edges are exact.* A request's edges are replaced under its bucket's latch when a blocker goes that lives on, and lead
-//!    nowhere once their blocker is over. A node whose request was granted has none, whether or not its owner knows:
-//!    whoever looks at the node looks at the flag that the granter set.
-//! 2. *Edges lead to all who are in the way*, at once or through others: a blocker is left out only for one that waits
-//!    for it.
-//! 3. *A turn comes after the edges.* A transaction that waits publishes its edges, tells those they lead to that they
-//!    are waited for, takes its turn, and then looks for cycles. If it comes to wait for somebody new it loses its turn and
-//!    is alarmed, and does so again.
-//! 4. *Nodes are latched one at a time*, but by whoever takes the blame for a cycle: that one latches the cycle's nodes in
-//!    the order of their owners.
+//! 1. *Edges are exact.* A request's edges are replaced under its bucket's latch when a blocker goes that lives on, and
+//!    lead nowhere once their blocker is over. A node whose request was granted has none, whether or not its owner
+//!    knows: a transaction that looks at the node looks at the flag that the granter set.
+//! 2. *Edges lead to all blockers*, at once or through others: a blocker is left out only for one that waits for it.
+//! 3. *A turn comes after the edges.* A transaction that waits publishes its edges, tells the transactions they lead to
+//!    that they are waited for, takes its turn, and then looks for cycles. If it comes to wait for a new transaction it
+//!    loses its turn and is alarmed, and does so again.
+//! 4. *Nodes are latched one at a time*, but by the transaction that takes the blame for a cycle: it latches the
+//!    cycle's nodes in the order of their owners.
 //!
 //! **What closes a cycle.** A request that is queued, and a request whose edges are replaced because one before it was
-//! withdrawn, or an upgrade put there: that one hid, or now hides, from it what they both wait for. Nothing else makes a
-//! transaction wait for another. What is granted at once conflicts with no waiting request, and what is granted from the queue
-//! was in the way before.
+//! withdrawn, or an upgrade put there: that one hid, or now hides, from it what they both wait for. Nothing else makes
+//! a transaction wait for another. What is granted at once conflicts with no waiting request, and what is granted from
+//! the queue was in the way before.
 //!
-//! **Every deadlock is found, once.** In a cycle in which nobody moves any more one transaction has taken the last turn. The
-//! others' edges of the cycle were published before it looked, by 3, so it finds the cycle when it looks only at those whose turns
-//! came before; and as nobody else does, the victim is the one who closed the cycle, and the only one however many
-//! cycles it closed. It may skip looking while nobody has told it that it is waited for, since the one before it in the
-//! cycle did so before its own, earlier turn.
+//! **Every deadlock is found, once.** In a cycle in which no transaction moves any more one transaction has taken the
+//! last turn. The others' edges of the cycle were published before it looked, by 3, so it finds the cycle when it looks
+//! only at transactions whose turns came before. No other transaction finds it, so the victim is the transaction that
+//! closed the cycle, and the only one however many cycles it closed. It may skip looking while it has not been told
+//! that it is waited for, since the transaction before it in the cycle told it so before its own, earlier turn.
 //!
-//! **Nobody is blamed for nothing.** A cycle's nodes are latched together and looked at once more. While the latches are
-//! held no edge of them is replaced, and those whose flags are not set at the end have waited all the time. The victim's
-//! edges are taken away under these latches.
+//! **No transaction is blamed for nothing.** A cycle's nodes are latched together and looked at once more. While the
+//! latches are held no edge of them is replaced, and transactions whose flags are not set at the end have waited all
+//! the time. The victim's edges are taken away under these latches.
 
 use super::lock_table::{OwnerId, Queued};
 use super::mode::Mode;
@@ -46,11 +45,11 @@ use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard};
 use hotrow_txn::{Deadlock, LockTarget, WaitsFor};
 use smallvec::SmallVec;
 
-/// Who waits for whom. Any thread may call anything, about the transaction that it runs; [`change`](Self::change) under the
-/// latch of the bucket that the transaction waits at.
+/// The wait-for graph. Any thread may call anything, about the transaction that it runs; [`change`](Self::change) under
+/// the latch of the bucket that the transaction waits at.
 pub(crate) struct WaitGraph {
     nodes: PerOwner<CachePadded<Node>>,
-    /// How often a transaction has begun to wait, or to wait for somebody new.
+    /// How often a transaction has begun to wait, or to wait for a new transaction.
     turns: CachePadded<AtomicU64>,
 }
 
@@ -72,12 +71,12 @@ struct Node {
 
 #[derive(Default)]
 struct Wait {
-    /// The number of the last transaction that somebody waited for.
+    /// The number of the last transaction that another one waited for.
     waited_for: u64,
     /// Where the owner waits; none if it does not.
     parked: Option<Arc<Parked>>,
     edges: Edges,
-    /// Its turn, once everybody in its way has been told; zero before.
+    /// Its turn, once all its blockers have been told; zero before.
     turn: u64,
     mode: Mode,
     target: Option<LockTarget>,
@@ -141,7 +140,7 @@ impl WaitGraph {
         self.nodes.get(waiter).wait.lock().parked = None;
     }
 
-    /// For whom `waiter` waits.
+    /// The transactions that `waiter` waits for.
     pub(crate) fn blockers(&self, waiter: OwnerId) -> Edges {
         self.nodes.get(waiter).wait.lock().live_edges().iter().copied().collect()
     }
@@ -151,7 +150,8 @@ impl WaitGraph {
         self.nodes.get(owner).wait.lock().parked.clone()
     }
 
-    /// Tells those whom `waiter` waits for that they are waited for, then takes its turn. Nothing to do if it has one.
+    /// Tells the transactions that `waiter` waits for that they are waited for, then takes its turn. Nothing to do if
+    /// it has one.
     pub(crate) fn announce(&self, waiter: OwnerId) {
         let node = self.nodes.get(waiter);
         let mut told = Edges::new();
@@ -174,7 +174,8 @@ impl WaitGraph {
         }
     }
 
-    /// Whether everybody who waits, of so many owners, has its turn: has looked since it came to wait for somebody new.
+    /// Whether every transaction that waits, of so many owners, has its turn: has looked since it came to wait for a
+    /// new transaction.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn has_settled(&self, owners: usize) -> bool {
         let is_settled = |owner| {
@@ -184,14 +185,14 @@ impl WaitGraph {
         (0..owners as u32).all(is_settled)
     }
 
-    /// Whether somebody has waited for the transaction since it began. Nobody is in a cycle otherwise.
+    /// Whether any transaction has waited for this one since it began. Otherwise it is in no cycle.
     pub(crate) fn is_waited_for(&self, waiter: OwnerId) -> bool {
         let wait = self.nodes.get(waiter).wait.lock();
         wait.waited_for == self.number(waiter)
     }
 
-    /// Looks for cycles that `waiter` has closed, until there is none or it has taken the blame for one: then it waits no
-    /// more.
+    /// Looks for cycles that `waiter` has closed, until there is none or it has taken the blame for one: then it waits
+    /// no more.
     pub(crate) fn take_blame(&self, waiter: OwnerId) -> Option<Deadlock> {
         loop {
             let cycle = self.cycle(waiter)?;
@@ -223,7 +224,7 @@ impl WaitGraph {
         None
     }
 
-    /// Whether a transaction is not over, as far as anybody can tell: its owner has begun no other.
+    /// Whether a transaction is not over, as far as can be told: its owner has begun no other.
     pub(crate) fn is_running(&self, transaction: InFlight) -> bool {
         self.number(transaction.owner) == transaction.number
     }
@@ -263,7 +264,7 @@ impl Wait {
         if waits { &self.edges } else { &[] }
     }
 
-    /// The same, of those whose turn it has been until now; the others look for themselves.
+    /// Its edges to transactions whose turn it has been until now; the others look for themselves.
     fn edges_until(&self, turn: u64) -> &[InFlight] {
         if (1..=turn).contains(&self.turn) { self.live_edges() } else { &[] }
     }

@@ -62,9 +62,9 @@ impl Case<'_> {
         self.engine.info().name
     }
 
-    /// Whether a scan beyond the set takes what is free, as new rows do, and ranges are locked no farther than to the next
-    /// row, and a lock to read becomes one to write. With other engines such a scan or write ends the attempt, and a range may be
-    /// locked together with what is beside it.
+    /// Whether a scan beyond the set takes what is free, as new rows do, and ranges are locked no farther than to the
+    /// next row, and a lock to read becomes one to write. With other engines such a scan or write ends the attempt, and
+    /// a range may be locked together with what is beside it.
     fn locks_gaps(&self) -> bool {
         self.engine.info().scheduler == Scheduler::Thread
     }
@@ -117,8 +117,8 @@ impl Case<'_> {
         (txn, done.unwrap_or_else(|abort| panic!("{}: {abort:?} with {accesses:?}", self.name())))
     }
 
-    /// Whether entries of new rows are added to the set if they are free. Where partitions are kept apart, they are locked in
-    /// each of them, and so beforehand.
+    /// Whether entries of new rows are added to the set if they are free. Where partitions are kept apart, they are
+    /// locked in each of them, and so beforehand.
     fn adds_entries(&self) -> bool {
         self.engine.info().scheduler != Scheduler::Partition
     }
@@ -164,7 +164,8 @@ impl Case<'_> {
     }
 }
 
-/// Does `work` until its access set suffices, which is added to whenever it does not. The transaction goes on if all went well.
+/// Does `work` until its access set suffices, which is added to whenever it does not. The transaction goes on if all
+/// went well.
 fn attempts<R>(
     txn: &mut dyn Transaction,
     accesses: &mut Accesses,

@@ -16,8 +16,8 @@ pub enum Flaw {
     NoGaps,
     /// Every write is committed at once, so that its locks are free and an abort cannot undo it.
     EarlyCommit,
-    /// A scan's time of reading moves on while it walks over versions: it passes over a row that was changed since it began, as it meets a
-    /// version that has ended, and the next one is behind it.
+    /// A scan's time of reading moves on while it walks over versions: it passes over a row that was changed since it
+    /// began, as it meets a version that has ended, and the next one is behind it.
     WalkMoves,
     /// A key that is to be kept is looked for, and not kept.
     KeyNotKept,

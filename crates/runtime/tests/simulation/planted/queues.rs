@@ -1,4 +1,5 @@
-//! Queues of writers for a planted engine: who met another writer waits at the row's key until that one has ended, and then has its turn.
+//! Queues of writers for a planted engine: who met another writer waits at the row's key until that one has ended, and
+//! then has its turn.
 
 use super::versions::Bug;
 use hotrow_storage::Key;

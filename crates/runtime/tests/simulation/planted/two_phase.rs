@@ -1,9 +1,9 @@
 //! A small two-phase-locking engine with bugs to choose from, to see which check finds which.
 //!
-//! It stands on the engine without isolation, which reads, writes and undoes in place, and brings a lock manager of its own: a
-//! list of locks under a mutex. A row's lock is known by its key, and one lock stands for all the gaps of a table: scans take
-//! it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is serializable, as far as scans of the
-//! primary key go.
+//! It stands on the engine without isolation, which reads, writes and undoes in place, and brings a lock manager of its
+//! own: a list of locks under a mutex. A row's lock is known by its key, and one lock stands for all the gaps of a
+//! table: scans take it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is
+//! serializable, as far as scans of the primary key go.
 
 use super::{Planted, key_of, wait};
 use hotrow_storage::{Change, End, Key, Position, RedoSink, RowMut, RowRef, TableId, TableSchema};
@@ -23,7 +23,8 @@ pub enum Bug {
     WriteLockReleasedEarly,
     /// Who holds a lock shared gets it exclusively although others hold it shared too.
     UpgradeForgetsReaders,
-    /// A reader that leaves gives the lock exclusively to the one that waits for that, and does not look whether others hold it shared.
+    /// A reader that leaves gives the lock exclusively to the one that waits for that, and does not look whether others
+    /// hold it shared.
     UpgradeGrantedWithoutLook,
     /// Scans do not lock the gaps.
     MissedGap,

@@ -1,9 +1,10 @@
 //! A small multiversion engine with bugs to choose from, to see which check finds which.
 //!
-//! It keeps the versions of one table in a list, each with a begin and an end that are a time or a transaction, and brings what
-//! Hekaton has: end timestamps, speculative reads and ignores with commit dependencies, validation, redo records, collection. Everything
-//! happens under one mutex, but for two pauses of whoever has its end timestamp: before it validates, and in the redo sink. With
-//! no bug it is serializable, as far as scans of the primary key go. The engine without isolation lends it its tables' definitions.
+//! It keeps the versions of one table in a list, each with a begin and an end that are a time or a transaction, and
+//! brings what Hekaton has: end timestamps, speculative reads and ignores with commit dependencies, validation, redo
+//! records, collection. Everything happens under one mutex, but for two pauses of whoever has its end timestamp: before
+//! it validates, and in the redo sink. With no bug it is serializable, as far as scans of the primary key go. The
+//! engine without isolation lends it its tables' definitions.
 
 use super::queues::Queues;
 use super::{Planted, wait};

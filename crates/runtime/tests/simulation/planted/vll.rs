@@ -1,9 +1,9 @@
 //! A small engine of very lightweight locking with bugs to choose from, to see which check finds which.
 //!
-//! It stands on the engine without isolation, which reads, writes and undoes in place, and brings what planned engines have:
-//! counters and a queue for each of two partitions, intentions on what stands above a row, late locks, contention analysis.
-//! Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands its whole, on
-//! which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
+//! It stands on the engine without isolation, which reads, writes and undoes in place, and brings what planned engines
+//! have: counters and a queue for each of two partitions, intentions on what stands above a row, late locks, contention
+//! analysis. Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands
+//! its whole, on which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
 
 use super::{Planted, key_of, wait};
 use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};

@@ -7,7 +7,7 @@ use hotrow_storage::{Key, RowRef, TableId};
 use hotrow_txn::{Abort, Access, Intent};
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// Copies all rows of the plan at one moment, if nobody may be writing them.
+    /// Copies all rows of the plan at one moment, if no transaction may be writing them.
     pub(super) fn copy_everything(&mut self) -> bool {
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         self.admission.copy_rows(scene, &mut self.plan, &mut self.copies)

@@ -9,7 +9,7 @@ use crate::shared::range_locks::PrefixLocks;
 use hotrow_storage::{Guard, IndexId, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_txn::Abort;
 
-/// Tables that nobody else is in.
+/// Tables that no other transaction is in.
 #[derive(Clone, Copy)]
 pub(super) struct Owned<'t> {
     pub(super) alone: bool,
@@ -22,7 +22,8 @@ impl Owned<'_> {
     }
 }
 
-/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is [`Abort::Conflict`].
+/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is
+/// [`Abort::Conflict`].
 pub(super) struct EntryLocks<'t, A: Admission> {
     pub(super) scene: Scene<'t, A::Header>,
     pub(super) admission: &'t mut A,
@@ -85,7 +86,7 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
         }
     }
 
-    /// Somebody has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
+    /// Another transaction has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
     fn outrun(&mut self) -> Abort {
         assert!(self.made.is_some(), "the key is locked, so nobody else links it");
         Abort::Conflict

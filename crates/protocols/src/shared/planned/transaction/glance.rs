@@ -1,4 +1,5 @@
-//! Reads that lock one row at a time, if any: those of a reconnaissance, and of who only reads at read committed.
+//! Reads that lock one row at a time, if any: those of a reconnaissance, and of a transaction that only reads at read
+//! committed.
 
 use super::PlannedTransaction;
 use crate::shared::planned::admission::{Admission, Glance};
@@ -69,7 +70,8 @@ impl<A: Admission> PlannedTransaction<A> {
         outcome
     }
 
-    /// Passes the gate, if the transaction has left it since it began: whoever reads keeps those out who want to be alone.
+    /// Passes the gate, if the transaction has left it since it began: a transaction that reads keeps those out that
+    /// want to be alone.
     #[inline]
     fn pass_again(&mut self) -> Result<(), Abort> {
         if self.pass.is_inside() {

@@ -41,9 +41,9 @@ pub struct PlannedTransaction<A: Admission> {
     running: bool,
     /// The last transaction's locks are kept, and its pass.
     keeps: bool,
-    /// Tables that the caller keeps everybody else off.
+    /// Tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
-    /// What was touched outside the access set.
+    /// The accesses outside the access set.
     missing: Accesses,
     /// The row that was read last, where none is locked.
     copy: Option<(TableId, Row)>,
@@ -52,10 +52,10 @@ pub struct PlannedTransaction<A: Admission> {
     statistics: Statistics,
 }
 
-/// What a transaction's locks are.
+/// The locks of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Those of its plan.
+    /// The locks of its plan.
     Planned,
     /// The whole database.
     Alone,
@@ -96,7 +96,7 @@ impl<A: Admission> PlannedTransaction<A> {
         }
     }
 
-    /// What every call begins with. An error if no transaction is running.
+    /// Begins a call. An error if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.running {
@@ -159,7 +159,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.pass.leave();
     }
 
-    /// Unlinks what nobody counts on any more, and hands it to reclamation.
+    /// Unlinks records that no transaction counts on any more, and hands them to reclamation.
     #[inline]
     fn sweep(&mut self) {
         if self.plan.unused.is_empty() && self.plan.garbage.is_empty() {
@@ -190,7 +190,7 @@ impl<A: Admission> PlannedTransaction<A> {
         result
     }
 
-    /// Keeps everybody else off the database; but for transactions that only read, as long as an `interactive` one has
+    /// Keeps all other transactions off the database; but for those that only read, as long as an `interactive` one has
     /// not written.
     #[cold]
     fn begin_alone(&mut self, limit: Duration, interactive: bool) -> Result<(), Abort> {
@@ -212,7 +212,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.waiter.lock_timeout().unwrap_or(self.wait_limit)
     }
 
-    /// What the waits since then have left of a limit.
+    /// The part of a limit that the waits since then have left.
     #[inline]
     fn rest_of(&self, limit: Duration, waited_before: u64) -> Duration {
         limit.saturating_sub(Duration::from_nanos(self.statistics.wait_ns - waited_before))
@@ -337,7 +337,7 @@ impl<A: Admission> PlannedTransaction<A> {
         if self.add_late(id, key, Intent::Write) { Ok(()) } else { Err(Abort::OutsidePlan) }
     }
 
-    /// What a write works with.
+    /// The parts that a write works with.
     #[inline]
     fn writer(&mut self) -> Writer<'_, A> {
         let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
@@ -386,7 +386,7 @@ fn add_row<A: Admission>(
     admission.add_row(scene, plan, row)
 }
 
-/// What a write works with: the transaction's parts, side by side.
+/// The parts of the transaction that a write works with, side by side.
 struct Writer<'t, A: Admission> {
     scene: Scene<'t, A::Header>,
     locks: EntryLocks<'t, A>,
@@ -556,7 +556,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || plan.has_record(record, &records));
             self.changes.commit(&self.database, &mut self.participant, counted);
         }
-        // Who waits for a log keeps nobody waiting.
+        // A transaction that waits for a log keeps no other waiting.
         self.end(handed.is_none());
         self.database.wait_durable(handed, &self.waiter);
         Ok(())
@@ -591,7 +591,8 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         if self.keeps && !self.running {
             self.release_kept();
         }
-        // Who reads one row at a time holds nothing between two reads: those who want to be alone need not wait for it.
+        // A transaction that reads one row at a time holds nothing between two reads: those that want to be alone
+        // need not wait for it.
         if self.role == Role::Glancing {
             self.pass.leave();
         }

@@ -12,19 +12,20 @@
 //!
 //! **Invariants**
 //!
-//! 1. *Counters equal requests.* A counter is the number of times that its prefix is counted in its way in the requests that
-//!    were not released; [`audit`](PrefixCounters::audit) compares.
+//! 1. *Counters equal requests.* A counter is the number of times that its prefix is counted in its way in the requests
+//!    that were not released; [`audit`](PrefixCounters::audit) compares.
 //! 2. *Idle prefixes are gone.* A prefix has a slot while one of its counters is not zero, and no longer.
-//! 3. *Who was granted conflicts with nobody before it.* Locks on two prefixes conflict if one of the two is a prefix of the other, and
-//!    one lock is exclusive. Then one of the two is counted as locked where the other is counted, as locked or as
-//!    intending, and that is one of the pairs of Fig. 5.
+//! 3. *A granted transaction conflicts with none before it.* Locks on two prefixes conflict if one of the two is a
+//!    prefix of the other, and one lock is exclusive. Then one of the two is counted as locked where the other is
+//!    counted, as locked or as intending, and that is one of the pairs of Fig. 5.
 //!
 //! **Departures**
 //!
-//! - Counters are found by the prefix's name, a hash of 64 bits that is taken before the critical section, in a table that
-//!   compares it. Where the paper's counters are shared by all prefixes with one hash, here hardly any are.
-//! - A transaction may lock several prefixes. What it counts once for two of them it counts once only, where it asks for them in
-//!   order; and what it counted itself is no conflict. Its own counts are looked for only when a conflict seems found.
+//! - Counters are found by the prefix's name, a hash of 64 bits that is taken before the critical section, in a table
+//!   that compares it. Where the paper's counters are shared by all prefixes with one hash, here hardly any are.
+//! - A transaction may lock several prefixes. What it counts once for two of them it counts once only, where it asks
+//!   for them in order; and what it counted itself is no conflict. Its own counts are looked for only when a conflict
+//!   seems found.
 //! - The empty prefix is counted too: it is the whole index, and scans of everything lock it.
 
 use super::prefix::Prefix;
@@ -144,19 +145,20 @@ impl PrefixLocks {
     }
 }
 
-/// The counters of all prefixes that somebody has asked for.
+/// The counters of all prefixes that have been asked for.
 ///
-/// **Thread safety.** None of its own: it belongs to the critical section, or to the partition, in which locks are requested.
+/// **Thread safety.** None of its own: it belongs to the critical section, or to the partition, in which locks are
+/// requested.
 ///
-/// A hash table of open addressing, at most a quarter full: most names are where they belong, and a slot that becomes free
-/// is filled at once by those that had to go on because of it.
+/// A hash table of open addressing, at most a quarter full: most names are where they belong, and a slot that becomes
+/// free is filled at once by the names that had to go on because of it.
 pub(crate) struct PrefixCounters {
     /// A power of two of them.
     slots: Box<[Slot]>,
     used: usize,
 }
 
-/// A prefix that somebody has asked for; or nothing, with the name 0.
+/// A prefix that has been asked for; or nothing, with the name 0.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Slot {
@@ -169,7 +171,7 @@ const _: () = assert!(size_of::<Slot>() == 32);
 
 const EMPTY: Slot = Slot { name: 0, counters: 0 };
 
-/// Slots of a table that nobody uses.
+/// The slots of an unused table.
 const SLOTS_MIN: usize = 256;
 
 /// One more of a claim.
@@ -228,8 +230,8 @@ impl PrefixCounters {
         Ok(!conflicts || !self.others_conflict(held, wanted, true))
     }
 
-    /// The same for a transaction that has requested nothing else and whose prefixes are all different: nothing of its own is in its
-    /// way.
+    /// The same for a transaction that has requested nothing else and whose prefixes are all different: nothing of its
+    /// own is in its way.
     #[inline]
     pub(crate) fn request_once(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.count(wanted).map(|conflicts| !conflicts)
@@ -259,7 +261,8 @@ impl PrefixCounters {
         Ok(conflicts)
     }
 
-    /// Whether a request for `wanted` would not be granted to a transaction that has requested `held`, and nothing else.
+    /// Whether a request for `wanted` would not be granted to a transaction that has requested `held`, and nothing
+    /// else.
     #[inline]
     pub(crate) fn would_conflict(&self, held: &[Counted], wanted: &[Counted]) -> bool {
         let conflicts = |&Counted { name, claim }: &Counted| {
@@ -285,7 +288,7 @@ impl PrefixCounters {
         }
     }
 
-    /// Whether somebody else is counted so that it conflicts with one of `wanted`.
+    /// Whether another transaction is counted so that it conflicts with one of `wanted`.
     #[cold]
     fn others_conflict(&self, held: &[Counted], wanted: &[Counted], counted: bool) -> bool {
         let own = held.iter().chain(if counted { wanted } else { &[] });
@@ -300,13 +303,13 @@ impl PrefixCounters {
         })
     }
 
-    /// Prefixes that somebody has asked for.
+    /// The number of prefixes that have been asked for.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether nobody has asked for anything.
+    /// Whether nothing has been asked for.
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }

@@ -89,12 +89,12 @@ pub trait RangeLockManager {
     /// [`release`](Self::release) or [`find_work`](Self::find_work).
     fn request(&mut self, txn: TxnNumber, range: KeyRange, exclusive: bool) -> bool;
 
-    /// Gives the range of a transaction back to which it was granted. Transactions that are granted theirs because of it
-    /// are added to `granted`.
+    /// Gives the range of a transaction back to which it was granted. Transactions that are granted theirs because of
+    /// it are added to `granted`.
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>);
 
-    /// For a caller that has nothing else to do: one transaction at least that can be granted its range is, if there is any that the
-    /// manager can find. Those that were are added to `granted`.
+    /// For a caller that has nothing else to do: grants at least one transaction its range, if the manager can find one
+    /// that can be granted. Those that were are added to `granted`.
     fn find_work(&mut self, _granted: &mut Vec<TxnNumber>) {}
 
     /// Adds what was done to find work.

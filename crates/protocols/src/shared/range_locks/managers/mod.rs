@@ -1,4 +1,4 @@
-//! Managers of range locks behind one interface: VLLR and those that it is compared with.
+//! Managers of range locks behind one interface: VLLR and the managers that it is compared with.
 //!
 //! **Source.** *VLL: a lock manager redesign for main memory database systems*, §3.4.
 //!
@@ -10,12 +10,12 @@
 //! | [`Hierarchical`] | prefixes in a hash table, each with a queue of requests | hierarchical lock manager |
 //! | [`Records`] | two counters for each key, a queue of transactions | basic VLL, a lock for each record |
 //!
-//! Each transaction requests one range, all at once, and gives it back in the end. A request is granted when none of the
-//! requests before it that were not given back conflicts with it: all managers keep this order, so none of them lets a
-//! transaction starve, or deadlock. They differ in what they take for a conflict (the standard manager and the one of records
-//! know ranges exactly, the others by their common prefix), and in when they notice that a request can be granted: those with
-//! queues of requests at once, those with one queue of transactions when the transaction is the queue's first, or when the
-//! analysis finds it.
+//! Each transaction requests one range, all at once, and gives it back in the end. A request is granted when none of
+//! the requests before it that were not given back conflicts with it: all managers keep this order, so none of them
+//! lets a transaction starve, or deadlock. They differ in what they take for a conflict (the standard manager and the
+//! one of records know ranges exactly, the others by their common prefix), and in when they notice that a request can
+//! be granted: those with queues of requests at once, those with one queue of transactions when the transaction is the
+//! queue's first, or when the analysis finds it.
 //!
 //! None of them is safe for threads: each belongs to one.
 

@@ -1,23 +1,24 @@
 //! Ranges of keys as sets of bit-string prefixes.
 //!
-//! A key is the string of its bits: a byte string as it is, an integer as its eight big-endian bytes with the sign flipped, so
-//! that the order of the strings is that of the keys. All keys that begin with the same bits are a subtree of the index; its
-//! [`Prefix`] stands for it. The empty string stands for the whole index, and is locked like any other.
+//! A key is the string of its bits: a byte string as it is, an integer as its eight big-endian bytes with the sign
+//! flipped, so that the order of the strings is that of the keys. All keys that begin with the same bits are a subtree
+//! of the index; its [`Prefix`] stands for it. The empty string stands for the whole index, and is locked like any
+//! other.
 //!
 //! A prefix ends at a *level*: every [`bits_per_level`](Granularity::bits_per_level) bits, down to
-//! [`depth_bits`](Granularity::depth_bits). Who locks a single key that is longer locks a leaf below the last level, which is
-//! the key's own; a range that would end below the last level is locked at the last level.
+//! [`depth_bits`](Granularity::depth_bits). A transaction that locks a single key that is longer locks a leaf below the
+//! last level, which is the key's own; a range that would end below the last level is locked at the last level.
 //!
-//! **Assumption.** No key of an index is the beginning of another one of it. `hotrow_storage::Key`s have this from their columns, each of
-//! which says in its bytes where it ends; the bounds of a scan may end anywhere.
+//! **Assumption.** No key of an index is the beginning of another one of it. `hotrow_storage::Key`s have this from
+//! their columns, each of which says in its bytes where it ends; the bounds of a scan may end anywhere.
 //!
-//! **From a range to prefixes.** Bounds become numbers of 128 bits, the leading ones of the bit strings that are barely in: the lower
-//! one goes on with zeros, the upper one with ones. All keys in the range lie between the two. Either generator returns prefixes so
-//! that each number between the two has one of them as its prefix:
+//! **From a range to prefixes.** Bounds become numbers of 128 bits, the leading ones of the bit strings that are barely
+//! in: the lower one goes on with zeros, the upper one with ones. All keys in the range lie between the two. Either
+//! generator returns prefixes so that each number between the two has one of them as its prefix:
 //!
 //! - [`Cover::CommonPrefix`], one prefix: what the two ends have in common.
-//! - [`Cover::Exact`] (footnote 3 of the paper), the fewest prefixes that have nothing but the range below them, from left to right.
-//!   If they would be too many, an end of the range is rounded to the level down to which they are not.
+//! - [`Cover::Exact`] (footnote 3 of the paper), the fewest prefixes that have nothing but the range below them, from
+//!   left to right. If they would be too many, an end of the range is rounded to the level down to which they are not.
 
 use crate::shared::contention::Claim;
 use hotrow_storage::{IndexRef, Key, TableId, mix};
@@ -38,8 +39,9 @@ impl Granularity {
     /// The paper's: each bit is a level.
     pub(crate) const BITS: Granularity = Granularity { bits_per_level: 1, depth_bits: KEY_BITS };
 
-    /// A level every so many bits, a power of two up to 64, down to a multiple of it, up to 128. Whoever locks a key counts
-    /// once for each level; whoever locks a range conflicts with those beside it on the last level that they share.
+    /// A level every so many bits, a power of two up to 64, down to a multiple of it, up to 128. A transaction that
+    /// locks a key counts once for each level; one that locks a range conflicts with requests beside it on the last
+    /// level that they share.
     pub(crate) fn new(bits_per_level: u32, depth_bits: u32) -> Option<Self> {
         let levels = bits_per_level.is_power_of_two() && bits_per_level <= 64;
         let depth = (bits_per_level..=KEY_BITS).contains(&depth_bits) && depth_bits.is_multiple_of(bits_per_level);
@@ -48,8 +50,8 @@ impl Granularity {
 }
 
 impl Default for Granularity {
-    /// Two bytes a level: an eight-byte key counts five times, and a composite key of integers has levels where its columns
-    /// end.
+    /// Two bytes a level: an eight-byte key counts five times, and a composite key of integers has levels where its
+    /// columns end.
     fn default() -> Self {
         Self { bits_per_level: 16, depth_bits: KEY_BITS }
     }
@@ -68,7 +70,7 @@ pub(crate) enum Cover {
     },
 }
 
-/// What is locked prefix by prefix: the keys of one index, or of anything else that is ordered.
+/// A key space that is locked prefix by prefix: the keys of one index, or of anything else that is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeySpace {
     /// The name of the whole of it.
@@ -127,8 +129,8 @@ impl KeySpace {
         Prefix { leaf: Some(leaf), ..self.at(bits, depth_bits) }
     }
 
-    /// The prefixes of the keys between two bounds, which mean what those of a scan mean: a bound that is the beginning of some
-    /// keys stands for all of them. None if no key can be there.
+    /// The prefixes of the keys between two bounds, which mean what those of a scan mean: a bound that is the beginning
+    /// of some keys stands for all of them. None if no key can be there.
     pub(crate) fn range(self, lower: &Bound<Key>, upper: &Bound<Key>, cover: Cover) -> Prefixes {
         BitRange::between(lower.as_ref(), upper.as_ref()).map_or_else(Prefixes::new, |range| self.cover(range, cover))
     }
@@ -148,7 +150,8 @@ impl KeySpace {
         self.at(range.first, self.level_above((range.first ^ range.last).leading_zeros()))
     }
 
-    /// Neighbouring prefixes of one level that cover a range, from left to right: at the deepest level at which they are no more than `at_most`.
+    /// Neighbouring prefixes of one level that cover a range, from left to right: at the deepest level at which they
+    /// are no more than `at_most`.
     ///
     /// The level of a range is never above that of a range that contains it.
     pub(crate) fn neighbours(self, range: BitRange, at_most: u128) -> impl Iterator<Item = Prefix> {
@@ -170,8 +173,8 @@ impl KeySpace {
         depth.min(depth_bits) & !(bits_per_level - 1)
     }
 
-    /// Goes down from the common prefix along both ends of the range, level by level. At each level, what lies beside the path
-    /// inwards is in the range as a whole.
+    /// Goes down from the common prefix along both ends of the range, level by level. At each level, what lies beside
+    /// the path inwards is in the range as a whole.
     fn exact(self, range: BitRange, at_most: u128) -> Prefixes {
         let BitRange { first, last } = range;
         let Granularity { bits_per_level, depth_bits } = self.granularity;
@@ -233,8 +236,8 @@ impl KeySpace {
         Prefix { space: self, bits: bits & leading_ones(depth), depth, leaf: None }
     }
 
-    /// The name of the first `depth` of `bits`. Different prefixes share a name with probability 2^-64: they are then locked as
-    /// if they were one.
+    /// The name of the first `depth` of `bits`. Different prefixes share a name with probability 2^-64: they are then
+    /// locked as if they were one.
     #[inline]
     fn name(self, bits: u128, depth: u32) -> u64 {
         let bits = bits & leading_ones(depth);
@@ -251,7 +254,8 @@ impl BitRange {
         (first <= last).then_some(Self { first, last })
     }
 
-    /// The number of a key: its first bits, and zeros behind them. It lies in the range of whatever bounds the key lies between.
+    /// The number of a key: its first bits, and zeros behind them. It lies in the range of whatever bounds the key lies
+    /// between.
     pub(crate) fn number(key: &Key) -> u128 {
         leading_bits(key).0
     }
@@ -278,7 +282,7 @@ impl Prefix {
             .map(move |depth| self.space.name(self.bits, depth))
     }
 
-    /// What is counted for a lock on it: an intention on each strict prefix, and the lock.
+    /// The counts of a lock on it: an intention on each strict prefix, and the lock.
     #[inline]
     pub(crate) fn counted(self, exclusive: bool) -> impl Iterator<Item = (u64, Claim)> {
         let (intention, lock) = match exclusive {

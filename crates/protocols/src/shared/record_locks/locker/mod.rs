@@ -1,4 +1,4 @@
-//! What a transaction has locked.
+//! The locks of a transaction.
 
 mod retiring;
 
@@ -34,7 +34,7 @@ pub(crate) struct Locker<L: RecordLock> {
     /// A record to release at the next call, which is locked to read.
     short: Option<HeldRecord<L>>,
     limits: Limits,
-    /// What others have locked is refused.
+    /// Locks that others have are refused.
     refuses_waits: bool,
     /// None if deadlocks end by time-out, or cannot arise.
     waits: Option<Arc<RecordWaits<L>>>,
@@ -129,7 +129,8 @@ impl<L: RecordLock> Locker<L> {
         self.names.own(table);
     }
 
-    /// Locks the row of a key, present or absent, to the transaction's end: its record, or the name of a key that has none.
+    /// Locks the row of a key, present or absent, to the transaction's end: its record, or the name of a key that has
+    /// none.
     #[inline]
     pub(crate) fn row<'g>(
         &mut self,
@@ -155,7 +156,8 @@ impl<L: RecordLock> Locker<L> {
         })
     }
 
-    /// Locks the row of a key: the name of an absent one in the mode, a record by `lock`, which says that it is dead by `None`.
+    /// Locks the row of a key: the name of an absent one in the mode, a record by `lock`, which says that it is dead by
+    /// `None`.
     #[inline]
     fn row_by<'g>(
         &mut self,
@@ -186,7 +188,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Locks the row of a key to read it until the transaction's next call. Nobody need be kept from making a record for a key that has none.
+    /// Locks the row of a key to read it until the transaction's next call. Other transactions need not be kept from
+    /// making a record for a key that has none.
     #[inline]
     pub(crate) fn row_for_now<'g>(
         &mut self,
@@ -254,7 +257,8 @@ impl<L: RecordLock> Locker<L> {
         self.seek_ticket(lock, mode, target(table, LockPart::Row, &record.key()))
     }
 
-    /// Whether the transaction needs a ticket for this lock: it is hot, not held yet, and wanted even if that means to wait.
+    /// Whether the transaction needs a ticket for this lock: it is hot, not held yet, and wanted even if that means to
+    /// wait.
     fn is_hot(&mut self, lock: RecordOrName<L>) -> bool {
         let hash = RecordWait::hash(lock);
         let is_hot = self.waits.as_ref().is_some_and(|waits| waits.is_hot(hash, || self.waiter().now()));
@@ -354,7 +358,8 @@ impl<L: RecordLock> Locker<L> {
             self.seek_ticket_of_row(table, record, mode)?;
         }
         let exclusive = mode.covers(Mode::EXCLUSIVE);
-        // Before the lock, so that nobody is waited for who will fail; and with the lock, as others may have come meanwhile.
+        // Before the lock, so that the transaction does not wait for one that will fail; and with the lock, as
+        // others may have come meanwhile.
         self.recall(record.ptr(), exclusive);
         let acquired = self.timed(|locker| {
             if record.header().take_free(&locker.owner, exclusive) {
@@ -513,7 +518,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// What the transaction read, locked to be written, and has not written by its end. The victim of a deadlock might have.
+    /// The rows that the transaction read, locked to be written, and has not written by its end. The victim of a
+    /// deadlock might have.
     #[cold]
     fn judge_foreseen(&mut self) {
         for record in std::mem::take(&mut self.foreseen) {
@@ -596,14 +602,14 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
         self.row(table, guard, (key, hash), mode)
     }
 
-    /// A dead record is as good as locked: nobody gives it a row again.
+    /// A dead record is as good as locked: no transaction gives it a row again.
     #[inline]
     fn lock_record(&mut self, table: &Table<L>, record: RecordRef<'_, L>, mode: Mode) -> Result<Acquired, Abort> {
         let locked = self.record(table.id(), record, mode)?;
         Ok(locked.unwrap_or(Acquired::Again))
     }
 
-    /// Who follows keeps what it has read.
+    /// A transaction that follows keeps what it has read.
     fn unlock_record(&mut self, _table: &Table<L>, record: RecordRef<'_, L>) {
         if !self.follows() {
             self.let_go(record);
