@@ -4,8 +4,8 @@ use crate::shared::contention::{CLAIMS, Claim};
 use hotrow_txn::Intent;
 use std::ops::BitOr;
 
-/// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the paper's
-/// Fig. 5. Rows know only two of them.
+/// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the
+/// paper's Fig. 5. Rows know only two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Modes(pub(super) u8);
 
