@@ -30,7 +30,7 @@ pub trait Locking: Send {
     /// Whether transactions are to say beforehand what they touch.
     const NEEDS_ACCESSES: bool = false;
 
-    /// Whether no transaction waits, and a request that meets a conflict is to be tried again.
+    /// Whether nobody waits, and what meets a conflict is to be tried again.
     const RETRIES_REQUESTS: bool = false;
 
     /// Whether the rows of an access set are locked as the transaction begins.
