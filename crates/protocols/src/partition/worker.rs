@@ -3,7 +3,7 @@
 //! | paper (Fig. 3) | here, in the order in which the pool's loop asks |
 //! | --- | --- |
 //! | first choice: a message was received | [`Duties::receive`] |
-//! | second choice: the blocked front of the queue | done by who has left the front; the pool runs whom it has woken |
+//! | second choice: the blocked front of the queue | done by the transaction that has left the front; the pool runs the one that it has woken |
 //! | third choice: a new request, if the queue is not full | [`Duties::has_room`] |
 //! | SCA, when all else fails | [`Duties::find_work`] |
 

@@ -527,8 +527,8 @@ impl<H: RecordHeader> InPlace<H> {
     }
 
     /// Retires the rows among those that `wants` names which the transaction has changed and done nothing else to,
-    /// entries included: from now on others undo the changes, to what is returned. The transaction has no savepoint to
-    /// which it may yet roll back.
+    /// entries included. From now on others undo the changes, to the rows that are returned. The transaction has no
+    /// savepoint to which it may yet roll back.
     pub(crate) fn retire(
         &mut self,
         database: &Database<H>,

@@ -1,4 +1,4 @@
-//! What two or more protocols use: structures, not control flow.
+//! Structures that two or more protocols use. Control flow stays with each protocol.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | [`locking`] | transactions that lock rows and change them in place |
 //! | [`locks`] | the locks of one transaction, all of them names in a lock table |
 //! | [`mode`] | lock modes and their compatibility |
-//! | [`outside_plan`] | what a transaction touched outside its access set |
+//! | [`outside_plan`] | accesses outside a transaction's access set |
 //! | [`parked`] | where a transaction waits |
 //! | [`per_owner`] | a value for each transaction in flight |
 //! | [`range_locks`] | locks on ranges of keys |
@@ -25,7 +25,7 @@
 //! | [`scan`] | scans that lock what they visit |
 //! | [`segmented`] | vectors that grow in place |
 //! | [`time_outs`] | how long transactions wait, and whether time ends their deadlocks |
-//! | [`wait_graph`] | who waits for whom |
+//! | [`wait_graph`] | the wait-for graph |
 //! | [`walk`] | stepping along an index |
 
 pub(crate) mod batch;

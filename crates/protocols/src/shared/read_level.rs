@@ -17,7 +17,7 @@ impl Default for ReadLevel {
 }
 
 impl ReadLevel {
-    /// That of a transaction which was granted this level.
+    /// The read level of a transaction that was granted this level.
     #[inline]
     pub(crate) fn of(granted: Isolation) -> Self {
         Self { granted, now: granted }

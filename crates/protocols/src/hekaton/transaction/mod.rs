@@ -555,7 +555,8 @@ impl Transaction for HekatonTransaction {
         }
     }
 
-    /// Not where it locks what it reads: who makes another version of a row looks for locks on the one before it only.
+    /// It takes none where it locks what it reads: a transaction that makes another version of a row looks for locks on
+    /// the one before it only.
     fn takes_residual(&self, lock: LockFor) -> bool {
         match self.reader.tracks {
             Tracks::Nothing => lock.is_update(),

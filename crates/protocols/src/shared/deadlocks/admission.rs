@@ -23,12 +23,12 @@
 //!    for a lock that it holds. Both look at the list under its mutex, and every transaction is listed that comes to
 //!    wait while any lock is hot. So tickets close no cycle of such waits. A wait that began before, by a transaction
 //!    that held nothing, is not listed: its transaction has no ticket.
-//! 3. *A ticket's holder that stands still keeps nobody out for long.* A ticket counts for a *lease*: some multiple of
-//!    the time for which tickets are held here. After that its holder goes on beside the limit. So it is with a client
-//!    that thinks in the middle of its transaction, and with a transaction that waits for something which is no lock of
-//!    the engine, such as a table lock.
+//! 3. *A ticket's holder that stands still keeps no other out for long.* A ticket counts for a *lease*: some multiple
+//!    of the time for which tickets are held here. After that its holder goes on beside the limit. That is the case of
+//!    a client that thinks in the middle of its transaction, and of a transaction that waits for something which is no
+//!    lock of the engine, such as a table lock.
 //! 4. Of the transactions that are held back the oldest is let in first, and a transaction that is tried again keeps
-//!    its age. Those that are let in because another transaction waits for them count like others, so for a while there
+//!    its age. Transactions that are let in because another one waits for them count like others, so for a while there
 //!    may be more tickets than the limit.
 //!
 //! **Cost.** While no lock is hot, each lock costs a read of one word that no thread writes. While some are, a lock

@@ -35,7 +35,7 @@ use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// What a lock protects, hashed.
+/// The name of the thing that a lock protects, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u64);
 

@@ -353,8 +353,7 @@ impl<H: RecordHeader> Plan<H> {
         self.entries_below.push(entries.clone());
     }
 
-    /// Whether the entry with this key is one of those that may come and go, as far as is known by how their keys
-    /// begin.
+    /// Whether the entry with this key may come or go, as far as is known by how the keys of such entries begin.
     #[inline]
     pub(super) fn holds_entry(&self, table: TableId, index: IndexRef, key: &Key) -> bool {
         let holds = |entries: &EntriesAccess| {

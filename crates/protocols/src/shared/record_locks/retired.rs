@@ -340,7 +340,7 @@ impl<L: RecordLock> RetiredRows<L> {
     /// The transaction has come to have a row's lock. What is dead there it undoes, if it has the lock exclusively.
     ///
     /// # Errors
-    /// [`Abort::Cascade`] if it is doomed; [`Abort::Timeout`] if it would follow, and is not to wait for anybody.
+    /// [`Abort::Cascade`] if it is doomed; [`Abort::Timeout`] if it would follow, and is not to wait.
     #[inline]
     pub(super) fn found(
         &self,

@@ -41,7 +41,7 @@ impl Modes {
         CONFLICTS[usize::from(self.0 & EVERY)] & other.0 != 0
     }
 
-    /// Whether nobody else may have anything beside these.
+    /// Whether no other owner may have any mode beside these.
     #[inline]
     pub(crate) fn conflicts_with_all(self) -> bool {
         self.0 & Self::EXCLUSIVE.0 != 0
@@ -49,7 +49,7 @@ impl Modes {
 }
 
 impl From<Intent> for Modes {
-    /// What is asked for to lock a row.
+    /// The modes that lock a row.
     #[inline]
     fn from(intent: Intent) -> Self {
         match intent {

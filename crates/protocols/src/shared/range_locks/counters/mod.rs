@@ -61,7 +61,7 @@ impl Counted {
         self.claim
     }
 
-    /// The same for the analysis of a queue.
+    /// Its mark, for the analysis of a queue.
     #[inline]
     pub(crate) fn mark(self) -> Mark {
         Mark::new(self.name, self.claim)
@@ -132,7 +132,7 @@ impl PrefixLocks {
         self.counted.extend_from_slice(more);
     }
 
-    /// What is counted.
+    /// The counted prefixes.
     #[inline]
     pub(crate) fn counted(&self) -> &[Counted] {
         &self.counted
@@ -223,15 +223,15 @@ impl PrefixCounters {
         self.request_more(&[], wanted)
     }
 
-    /// The same for a transaction that has requested `held` before.
+    /// Requests more for a transaction that has requested `held` before.
     #[inline]
     pub(crate) fn request_more(&mut self, held: &[Counted], wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         let conflicts = self.count(wanted)?;
         Ok(!conflicts || !self.others_conflict(held, wanted, true))
     }
 
-    /// The same for a transaction that has requested nothing else and whose prefixes are all different: nothing of its
-    /// own is in its way.
+    /// Requests prefixes that are all different, for a transaction that has requested nothing else: it cannot conflict
+    /// with itself.
     #[inline]
     pub(crate) fn request_once(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.count(wanted).map(|conflicts| !conflicts)
