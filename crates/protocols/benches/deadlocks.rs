@@ -1,9 +1,9 @@
 //! How long deadlocks last: `cargo bench -p hotrow-protocols --bench deadlocks`.
 //!
-//! So many threads hold a row each and then ask for each other's, in a circle. Printed is the time from the last of these
-//! requests, which closes the cycle, to the moment at which a victim is told: median, 99th percentile and greatest, in
-//! microseconds; and how many victims there were beyond one a circle. `HOTROW_BENCH_CIRCLES=1000` (the default) sets the
-//! number of circles.
+//! So many threads hold a row each and then ask for each other's, in a circle. Printed is the time from the last of
+//! these requests, which closes the cycle, to the moment at which a victim is told: median, 99th percentile and
+//! greatest, in microseconds; and how many victims there were beyond one a circle. `HOTROW_BENCH_CIRCLES=1000` (the
+//! default) sets the number of circles.
 
 use hotrow_protocols::Instance;
 use hotrow_protocols::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitFor};

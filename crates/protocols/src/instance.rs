@@ -9,7 +9,7 @@ use hotrow_txn::{
     Transaction, VersionStatistics, WorkerId,
 };
 
-/// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
+/// A database under protocol `P`, for callers that know the protocol's type. Others use it as an [`Engine`].
 pub struct Instance<P: Protocol> {
     protocol: Arc<P>,
     database: Arc<Tables<P::Table>>,
@@ -35,7 +35,7 @@ impl<P: Protocol> Instance<P> {
         &self.database
     }
 
-    /// What the transactions of worker `id` share.
+    /// The state that the transactions of worker `id` share.
     pub fn worker(&self, id: WorkerId) -> P::Worker {
         self.protocol.worker(id)
     }

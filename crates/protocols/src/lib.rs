@@ -1,11 +1,12 @@
 //! Concurrency-control protocols, one folder each, and the registry that finds them by name.
 //!
-//! A folder's `mod.rs` names its paper, says the idea in a paragraph, maps the paper's nouns to the code, and numbers its invariants
-//! and departures. Its `transaction.rs` has begin, read, update, insert, delete, scan, commit and abort in this order,
-//! so that two protocols can be laid side by side. Those that lock rows and change them in place go through one life, in
-//! `shared/locking.rs`; their `transaction.rs` has what their locks do at begin, to read, to write, to insert, to scan and at the end.
+//! A folder's `mod.rs` names the protocol's paper, says the idea in a paragraph, maps the paper's nouns to the code,
+//! and numbers invariants and departures. The folder's `transaction.rs` has begin, read, update, insert, delete, scan,
+//! commit and abort in this order, so that two protocols can be laid side by side. Protocols that lock rows and change
+//! them in place go through one life, in `shared/locking.rs`; their `transaction.rs` has what their locks do at begin,
+//! to read, to write, to insert, to scan and at the end.
 //!
-//! A protocol names no other protocol. What two of them need is a structure in `shared`.
+//! A protocol names no other protocol. Structures that two of them need are in `shared`.
 
 pub mod atomic;
 pub mod hekaton;

@@ -16,9 +16,9 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Engine, EngineInfo, Protocol, Setting, Settings, SettingsError};
 use std::fmt;
 
-/// What to do with a protocol whose type is chosen at run time.
+/// A task for a protocol whose type is chosen at run time.
 pub trait WithProtocol {
-    /// What it returns.
+    /// The result of the task.
     type Output;
 
     /// Does it.
@@ -98,8 +98,8 @@ registry!(
     Hekaton<Pessimistic>,
 );
 
-/// Refuses `option`, by which users set `setting`, if it means nothing to any of the engines called `names`; the error says
-/// to which it does. `in_pool` says whether an engine's transactions run in a pool.
+/// Refuses `option`, by which users set `setting`, if it means nothing to any of the engines called `names`; the error
+/// says to which it does. `in_pool` says whether an engine's transactions run in a pool.
 pub fn refuse_unheeded(
     option: &str,
     setting: Setting,

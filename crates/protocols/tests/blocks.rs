@@ -1,5 +1,5 @@
-//! Blocks that read and write a few hot rows in any order, from more threads than there are cores, under every engine that finds
-//! deadlocks: each block gets through, and no update is lost.
+//! Blocks that read and write a few hot rows in any order, from more threads than there are cores, under every engine
+//! that finds deadlocks: each block gets through, and no update is lost.
 //!
 //! `HOTROW_BLOCKS=100000 cargo test --release -p hotrow-protocols --test blocks` is the long form.
 

@@ -106,7 +106,8 @@ impl Fixture {
 #[test]
 fn the_rows_of_the_set_are_locked_as_the_transaction_begins_each_in_its_strongest_mode() {
     use Intent::{Read, Write};
-    // A row to read, one to write, one to do both, an absent one to insert, and one twice in the order that would be an upgrade.
+    // A row to read, one to write, one to do both, an absent one to insert, and one twice in the order that would be an
+    // upgrade.
     let set = [(1, Read), (2, Write), (3, Write), (3, Read), (ROWS, Write), (4, Read), (4, Write)];
     let cases: [(Act, i64, bool); 8] = [
         (Fixture::read, 1, true),
@@ -170,7 +171,8 @@ fn what_the_set_lacks_is_locked_when_the_transaction_comes_to_it() {
     assert_eq!([1, 2, 5, ROWS].map(|key| fixture.number(key)), [0, 1, 1, 0]);
 }
 
-/// The record that was found as the transaction began is not that of the row any more when the transaction has put another one there.
+/// The record that was found as the transaction began is not that of the row any more when the transaction has put
+/// another one there.
 #[test]
 fn a_row_of_the_set_is_read_as_the_transaction_itself_has_left_it() {
     for level in LEVELS {

@@ -1,4 +1,5 @@
-//! What `ilock` does that no other engine does: waiter bits that workers share, upgrades, records that die while they are waited for.
+//! What `ilock` does that no other engine does: waiter bits that workers share, upgrades, records that die while they
+//! are waited for.
 
 use hotrow_protocols::Instance;
 use hotrow_protocols::ilock::Interactive;
@@ -258,8 +259,8 @@ fn a_writer_gets_a_row_that_others_pass_to_each_other() {
     let fixture = Fixture::new();
     let (done, turns) = (AtomicBool::new(false), AtomicUsize::new(0));
     let is_over = || done.load(Ordering::Acquire) || turns.load(Ordering::Acquire) >= TURNS;
-    // They are made in this order, so the second worker's bit follows the first one's. The holder of the row goes on when both
-    // others wait, and comes back behind them.
+    // They are made in this order, so the second worker's bit follows the first one's. The holder of the row goes on
+    // when both others wait, and comes back behind them.
     let [mut reader, mut writer, mut starving] = [(); 3].map(|()| fixture.begun(Isolation::Serializable));
     let pass_on = |txn: &mut dyn Transaction| {
         while fixture.instance.locks().expect("they are counted").waiting != 2 && !is_over() {

@@ -1,8 +1,8 @@
-//! What multiversion engines keep: versions that somebody can see, a few beside them for a while, and nothing of a table that
-//! was dropped.
+//! What multiversion engines keep: versions that somebody can see, a few beside them for a while, and nothing of a
+//! table that was dropped.
 //!
-//! `HOTROW_MEMORY_UPDATES=10000000 cargo test --release -p hotrow-protocols --test memory -- --test-threads 1` is the long form, which
-//! also looks at the memory of the process.
+//! `HOTROW_MEMORY_UPDATES=10000000 cargo test --release -p hotrow-protocols --test memory -- --test-threads 1` is the
+//! long form, which also looks at the memory of the process.
 
 use hotrow_protocols::open;
 use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
@@ -84,7 +84,8 @@ fn much_that_a_slot_kept_when_its_owner_left_is_collected_by_others() {
     let table = table(&*engine, ROWS);
     let mut late = transaction(&*engine);
     late.begin(&Begin::at(Isolation::ReadCommitted)).expect("there are slots");
-    // While a transaction is in the middle of a call, as a thread may be that lost its core, nothing is collected that ends.
+    // While a transaction is in the middle of a call, as a thread may be that lost its core, nothing is collected that
+    // ends.
     let call = late.update(table, &Key::Int(0), &mut |_| {
         let mut busy = transaction(&*engine);
         (0..20 * ROWS).for_each(|update| assert!(add(&mut *busy, table, 1 + update % (ROWS - 1))));
@@ -150,7 +151,8 @@ fn a_reader_keeps_what_it_sees_and_nothing_that_came_since() {
     assert_eq!(sum(&mut *reader, table), 0);
     reader.idle();
     update(&engine, table, ROWS);
-    // A thread that lost its core in the middle of an update kept what others replaced meanwhile; who updates now collects that.
+    // A thread that lost its core in the middle of an update kept what others replaced meanwhile; who updates now
+    // collects that.
     let mut writer = transaction(&*engine);
     (0..2 * ROWS).for_each(|update| assert!(add(&mut *writer, table, update % ROWS)));
 

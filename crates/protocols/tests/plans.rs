@@ -11,8 +11,8 @@ use hotrow_txn::{
 };
 use std::time::Duration;
 
-/// A table of a key of these columns, all integers of eight bytes, and a number, with rows of these keys. A row's number is
-/// the last column of its key.
+/// A table of a key of these columns, all integers of eight bytes, and a number, with rows of these keys. A row's
+/// number is the last column of its key.
 fn open<P: Protocol>(config: P::Config, key_columns: usize, rows: &[&[i64]]) -> (Arc<Instance<P>>, TableId) {
     let instance = Instance::<P>::new(config);
     let key: Vec<_> = (0..key_columns).collect();

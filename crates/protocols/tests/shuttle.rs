@@ -106,7 +106,8 @@ fn spawn(world: &Arc<World>, work: impl FnOnce(&World) + Send + 'static) -> thre
     thread::spawn(move || work(&world))
 }
 
-/// Above the range one inserts a row and takes it back, and another one inserts a row below that, and then one in the range.
+/// Above the range one inserts a row and takes it back, and another one inserts a row below that, and then one in the
+/// range.
 #[test]
 fn a_range_that_was_scanned_stays_as_it_was() {
     let directions = [Direction::Backward, Direction::Forward];
@@ -161,8 +162,8 @@ fn hot() -> Arc<World> {
     world
 }
 
-/// Each adds to a hot row, lets it go, and adds the same to another row. One takes it back at its end, one is cancelled at any
-/// moment, and one is the victim of whatever comes.
+/// Each adds to a hot row, lets it go, and adds the same to another row. One takes it back at its end, one is cancelled
+/// at any moment, and one is the victim of whatever comes.
 #[test]
 fn what_is_released_early_is_kept_or_undone_as_a_whole() {
     model(|| {

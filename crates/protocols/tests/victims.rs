@@ -62,8 +62,8 @@ impl Fixture {
         wrote
     }
 
-    /// Two transactions that have begun write a row each, and then want each other's, `first` before `second`: the label of the
-    /// victim.
+    /// Two transactions that have begun write a row each, and then want each other's, `first` before `second`: the
+    /// label of the victim.
     fn victim(&self, first: &mut Session, second: &mut Session) -> u32 {
         let labels = [first.label, second.label];
         self.write(first, 1).expect("it is free");

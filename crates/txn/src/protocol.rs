@@ -105,7 +105,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
-    /// The state of admission control at hot locks: [`Engine::admission`](crate::Engine::admission).
+    /// The state of admission control at hot locks: [`Inspection::admission`](crate::Inspection::admission).
     fn admission(&self) -> Option<AdmissionStatistics> {
         None
     }

@@ -72,7 +72,7 @@ impl Admission for AtomicAdmission {
         plan.prefixes.clear();
     }
 
-    /// A row that nobody has locked exclusively is as it was committed, and stays so while the queues do.
+    /// A row that no transaction has locked exclusively is as it was committed, and stays so while the queues do.
     fn glance(&mut self, _scene: Scene<'_, ()>, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
         let name = Access::name(table.id(), found.key().hash64());
         let look = || {

@@ -4,10 +4,10 @@
 //!
 //! 1. The queues change under the latch only: all requests of a transaction are placed while it is held once, and taken
 //!    back while it is held once.
-//! 2. A place is marked as granted under the latch, by whoever took the last request out of its owner's way, once for
-//!    each wait; its owner is woken after.
+//! 2. A place is marked as granted under the latch, by the transaction that takes back the last request that its owner
+//!    waits for, once for each wait; its owner is woken after.
 //! 3. A wait that ends otherwise (time-out, cancellation, unwinding) takes all requests back, granted or not, under the
-//!    latch; so nobody is granted anything that is not there to take it.
+//!    latch; so no request is granted whose owner is not there to take it.
 //! 4. `blocked` is the number of owners whose requests are placed and not all granted.
 
 use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};
@@ -31,7 +31,7 @@ struct Place {
     waiter: Waiter,
 }
 
-/// What a transaction in flight brings to the lock manager. For one thread at a time; dropped, it takes its requests back.
+/// A transaction in flight as the lock manager knows it. For one thread at a time; dropped, it takes its requests back.
 pub(super) struct Ticket {
     manager: Arc<LockManager>,
     owner: OwnerId,
@@ -40,11 +40,11 @@ pub(super) struct Ticket {
     asks: bool,
 }
 
-/// Those to wake, after the latch.
+/// The transactions to wake, after the latch is released.
 type Wakes = SmallVec<[Arc<Place>; 4]>;
 
 impl LockManager {
-    /// A ticket for one who waits through `waiter`.
+    /// A ticket for a transaction that waits through `waiter`.
     pub(super) fn ticket(self: &Arc<Self>, waiter: Waiter) -> Ticket {
         let place = Arc::new(Place { granted: AtomicBool::new(false), waiter });
         let owner = self.queues.0.lock().join(place.clone());
@@ -57,7 +57,7 @@ impl LockManager {
         self.blocked.0.load(Ordering::Relaxed)
     }
 
-    /// Checks the invariants of the queues, and that those who are blocked are counted.
+    /// Checks the invariants of the queues, and that the blocked transactions are counted.
     pub(super) fn audit(&self) -> Result<(), String> {
         let queues = self.queues.0.lock();
         queues.audit()?;
@@ -74,7 +74,7 @@ impl LockManager {
         self.queues.0.lock().usage()
     }
 
-    /// Takes back all that `owner` has and waits for. Under the latch; those are to be woken who can run now.
+    /// Takes back all that `owner` has and waits for. Under the latch; transactions that can run now are to be woken.
     fn withdraw(&self, queues: &mut RequestQueues<Arc<Place>>, owner: OwnerId, wakes: &mut Wakes) {
         let unblocked = || {
             // Relaxed: it changes under the latch.
@@ -92,8 +92,8 @@ impl LockManager {
 }
 
 impl Ticket {
-    /// Asks for all of `locks` in one critical section, and waits until they are granted, no longer than `limit`. A lock may be
-    /// among them more than once.
+    /// Asks for all of `locks` in one critical section, and waits until they are granted, no longer than `limit`. A
+    /// lock may be among them more than once.
     ///
     /// # Errors
     /// The limit passed, or the waiter was cancelled: then nothing is asked for any more. So it is if the wait unwinds.
@@ -139,12 +139,13 @@ impl Ticket {
         outcome
     }
 
-    /// Whether everything that was asked for has been granted, if nobody cares to wake it.
+    /// Whether everything that was asked for has been granted, if the transaction need not be woken.
     fn is_granted(&self) -> bool {
         self.manager.queues.0.lock().is_granted(self.owner)
     }
 
-    /// Takes locks for one who waits for nothing, all of them or none, if nobody else has asked for conflicting ones.
+    /// Takes locks for a transaction that waits for nothing, all of them or none, if no other has asked for conflicting
+    /// ones.
     pub(super) fn add(&mut self, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
         self.asks = true;
         let mut queues = self.manager.queues.0.lock();
@@ -155,7 +156,7 @@ impl Ticket {
         free
     }
 
-    /// Does `look` while nobody can lock `name` exclusively, unless somebody has.
+    /// Does `look` while no transaction can lock `name` exclusively, unless one has.
     #[inline]
     pub(super) fn glance<R>(&self, name: u64, look: impl FnOnce() -> R) -> Option<R> {
         let queues = self.manager.queues.0.lock();

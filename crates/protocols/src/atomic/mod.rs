@@ -1,38 +1,38 @@
 //! Two-phase locking with all locks asked for in one step, by a traditional lock manager: `2pl-atomic`.
 //!
-//! **Paper.** Ren, Thomson, Abadi: *VLL: a lock manager redesign for main memory database systems*, §3.2, the deadlock-free variant
-//! of two-phase locking; §1 for the lock manager, §2.4 for how access sets are known.
+//! **Paper.** Ren, Thomson, Abadi: *VLL: a lock manager redesign for main memory database systems*, §3.2, the
+//! deadlock-free variant of two-phase locking; §1 for the lock manager, §2.4 for how access sets are known.
 //!
-//! **The idea.** A transaction says what it will touch, and places all its lock requests in one critical section. So there
-//! is one order of transactions, every queue has them in that order, and nobody ever waits for a younger one. What this
-//! engine shares with very lightweight locking is the order; what it does not is the lock manager, a hash table of request queues,
-//! which costs more per lock and knows, once a lock is released, who inherits it.
+//! **The idea.** A transaction declares what it will touch, and places all its lock requests in one critical section.
+//! So there is one order of transactions, every queue has them in that order, and no transaction ever waits for a
+//! younger one. This engine shares the order with very lightweight locking, but not the lock manager: a hash table of
+//! request queues costs more per lock and knows, once a lock is released, which transaction inherits it.
 //!
 //! | paper | code |
 //! | --- | --- |
 //! | read and write sets, known in advance | [`Accesses`](hotrow_txn::Accesses), made into a [`Plan`](crate::shared::planned::Plan) |
 //! | hash table of lock heads, each with a linked list of requests | [`RequestQueues`](crate::shared::request_queues::RequestQueues) |
 //! | all requests in a single atomic step | [`Ticket::acquire`](manager::Ticket::acquire) |
-//! | a released lock goes to who is next in its list | [`RequestQueues::release_all`](crate::shared::request_queues::RequestQueues::release_all) |
+//! | a released lock goes to the next request in its list | [`RequestQueues::release_all`](crate::shared::request_queues::RequestQueues::release_all) |
 //! | a threshold of blocked transactions | [`AtomicWorker`] |
 //!
 //! **Invariants**
 //!
-//! 1. *No deadlock.* Whoever waits, waits for transactions that placed their requests before it:
-//!    [`request_queues`](crate::shared::request_queues). Those that run wait for nobody.
+//! 1. *No deadlock.* A transaction waits only for transactions that placed their requests before it:
+//!    [`request_queues`](crate::shared::request_queues). Transactions that run wait for none.
 //! 2. *Two-phase.* All locks are held to the transaction's end, and given back in one critical section.
-//! 3. A transaction runs once all its requests are granted, whoever they wait for: it need not be the oldest.
-//! 4. What [`planned`](crate::shared::planned) says of late locks and phantoms holds because the queues can tell whether
-//!    anybody, granted or waiting, has asked for a conflicting lock.
+//! 3. A transaction runs once all its requests are granted: it need not be the oldest.
+//! 4. The arguments of [`planned`](crate::shared::planned) about late locks and phantoms hold because the queues can
+//!    tell whether any transaction, granted or waiting, has asked for a conflicting lock.
 //!
 //! # Departures
 //!
-//! The paper has one latch per lock head, besides the critical section. Here the critical section is the latch, for asking and
-//! for releasing.
+//! The paper has one latch per lock head, besides the critical section. Here the critical section is the latch, for
+//! asking and for releasing.
 //!
 //! Ranges are locked in the same queues, by prefixes with intentions on shorter ones: what §3.4 calls the hierarchical
-//! lock manager. Counters as those of VLLR would not do: they tell that there is a conflict but not with whom, and here is no
-//! queue of transactions whose front needs not to know.
+//! lock manager. Counters like VLLR's would not do: they tell that there is a conflict but not with which transaction,
+//! and here is no queue of transactions whose front needs not to know.
 //!
 //! A row is known by a 64-bit name, and two rows of one name are locked as one: coarser, never wrong.
 
@@ -65,8 +65,8 @@ pub struct Atomic {
 /// Knobs of [`Atomic`].
 #[derive(Clone, Debug)]
 pub struct AtomicConfig {
-    /// The longest wait for a transaction's locks, or for the whole database. There are no deadlocks to end, but there are
-    /// clients that never come back.
+    /// The longest wait for a transaction's locks, or for the whole database. There are no deadlocks to end, but there
+    /// are clients that never come back.
     pub wait_limit: Duration,
     /// How many transactions may be blocked before a worker of a pool begins no more; unlimited if none.
     pub blocked_limit: Option<usize>,

@@ -1,14 +1,19 @@
-//! What must hold between two steps of transactions, with nobody in the midst of one.
+//! What must hold between two steps of transactions, with no transaction in the middle of one.
 //!
 //! 1. An id in a version is that of a transaction that is not over, and no version is there whose maker has aborted.
-//! 2. The lives of versions of one row do not overlap, but for those that will never have been, since who made or ended them is bound to abort.
+//! 2. The lives of versions of one row do not overlap, but for versions that will never have been, since the
+//!    transaction that made or ended them is bound to abort.
 //! 3. All indexes have the same versions, each of them once.
-//! 4. Nobody waits for more or fewer transactions than will tell it, and who is over reads nothing.
-//! 5. When no transaction runs, no version and no part of an index is locked, and there are as many rows as versions without an end.
+//! 4. No transaction waits for more or fewer transactions than will tell it, and a transaction that is over reads
+//!    nothing.
+//! 5. When no transaction runs, no version and no part of an index is locked, and there are as many rows as versions
+//!    without an end.
 
 use super::clock::{Clock, Timestamp};
-use super::sets::Database;
-use super::transactions::{State, Transactions, TxnId};
+use super::database::Database;
+use super::status::State;
+use super::transactions::Transactions;
+use super::txn_id::TxnId;
 use super::words::{Begin, End, RecordLock, Words};
 use hotrow_storage::{Guard, Key, StoredTable, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use std::collections::BTreeMap;

@@ -15,7 +15,7 @@ impl Timestamp {
     pub const LOADED: Timestamp = Timestamp(1);
 }
 
-/// The end timestamps that were given. Everybody who commits changes takes one; everybody else only looks.
+/// The end timestamps that were given. A transaction that commits changes takes one; all others only look.
 pub(super) struct Clock(CachePadded<AtomicU64>);
 
 impl Clock {
@@ -25,8 +25,8 @@ impl Clock {
 
     /// The last moment that has come.
     ///
-    /// Who has an end timestamp that is not later has stored its status and linked its versions before this: they come before its
-    /// exchange, which this load sees, or one after it.
+    /// A transaction whose end timestamp is not later has stored its status and linked its versions before this: they
+    /// come before its exchange, which this load sees, or one after it.
     #[inline]
     pub fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::Acquire))

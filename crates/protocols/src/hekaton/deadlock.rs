@@ -1,21 +1,23 @@
-//! Deadlocks among those that wait before their end (§4.4).
+//! Deadlocks among transactions that wait before their end (§4.4).
 //!
-//! A transaction that begins to wait shows what it has read locks on, and then looks for a cycle that it is part of. It has shut its
-//! counter before, so from then on it waits for nobody new: the transaction of a cycle that looks last sees all of it.
-//! Transactions look one after the other, and the first one to find the cycle is its victim, and no other: from that moment on it counts as
-//! one that does not wait.
+//! A transaction that begins to wait shows its read locks, and then looks for a cycle that it is part of. It has shut
+//! its counter before, so from then on it waits for no new transaction: the transaction of a cycle that looks last sees
+//! all of it. Transactions look one after the other, and the first one to find the cycle is its victim, and no other:
+//! from that moment on it counts as one that does not wait.
 //!
-//! A transaction in a queue of writers waits for the queue's [holder](super::queues). A new holder is known to the first of the
-//! queue, which may have been rolled back as a whole and hold nothing. So it looks for cycles of all that stand there and hold something.
+//! A transaction in a queue of writers waits for the queue's [holder](super::queues). A new holder is known to the
+//! first of the queue, which may have been rolled back as a whole and hold nothing. So it looks for cycles of all that
+//! stand there and hold something.
 //!
-//! The graph is gathered node by node while others go on, so a cycle that is found in it may be none. Each of its edges is therefore
-//! looked at once more: those that were there twice, between transactions that wait, were there all the time.
+//! The graph is gathered node by node while others go on, so a cycle that is found in it may be none. Each of its edges
+//! is therefore looked at once more: those that were there twice, between transactions that wait, were there all the
+//! time.
 
-use super::Shared;
+use super::database::Database;
 use super::record;
-use super::sets::Database;
+use super::shared::Shared;
 use super::tarjan;
-use super::transactions::TxnId;
+use super::txn_id::TxnId;
 use super::wait_for::Blocked;
 use super::words::End;
 use hotrow_storage::Guard;
@@ -36,7 +38,7 @@ struct Edge {
     mode: &'static str,
 }
 
-/// Who waits for whom, as far as it is wanted.
+/// The wait-for graph, as far as it is wanted.
 struct Graph {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
@@ -71,7 +73,7 @@ impl Shared {
 }
 
 impl Graph {
-    /// All that wait, or those of `only`, and who waits for whom among them.
+    /// Gathers the transactions that wait, or those of `only`, and the waits among them.
     fn gather(shared: &Shared, database: &Database, guard: Guard<'_>, only: Option<&[TxnId]>) -> Self {
         let mut nodes = Vec::new();
         for slot in shared.transactions.all() {

@@ -1,42 +1,48 @@
 //! Versions that have ended, and when they are collected.
 //!
-//! Whoever ends versions puts them into the backlog of its slot, and looks every few transactions what of it nobody can want any
-//! more: that is unlinked from all indexes and retired. So collecting needs no thread of its own, is done by those that make
-//! it necessary, and keeps up with them: one looks at more versions than it ended.
+//! A transaction that ends versions puts them into the backlog of its slot, and looks every few transactions which of
+//! these no transaction can want any more: those are unlinked from all indexes and retired. So collecting needs no
+//! thread of its own, is done by the transactions that make it necessary, and keeps up with them: each looks at more
+//! versions than it ended.
 //!
-//! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held* by who
-//! reads at that time, so that a long reader keeps what it can see, nothing that came and went since, and nobody busy. What stays is said in
+//! A backlog is in the order of the versions' ends. A version that stands first and is still read by a transaction goes
+//! to the versions that are *held* by the transactions that read at that time. So a long reader keeps what it can see,
+//! nothing that came and went since, and keeps no other transaction busy. What stays is said in
 //! [`snapshots`](super::snapshots).
 //!
-//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan goes over to the present epoch after each
-//! part of its range, up to 256 keys, unless it depends on a transaction that is about to commit.
+//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan
+//! goes over to the present epoch after each part of its range, up to 256 keys, unless it depends on a transaction that
+//! is about to commit.
 //!
-//! **Who comes and goes collects.** The broom stays in the slot too: the next that runs there goes on where the last one was. Else those who
-//! end after a few transactions, as clients do that connect for each, would never come to the one that looks.
+//! **Short-lived clients collect.** The sweeper stays in the slot too: the next transaction object that runs there goes
+//! on where the last one was. Otherwise clients that end after a few transactions, or connect for each, would never
+//! come to the one that looks.
 //!
-//! **Who is idle keeps nothing.** Backlogs belong to the slots, which all transactions see. Each time that somebody looks after its own
-//! backlog it visits another slot, one after the other, and collects there what the owner, had it run meanwhile, would have collected by
-//! now. If much is left there, the next transactions of the visitor go on with that slot. One that is as busy as the visitor is so left
-//! alone: its versions are in its own caches.
+//! **Idle clients keep nothing.** Backlogs belong to the slots, which all transactions see. Each time that a
+//! transaction looks after its own backlog it visits another slot, one after the other, and collects there what the
+//! owner, had it run meanwhile, would have collected by now. If much is left there, the next transactions of the
+//! visitor go on with that slot. A slot that is as busy as the visitor's is so left alone: its versions are in its own
+//! core's caches.
 //!
-//! **Invariant.** A version comes into a backlog once, by the transaction that ended it. Who takes it out, under the latch, alone unlinks and
-//! retires it.
+//! **Invariant.** The transaction that ended a version puts it into a backlog, once. The transaction that takes it out,
+//! under the latch, alone unlinks and retires it.
 
-use super::Shared;
-use super::clock::Timestamp;
+use super::clock::{Clock, Timestamp};
+use super::database::Database;
 use super::record;
-use super::snapshots::{Life, Verdict, View};
-use super::transactions::SlotNumber;
+use super::snapshots::{Life, Snapshot, Verdict, View};
+use super::txn_id::SlotNumber;
 use super::words::{Begin, Words};
-use hotrow_storage::{Garbage, Guard, TableId, Tables, VersionPtr, VersionTable};
+use hotrow_storage::{Garbage, Guard, TableId, VersionPtr};
 use hotrow_sync::Latch;
 use std::collections::{BTreeMap, VecDeque};
 
-/// After so many transactions one looks again at what everybody may read; where there are many slots to look at, more seldom.
+/// The number of transactions after which one looks again at what all transactions may read; where there are many slots
+/// to look at, it is larger.
 const LOOK_EVERY: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
 const SLOTS_TO_A_TRANSACTION: u32 = 16;
 
-/// Who ends so many versions at once looks at the end of the transaction.
+/// A transaction that ends so many versions looks at its end.
 const MANY: usize = 256;
 
 /// Versions that one looks at beside twice as many as were ended.
@@ -56,26 +62,27 @@ pub(super) struct Ended {
     pub life: Life,
 }
 
-/// What the transactions of one slot have ended, and nobody has collected.
+/// The versions that the transactions of one slot have ended, and that have not been collected.
 #[derive(Default)]
 pub(super) struct Backlog {
     /// In the order of the ends.
     ended: VecDeque<Ended>,
-    /// By the time at which somebody reads it, the earliest if there are several. While somebody does, nobody looks at them again.
+    /// By the time at which a transaction reads it, the earliest if there are several. While that transaction does,
+    /// they are not looked at again.
     held: BTreeMap<Timestamp, Vec<Ended>>,
-    /// What was held by those who have left since.
+    /// The versions that were held by transactions that have ended since.
     released: Vec<Vec<Ended>>,
 }
 
 impl Backlog {
-    /// How many versions there are, and how many of them somebody read when they were looked at.
+    /// The number of versions, and of those that a transaction read when they were looked at.
     pub fn len(&self) -> (usize, usize) {
         let held = self.held.values().chain(&self.released).map(Vec::len).sum();
         (self.ended.len() + held, held)
     }
 
-    /// Moves what nobody can want to `dead`, of the first `looks` that ended at `until` at the latest, and of as many that were held.
-    /// Returns whether a transaction that looks again may find more.
+    /// Moves the versions that no transaction can want to `dead`, of the first `looks` that ended at `until` at the
+    /// latest, and of as many that were held. Returns whether a transaction that looks again may find more.
     fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) -> bool {
         let mut looked = 0;
         while looked < looks {
@@ -96,7 +103,7 @@ impl Backlog {
             let Some(versions) = self.released.last_mut() else { break };
             if let Some(last) = versions.pop() {
                 match view.verdict(last.life) {
-                    // Whoever looks has looked around longer ago than who held it.
+                    // The view is older than the transaction that held it.
                     Verdict::TooEarly => {
                         versions.push(last);
                         return looked == looks;
@@ -112,13 +119,23 @@ impl Backlog {
     }
 }
 
-/// A transaction's broom: it collects what nobody can want any more.
+/// What is to be done about garbage after a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Its own backlog.
+    Sweep,
+    /// The own backlog, after another look at what all transactions may read; and a visit to another slot.
+    LookAndSweep,
+}
+
+/// What collects the versions that no transaction can want any more. [`Shared::sweep`](super::shared::Shared::sweep)
+/// has its steps in order.
 pub(super) struct Sweeper {
     view: View,
-    /// What was collectable when it looked the time before: whoever is awake has collected it.
+    /// What was collectable at the look before the last: transactions that are awake have collected it.
     overdue: Timestamp,
     transactions: u32,
-    /// What the running transaction has ended.
+    /// The versions that the running transaction has ended.
     ended: Vec<Ended>,
     /// There may be more to collect in the own backlog.
     is_behind: bool,
@@ -145,7 +162,7 @@ impl Default for Sweeper {
 }
 
 impl Sweeper {
-    /// As it is kept until somebody runs in the slot again: without the memory of the transactions that were.
+    /// The sweeper as it is kept until the slot is used again: without the memory of the transactions that were.
     pub fn put_away(self) -> Self {
         Self { ended: Vec::new(), dead: Vec::new(), ..self }
     }
@@ -155,65 +172,63 @@ impl Sweeper {
         self.ended.push(ended);
     }
 
-    /// At the end of a transaction: queues what it ended, and collects a few. What is to be retired is appended to `garbage`.
+    /// Counts a transaction, which has just ended, and says what there is to do after it: nothing; or to sweep; or to
+    /// [look around](Self::look_around) before that, because it is time to. `slots` is the number of slots.
     #[inline]
-    pub fn work(
-        &mut self,
-        shared: &Shared,
-        slot: SlotNumber,
-        database: &Tables<VersionTable<Words>>,
-        guard: Guard<'_>,
-        garbage: &mut Vec<Garbage>,
-    ) {
+    pub fn count_transaction(&mut self, slots: u32) -> Option<Due> {
         self.transactions += 1;
-        let every = LOOK_EVERY.max(shared.transactions.slots() / SLOTS_TO_A_TRANSACTION);
-        let is_due = self.transactions >= every || self.ended.len() >= MANY;
-        if self.ended.is_empty() && !is_due && !self.is_behind && !self.stays {
-            return;
-        }
-        if is_due {
+        let every = LOOK_EVERY.max(slots / SLOTS_TO_A_TRANSACTION);
+        if self.transactions >= every || self.ended.len() >= MANY {
             self.transactions = 0;
-            self.overdue = self.view.until();
-            self.view.refresh(&shared.clock, &shared.transactions);
+            return Some(Due::LookAndSweep);
         }
-        let looks = 2 * self.ended.len() + LOOKS;
-        self.sweep(&shared.transactions.slot(slot).backlog, is_due, looks);
-        if is_due || self.stays {
-            self.visit(shared, slot);
-        }
-        self.unlink(database, guard, garbage);
+        let is_idle = self.ended.is_empty() && !self.is_behind && !self.stays;
+        (!is_idle).then_some(Due::Sweep)
     }
 
-    /// Puts what the transaction ended into its backlog, and looks after that.
-    fn sweep(&mut self, backlog: &Latch<Backlog>, is_due: bool, looks: usize) {
+    /// Looks again at what all transactions may read; as for `slots`, see [`View::refresh`].
+    pub fn look_around<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
+        self.overdue = self.view.until();
+        self.view.refresh(clock, slots);
+    }
+
+    /// Puts what the transaction ended into its slot's backlog, and collects there.
+    pub fn sweep(&mut self, backlog: &Latch<Backlog>, due: Due) {
+        let looks = 2 * self.ended.len() + LOOKS;
         let mut backlog = backlog.lock();
         debug_assert!(backlog.ended.back().zip(self.ended.first()).is_none_or(|(a, b)| a.life.end <= b.life.end));
         backlog.ended.extend(self.ended.drain(..));
         self.ended.shrink_to(KEPT);
-        if is_due || self.is_behind {
+        if due == Due::LookAndSweep || self.is_behind {
             self.is_behind = backlog.collect(&self.view, self.view.until(), looks, &mut self.dead);
         }
     }
 
-    /// Visits a slot and collects there what is overdue: the next slot, or the same again if more is left in it.
-    fn visit(&mut self, shared: &Shared, own: SlotNumber) {
-        if !self.stays {
-            self.visited = shared.transactions.after(self.visited);
+    /// The slot to visit after a sweep, if one is due: the one after the last, or that again if more is left there.
+    pub fn next_visit(&mut self, due: Due, after: impl FnOnce(SlotNumber) -> SlotNumber) -> Option<SlotNumber> {
+        if due == Due::Sweep && !self.stays {
+            return None;
         }
-        self.stays = self.visited != own
-            && shared
-                .transactions
-                .slot(self.visited)
-                .backlog
-                .try_lock()
-                .is_some_and(|mut backlog| backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead));
+        if !self.stays {
+            self.visited = after(self.visited);
+        }
+        self.stays = false;
+        Some(self.visited)
     }
 
-    fn unlink(&mut self, database: &Tables<VersionTable<Words>>, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
-        // Those of one table together.
+    /// Collects what is overdue in the backlog of another slot, unless its owner is at work there.
+    pub fn visit(&mut self, backlog: &Latch<Backlog>) {
+        self.stays = backlog
+            .try_lock()
+            .is_some_and(|mut backlog| backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead));
+    }
+
+    /// Takes what was collected out of all indexes, and appends it to `garbage`.
+    pub fn unlink(&mut self, database: &Database, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
+        // The versions of one table together.
         self.dead.sort_unstable_by_key(|ended| ended.table);
         for of_table in self.dead.chunk_by(|one, other| one.table == other.table) {
-            // What a dropped table had went with it.
+            // The versions of a dropped table went with it.
             let Some(table) = database.table(guard, of_table[0].table) else { continue };
             for together in of_table.chunks(RETIRED_TOGETHER) {
                 let versions: Vec<_> =

@@ -3,36 +3,42 @@
 //!
 //! A transaction that reads the latest notes at the index that it [keeps](super::index_locks::Part::Kept) the key, and
 //! looks for the row after that. If the row is about to be replaced, its key has a newer version already, and nothing
-//! is to be done: a deletion of that one looks for those that keep the key. If it may be about to be deleted, that
-//! transaction is made to end later.
+//! is to be done: a deletion of that version looks for the transactions that keep the key. If the row may be about to
+//! be deleted, the deleting transaction is made to end later.
 //!
 //! **Invariants** of the keepers that read the latest
 //!
-//! 1. A keeper notes the key before it reads a word, and a deletion has the write lock before it looks for keepers. Between the two each of them has a
-//!    SeqCst fence. So the keeper meets the write lock, or the deletion meets the keeper.
-//! 2. A keeper that meets an active writer's lock lets the row be if that one has made a newer version that nobody ends, or that
-//!    another one has locked. That other one has come after the writer's end timestamp, so it looks for keepers after the key was noted. A
-//!    newer version that the writer deletes says so by the writer in its End word; once the writer has committed, by a time. The two words are not
-//!    read at once: Begin may name the writer still, and End be that time. So a time in End is never a row that stays: the keeper looks
-//!    again, and the writer is not active any more.
-//! 3. A newer version that is not the replacement of another one, but the row of an insert after a deletion, may be taken back alone: the insert fails at
-//!    another index, or the writer goes back to a savepoint between the two. Then the row is deleted once more. So the writer
-//!    looks for keepers once more, after the version has said that it never was. A keeper that comes later meets the deletion's lock.
+//! 1. A keeper notes the key before it reads a word, and a deletion has the write lock before it looks for keepers.
+//!    Between the two each of them has a SeqCst fence. So the keeper meets the write lock, or the deletion meets the
+//!    keeper.
+//! 2. A keeper that meets an active writer's lock lets the row be if the writer has made a newer version that no
+//!    transaction ends, or that a third one has locked. The third one has come after the writer's end timestamp, so it
+//!    looks for keepers after the key was noted. A newer version that the writer deletes says so by the writer in its
+//!    End word; once the writer has committed, by a time. The two words are not read at once: Begin may name the writer
+//!    still, and End be that time. So a time in End is never a row that stays: the keeper looks again, and the writer
+//!    is not active any more.
+//! 3. A newer version that is not the replacement of another one, but the row of an insert after a deletion, may be
+//!    taken back alone: the insert fails at another index, or the writer goes back to a savepoint between the two. Then
+//!    the row is deleted once more. So the writer looks for keepers once more, after the version has said that it never
+//!    was. A keeper that comes later meets the deletion's lock.
 //!
 //! A transaction that reads as of one time remembers the key, and at its end looks whether there is a row with it then.
 
 use super::clock::Timestamp;
-use super::index_locks::Part;
+use super::database::Scene;
+use super::index_locks::{self, Part};
 use super::look::Look;
-use super::reader::{Reader, Scene, Tracks};
-use super::transactions::{State, TxnId};
-use super::visibility::{BeginWord, EndWord, Owner, Sight, Validity, begin_sight, still_seen};
+use super::reader::{Reader, Tracks};
+use super::status::State;
+use super::txn_id::TxnId;
+use super::visibility::{BeginWord, EndWord, Owner};
 use super::wait_for::Imposed;
 use super::words::Words;
-use hotrow_storage::{Guard, IndexRef, Key, VersionRef, VersionTable};
+use hotrow_storage::{IndexRef, Key, VersionRef};
+use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
 
-/// What a writer makes of the row that it has locked.
+/// The fate of a row that a writer has locked.
 enum Fate {
     /// There is a newer version with the same key, or the old one stays.
     Stays,
@@ -77,7 +83,7 @@ impl Reader {
                 Imposed::Done => return Ok(true),
                 Imposed::Ended => {}
                 Imposed::Shut => {
-                    self.look.meet(table, table.primary(), version, Some(writer));
+                    self.look.note_conflict(table, table.primary(), version, Some(writer));
                     return Err(Abort::Conflict);
                 }
             }
@@ -94,8 +100,30 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Makes the transaction end after the transactions that keep the key of a version, if it has deleted the row with
+    /// that key. It has the version's write lock.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if it can wait for no more.
+    pub fn end_after_keepers(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> Result<(), Abort> {
+        // SeqCst: the write lock, or the end of an insert that is taken back, comes before the look for keepers, as
+        // those note the key before they look for locks.
+        fence(Ordering::SeqCst);
+        let (transactions, me) = (&self.look.shared.transactions, self.look.me);
+        let keepers = index_locks::keepers(table.primary(), || table.primary().columns_of(version.row()).hash64());
+        if keepers.is_empty() || !self.look.has_deleted((guard, table), version) {
+            return Ok(());
+        }
+        for keeper in keepers.into_iter().filter(|&keeper| keeper != me) {
+            transactions.wait_behind(me, keeper, (table.id(), IndexRef::Primary))?;
+        }
+        Ok(())
+    }
+}
+
 impl Look {
-    /// What is to become of a row of which the transaction sees this version.
+    /// The fate of a row of which the transaction sees this version.
     fn fate(&self, (guard, table): Scene<'_>, key: &Key, version: VersionRef<'_, Words>) -> Fate {
         let writer = match self.end_of(version) {
             EndWord::Nobody | EndWord::Kept | EndWord::By(Owner::Me | Owner::Other(_, State::Aborted)) => {
@@ -120,7 +148,7 @@ impl Look {
     }
 
     /// Whether the transaction has deleted the row with the key of a version, and not inserted another one.
-    pub fn has_deleted(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> bool {
+    fn has_deleted(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> bool {
         let index = table.primary();
         let key = index.columns_of(version.row());
         let (mut ends, mut is_there) = (false, false);
@@ -130,27 +158,5 @@ impl Look {
             is_there |= !is_ended && self.begin_of(version) == BeginWord::By(Owner::Me);
         }
         ends && !is_there
-    }
-
-    /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.
-    pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
-        table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
-    }
-
-    fn is_there(&mut self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
-        loop {
-            let begin = begin_sight(self.begin_of(version), end_time);
-            match still_seen(self.end_of(version), end_time) {
-                Validity::Again => continue,
-                Validity::No => return false,
-                Validity::Yes => {}
-            }
-            match begin {
-                Sight::Yes => return true,
-                Sight::YesIf(on) if self.depends_on(on) => return true,
-                Sight::No => return false,
-                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
-            }
-        }
     }
 }

@@ -1,52 +1,47 @@
-//! Reading under locks (MV/L, §4): what is read is the latest, and stays so until the transaction has its end timestamp.
+//! Reading under locks (MV/L, §4): what is read is the latest, and stays so until the transaction has its end
+//! timestamp.
 //!
-//! A version that is seen is locked; if it was replaced before that, the row is read once more, at a later time. Rows that were read
-//! before are locked, so they are still the same then. Where no other row may come to be, the place is locked *before* its
-//! versions are walked over, and the time of reading drawn after that: a version that is not seen was made by one that is
-//! active, and is made to wait, or has committed since, and is looked at once more.
+//! A version that is seen is locked; if it was replaced before that, the row is read once more, at a later time. Rows
+//! that were read before are locked, so they are still the same then. Where no other row may come to be, the place is
+//! locked *before* its versions are walked over, and the time of reading drawn after that: a version that is not seen
+//! was made by one that is active, and is made to wait, or has committed since, and is looked at once more.
 //!
 //! Where the time of reading moves while a scan walks, a version that ended since the walk began has a successor that
 //! may be linked behind the walk. So from then on the scan finds the row of each version that it does not see again, by
 //! its primary key.
 //!
-//! **What a scan may read while a row is visited.** A visit may take long: the caller computes, or lets others run. Meanwhile the scan needs
-//! the versions of one moment only, its beginning: a row that was in the range then is met as the version of then, and the row's later versions are
-//! found by its key, at a time that is drawn after the visit. A row that came into the range since, where the range is locked, has been linked
-//! by a transaction that did not find the lock, before the walk began. In an ordered index it stays under its key, which is before the walk or behind it as
-//! a whole: whatever version of it is there when the walk comes to the key is met. In a hash index the walk may be among versions that are like it, and
-//! a later version be linked behind the walk; there the scan keeps all versions from its beginning on.
+//! **What a scan may read while a row is visited.** A visit may take long: the caller computes, or lets others run.
+//! Meanwhile the scan needs the versions of one moment only, its beginning: a row that was in the range then is met as
+//! the version of then, and the row's later versions are found by its key, at a time that is drawn after the visit. A
+//! row that came into the range since, where the range is locked, has been linked by a transaction that did not find
+//! the lock, before the walk began. In an ordered index it stays under its key, which is before the walk or behind it
+//! as a whole: whatever version of it is there when the walk comes to the key is met. In a hash index the walk may be
+//! among versions that are like it, and a later version be linked behind the walk; there the scan keeps all versions
+//! from its beginning on.
 
 use super::clock::Timestamp;
+use super::database::Scene;
 use super::index_locks::Part;
 use super::look::{Lock, Look};
-use super::reader::{Extent, Reader, Scene};
-use super::scan::{self, Course, Walk};
-use super::sets::Changes;
+use super::reader::{Extent, Reader};
+use super::scan::{self, Course, Walk, part_of};
 use super::snapshots::Snapshot;
 use super::visibility::Absence;
 use super::wait_for::Imposed;
 use super::words::Words;
+use super::write_set::WriteSet;
 use crate::shared::walk::Range;
 use hotrow_storage::{Key, RowRef, VersionIndex, VersionPtr, VersionRef, VersionTable};
-use hotrow_sync::Arc;
-use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, LockFor, Scan};
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
-
-/// What to do with a version that a scan meets.
-enum Met<'g> {
-    /// It is this row, locked.
-    Row(VersionRef<'g, Words>),
-    Nothing,
-}
 
 /// A walk of a scan.
 pub(super) struct Locking<'s> {
     scan: &'s Scan,
     /// Whether it has locked its range.
     locks_range: bool,
-    /// What must be found again of it.
+    /// How much of it must be found again.
     extent: Extent,
     /// When it began: what had ended before then has its successor where the walk meets it.
     began: Timestamp,
@@ -146,7 +141,7 @@ impl Reader {
         (guard, table): Scene<'g>,
         walked: &mut Locking<'_>,
         course: &mut Course,
-        changes: &mut Changes,
+        changes: &mut WriteSet,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         let (scan, index) = (walked.scan, table.index_of(walked.scan.index));
@@ -160,11 +155,11 @@ impl Reader {
             }
             let met = self.meet((guard, table), index, version, walked, changes);
             let flow = match met {
-                Ok(Met::Row(row)) => {
+                Ok(Some(row)) => {
                     walked.rest(&self.look);
                     visit(row.row())
                 }
-                Ok(Met::Nothing) => ControlFlow::Continue(()),
+                Ok(None) => ControlFlow::Continue(()),
                 Err(Abort::Timeout) if passes_over => ControlFlow::Continue(()),
                 Err(abort) => {
                     outcome = Err(abort);
@@ -176,7 +171,7 @@ impl Reader {
             }
             flow
         })?;
-        // What it has not come to need not stay as it is.
+        // The part that it has not come to need not stay as it is.
         if walked.locks_range
             && broke_at.is_some()
             && let Walk::Range(until) = Walk::until(scan, broke_at)
@@ -189,18 +184,19 @@ impl Reader {
         outcome
     }
 
-    /// Meets a version on a walk, whose time moves on if it proves too early.
+    /// Locks the row of a version that a walk meets, and returns its latest version; none if there is nothing to visit.
+    /// The walk's time moves on if it proves too early.
     ///
     /// # Errors
-    /// That of locking the row, and that of [`later`](Self::later).
+    /// The error of locking the row, and that of [`later`](Self::later).
     fn meet<'g>(
         &mut self,
         (guard, table): Scene<'g>,
         index: &VersionIndex<Words>,
         version: VersionRef<'g, Words>,
         walked: &mut Locking<'_>,
-        changes: &mut Changes,
-    ) -> Result<Met<'g>, Abort> {
+        changes: &mut WriteSet,
+    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
         let mut latest = Some(version);
         while !self.look.sees(version, walked.now) {
             if walked.extent == Extent::Rows || self.holds_back((guard, table), index, version, walked.now)? {
@@ -217,12 +213,12 @@ impl Reader {
                 if walked.now > walked.began && !self.look.sees(row, walked.began) {
                     walked.younger.insert(row.ptr());
                 }
-                return Ok(Met::Row(row));
+                return Ok(Some(row));
             }
             walked.move_on(&self.look);
             latest = self.later((guard, table), index, row, walked)?;
         }
-        Ok(Met::Nothing)
+        Ok(None)
     }
 
     /// The version that is now there of a row that a walk has met, if the walk may miss it: it is younger than the
@@ -242,7 +238,7 @@ impl Reader {
             return Ok(None);
         }
         let found = self.look.find(guard, table, &table.key_of(version.row()), walked.now);
-        // Who was about to replace it has aborted.
+        // The transaction that was about to replace it has aborted.
         if found.is_some_and(|found| found.ptr() == version.ptr()) {
             return Ok(found);
         }
@@ -271,23 +267,11 @@ impl Reader {
         }
     }
 
-    /// Locks a part of an index, unless it has before. The walk comes after this.
-    pub(super) fn lock_part(&mut self, table: &VersionTable<Words>, index: &VersionIndex<Words>, part: Part) -> bool {
-        let is_new = index.data().lock(&part, self.look.me);
-        // SeqCst: the fence of the one who locks and then walks, against those of whoever links and then looks for locks.
-        fence(Ordering::SeqCst);
-        if is_new {
-            self.held.part(table.id(), index.position(), part);
-            self.look.statistics.locks += 1;
-        }
-        is_new
-    }
-
-    /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this transaction. False if
-    /// it has come meanwhile, and is to be looked at again at a later time.
+    /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this
+    /// transaction. False if it has come meanwhile, and is to be looked at again at a later time.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if the maker waits already for those that it waits for.
+    /// [`Abort::Conflict`] if the maker waits already, and takes on no more.
     fn holds_back(
         &self,
         (guard, table): Scene<'_>,
@@ -317,14 +301,5 @@ fn is_in(index: &VersionIndex<Words>, scan: &Scan, row: RowRef<'_>) -> bool {
         _ if index.is_ordered() => Range::new(&scan.lower, &scan.upper).contains(&index.key_of(row)),
         Bound::Included(columns) => index.matches(row, columns),
         _ => true,
-    }
-}
-
-/// The part of an index that a scan locks.
-pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
-    match &scan.lower {
-        _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),
-        Bound::Included(columns) => Part::Hash(columns.hash64()),
-        _ => Part::Range(Arc::new(Range::new(&Bound::Unbounded, &Bound::Unbounded))),
     }
 }

@@ -1,11 +1,13 @@
 //! Looking at versions: the words, how far those have come that stand in them, and what the tables of
 //! [`visibility`](super::visibility) say.
 
-use super::Shared;
 use super::clock::Timestamp;
-use super::queues::{Met, Place};
+use super::queues::{Conflict, Place};
+use super::shared::Shared;
 use super::snapshots::Snapshot;
-use super::transactions::{Registered, SlotNumber, State, TxnId};
+use super::status::State;
+use super::transactions::Registered;
+use super::txn_id::{SlotNumber, TxnId};
 use super::visibility::{
     Absence, BeginWord, Claim, EndWord, Owner, Sight, Validity, absence, begin_sight, end_sight, is_no_phantom,
     still_seen, uniqueness,
@@ -25,20 +27,20 @@ pub(super) struct Look {
     pub me: TxnId,
     /// Versions whose write lock it has, and that it has not replaced.
     pub kept: HashSet<VersionPtr<Words>>,
-    /// Whose commit it depends on, or depended.
+    /// The transactions whose commits it depends on, or depended.
     dependencies: SmallVec<[TxnId; 4]>,
     /// Where it stands, if it is in a queue of writers.
     pub slot: Option<SlotNumber>,
-    /// Whether it leaves a row to those that came before it: it can wait for its turn.
+    /// Whether it leaves a row to the transactions that came before it: it can wait for its turn.
     pub lines_up: bool,
-    /// The transaction that stood in its way last.
-    pub met: Option<Met>,
+    /// The conflict that it met last.
+    pub conflict: Option<Conflict>,
     /// Places at which it has its turn, and whether it has locked what was waited for.
     pub turns: SmallVec<[(Place, bool); 1]>,
     pub statistics: Statistics,
 }
 
-/// What came of asking for a version's write lock.
+/// The answer to a request for a version's write lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lock {
     /// The transaction has it now.
@@ -58,7 +60,7 @@ impl Look {
             dependencies: SmallVec::new(),
             slot: None,
             lines_up: false,
-            met: None,
+            conflict: None,
             turns: SmallVec::new(),
             statistics: Statistics::default(),
         }
@@ -69,7 +71,7 @@ impl Look {
     pub fn begin(&mut self, me: TxnId) {
         debug_assert!(self.kept.is_empty());
         self.me = me;
-        self.met = None;
+        self.conflict = None;
         self.dependencies.clear();
     }
 
@@ -81,8 +83,8 @@ impl Look {
         }
     }
 
-    /// Draws a time to read at that is later than `time`, for a transaction that may have said that it reads only at that. Now it says that it
-    /// reads at any time from that on.
+    /// Draws a time to read at that is later than `time`, for a transaction that may have said that it reads only at
+    /// that. Now it says that it reads at any time from that on.
     #[cold]
     pub fn move_on(&self, time: Timestamp) -> Timestamp {
         self.publish(Snapshot::From(time));
@@ -91,11 +93,11 @@ impl Look {
         self.shared.clock.now()
     }
 
-    /// Notes that another transaction stands in the way at the key that a version has in an index: `writer`, or those that came before.
-    /// Unless `writer` is about to end, the caller looks afterwards whether it is there still: it may have given the key up before this was
-    /// noted.
+    /// Notes the conflict with another transaction at the key that a version has in an index: with `writer`, or with
+    /// those that came before. Unless `writer` is about to end, the caller looks afterwards whether it is there still:
+    /// it may have given the key up before this was noted.
     #[cold]
-    pub fn meet(
+    pub fn note_conflict(
         &mut self,
         table: &VersionTable<Words>,
         index: &VersionIndex<Words>,
@@ -109,10 +111,11 @@ impl Look {
         let key = Some(index.columns_of(version.row()));
         let target = LockTarget::Table { table: table.id(), part, key };
         let writer = writer.map(|writer| (writer, self.shared.transactions.recalls(writer)));
-        self.met = Some(Met { place: place(table, index, version), writer, target });
+        self.conflict = Some(Conflict { place: place(table, index, version), writer, target });
     }
 
-    /// Whether others have come to a row before the transaction, that wait for their turn. It leaves the row to them, unless it has written it.
+    /// Whether others have come to a row before the transaction, that wait for their turn. It leaves the row to them,
+    /// unless it has written it.
     #[cold]
     pub fn is_late(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let words = version.header();
@@ -123,7 +126,7 @@ impl Look {
         let place = place(table, table.primary(), version);
         let is_late = self.shared.transactions.queues.are_before(place, self.slot);
         if is_late {
-            self.meet(table, table.primary(), version, None);
+            self.note_conflict(table, table.primary(), version, None);
         }
         is_late
     }
@@ -167,7 +170,7 @@ impl Look {
         }
     }
 
-    /// Who has the write lock. Read locks are nothing to whoever looks.
+    /// The End word of a version with this lock. Read locks do not matter for what a transaction sees.
     #[inline]
     pub fn writer_of(&self, version: VersionRef<'_, Words>, lock: RecordLock) -> EndWord {
         match lock.writer {
@@ -179,8 +182,8 @@ impl Look {
 
     /// How far the one has come that stood in a version's End word.
     ///
-    /// An active transaction may give the lock up without having replaced the version. Once it has a timestamp it may not: so the word
-    /// that still names it then says that it ends the version, and another word has to be read again.
+    /// An active transaction may give the lock up without having replaced the version. Once it has a timestamp it may
+    /// not: so the word that still names it then says that it ends the version, and another word has to be read again.
     #[inline]
     pub fn writer(&self, words: &Words, id: TxnId) -> Owner {
         let owner = self.owner(id);
@@ -191,7 +194,8 @@ impl Look {
         }
     }
 
-    /// Takes on a commit dependency (§2.7). False if there is nothing to depend on any more: then the words are to be read again.
+    /// Takes on a commit dependency (§2.7). False if there is nothing to depend on any more: then the words are to be
+    /// read again.
     #[cold]
     pub fn depends_on(&mut self, on: TxnId) -> bool {
         if self.dependencies.contains(&on) {
@@ -242,7 +246,8 @@ impl Look {
         table.primary().equal(guard, key, key.hash64()).find(|&version| self.sees(version, read_time))
     }
 
-    /// What a version that the transaction does not see at `read_time` says to one that must know that there is no row.
+    /// What follows from a version that the transaction does not see at `read_time`, if it must know that there is no
+    /// row.
     pub fn absence(&self, version: VersionRef<'_, Words>, read_time: Timestamp) -> Absence {
         loop {
             let absence = absence(self.begin_of(version), read_time);
@@ -263,10 +268,11 @@ impl Look {
         }
     }
 
-    /// Whether a version that a scan walks over at the transaction's end was there when it was scanned, or is not there.
+    /// Whether a version that a scan walks over at the transaction's end was there when it was scanned, or is not
+    /// there.
     pub fn is_no_phantom(&self, version: VersionRef<'_, Words>, read_time: Timestamp, end_time: Timestamp) -> bool {
         loop {
-            // Begin first: who is over has written both words before it was.
+            // Begin first: a transaction that is over has written both words before it was.
             let begin = self.begin_of(version);
             match is_no_phantom(begin, self.end_of(version), read_time, end_time) {
                 Validity::Yes => return true,
@@ -276,7 +282,29 @@ impl Look {
         }
     }
 
-    /// Whether others have changed rows of a table between two moments. Nobody changes any now.
+    /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.
+    pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
+        table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
+    }
+
+    fn is_there(&mut self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
+        loop {
+            let begin = begin_sight(self.begin_of(version), end_time);
+            match still_seen(self.end_of(version), end_time) {
+                Validity::Again => continue,
+                Validity::No => return false,
+                Validity::Yes => {}
+            }
+            match begin {
+                Sight::Yes => return true,
+                Sight::YesIf(on) if self.depends_on(on) => return true,
+                Sight::No => return false,
+                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
+            }
+        }
+    }
+
+    /// Whether others have changed rows of a table between two moments. No transaction changes any now.
     pub fn has_changed<'g>(
         &mut self,
         guard: Guard<'g>,
@@ -292,16 +320,18 @@ impl Look {
         changed
     }
 
-    /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it, if one does.
+    /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it,
+    /// if one does.
     ///
-    /// Of two who link versions of one key, and then look, at least one sees the other's. So that not both abort, the one whose
-    /// version is in front passes: the other is behind it, and was there first. The caller has a SeqCst fence between the two. Who replaces
-    /// a version meanwhile links what replaces it where the walk may have been; but then that one's end is later than the time at
-    /// which the walk began, and it begins again.
+    /// Of two transactions that link versions of one key, and then look, at least one sees the other's version. So that
+    /// not both abort, the transaction whose version is in front passes: the other is behind it, and was there first.
+    /// The caller has a SeqCst fence between the two. A transaction that replaces a version meanwhile links the new one
+    /// where the walk may have been; but then its end is later than the time at which the walk began, and the walk
+    /// begins again.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row, or has decided after the
-    /// time of all of this one's reads.
+    /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row, or has decided
+    /// after the time of all of this one's reads.
     pub fn claim<'g>(
         &mut self,
         (guard, table): (Guard<'g>, &'g VersionTable<Words>),
@@ -316,10 +346,10 @@ impl Look {
                 Err(Undecided::Since) if fixed.is_none() => {}
                 Err(Undecided::Since) => return Err(Abort::WriteConflict),
                 Err(Undecided::Yet(writer)) => {
-                    self.meet(table, index, version, Some(writer));
+                    self.note_conflict(table, index, version, Some(writer));
                     match self.taker(guard, index, version, read_time) {
                         Err(Undecided::Yet(now)) if now == writer => return Err(Abort::WriteConflict),
-                        _ => self.met = None,
+                        _ => self.conflict = None,
                     }
                 }
             }
@@ -402,6 +432,6 @@ pub(super) fn place(table: &VersionTable<Words>, index: &VersionIndex<Words>, ve
 enum Undecided {
     /// An active transaction has not decided yet.
     Yet(TxnId),
-    /// Somebody has decided since the read time.
+    /// Another transaction has decided since the read time.
     Since,
 }

@@ -21,7 +21,7 @@
 //!    that is not active any more, or has given up the row, is taken off its queue, and the first is woken.
 //! 4. The transaction whose turn ends wakes the next one, or becomes the queue's holder because it has locked the row.
 
-use super::transactions::{SlotNumber, TxnId};
+use super::txn_id::{SlotNumber, TxnId};
 use crate::shared::mode::Mode;
 use hotrow_storage::TableId;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
@@ -40,12 +40,13 @@ pub(super) struct Place {
     pub hash: u64,
 }
 
-/// The transaction that stood in the way of a call, and where.
+/// A conflict that ended a call: the transaction that the call met, and where.
 #[derive(Clone, Debug)]
-pub(super) struct Met {
+pub(super) struct Conflict {
     pub place: Place,
-    /// The one who has the row, and how often it had [given locks up](super::transactions::Transactions::recalls) when
-    /// it still had this one. None if the row was free, and others had come before.
+    /// The transaction that has the row, and how often it had [given locks
+    /// up](super::transactions::Transactions::recalls) when it still had this one. None if the row was free, and other
+    /// transactions had come before.
     pub writer: Option<(TxnId, u64)>,
     /// The same place, for reports.
     pub target: LockTarget,
@@ -99,7 +100,7 @@ impl Queues {
         &self.shards[(place.hash >> 40) as usize % SHARDS]
     }
 
-    /// Whether anybody is in a queue.
+    /// Whether any transaction is in a queue.
     #[inline]
     pub fn exist(&self) -> bool {
         // Relaxed: a writer that misses a new queue is one that came before it.
@@ -126,7 +127,7 @@ impl Queues {
         is_first
     }
 
-    /// Whether a transaction is the first in its queue and waits for nobody.
+    /// Whether a transaction is the first in its queue and waits for no holder.
     pub fn has_turn(&self, place: Place, slot: SlotNumber) -> bool {
         self.shard(place).lock().get(&place).is_some_and(|queue| queue.holder.is_none() && queue.is_first(slot))
     }
@@ -141,14 +142,14 @@ impl Queues {
         self.shard(place).lock().get(&place).and_then(|queue| queue.holder)
     }
 
-    /// Those at a place that go on from a savepoint.
+    /// The transactions at a place that go on from a savepoint.
     pub fn holding(&self, place: Place) -> Vec<TxnId> {
         let shard = self.shard(place).lock();
         shard.get(&place).into_iter().flat_map(|queue| &queue.tickets).filter_map(|ticket| ticket.id).collect()
     }
 
-    /// Who waits for whom: all of a queue for its holder, or for the first while it has its turn. `label` is a holder's,
-    /// if it still runs.
+    /// All waits: the transactions of a queue wait for its holder, or for the first while it has its turn. `label` is a
+    /// holder's, if it still runs.
     pub fn waits(&self, label: impl Fn(TxnId) -> Option<u32>) -> Vec<LockWait> {
         let mut waits = Vec::new();
         for shard in &self.shards {
@@ -180,8 +181,8 @@ impl Queues {
         });
     }
 
-    /// Takes the transaction that has its turn out of a queue; as it has locked the row it is the holder. Whether
-    /// anybody is left.
+    /// Takes the transaction that has its turn out of a queue; as it has locked the row it is the holder. Returns
+    /// whether the queue is left with any transaction.
     pub fn keep(&self, place: Place, slot: SlotNumber, me: TxnId) -> bool {
         self.change(place, |queue| {
             debug_assert!(queue.is_first(slot) && queue.holder.is_none(), "it has its turn");
@@ -191,8 +192,8 @@ impl Queues {
         })
     }
 
-    /// Says that a transaction keeps a place from nobody any more: the first in the queue has its turn, if it waited
-    /// for this one.
+    /// Says that a transaction does not hold a place any more: the first in the queue has its turn, if it waited for
+    /// this transaction.
     pub fn release(&self, place: Place, holder: TxnId) {
         self.change(place, |queue| {
             let is_holder = queue.holder == Some(holder);
@@ -217,8 +218,8 @@ impl Queues {
         is_left
     }
 
-    /// Invariants 2 and 3, with nobody in the midst of a step. `is_due` says of a holder whether it will release the
-    /// place.
+    /// Checks invariants 2 and 3, with no transaction in the middle of a step. `is_due` says of a holder whether it
+    /// will release the place.
     pub fn audit(&self, is_due: impl Fn(TxnId, Place) -> bool) -> Result<(), String> {
         let mut queues = 0;
         for shard in &self.shards {
@@ -250,12 +251,12 @@ mod tests {
 
     fn stand(queues: &Queues, slot: u32, holder: Option<TxnId>) -> bool {
         let waiter = Waiter::thread(Duration::ZERO);
-        let (slot, label, target) = (SlotNumber::at(slot), slot + 100, LockTarget::Database);
+        let (slot, label, target) = (SlotNumber(slot), slot + 100, LockTarget::Database);
         queues.stand(PLACE, Ticket { slot, id: None, waiter, label, target }, holder)
     }
 
     fn turns(queues: &Queues) -> Vec<u32> {
-        (0..4).filter(|&slot| queues.has_turn(PLACE, SlotNumber::at(slot))).collect()
+        (0..4).filter(|&slot| queues.has_turn(PLACE, SlotNumber(slot))).collect()
     }
 
     #[test]
@@ -269,17 +270,15 @@ mod tests {
         assert_eq!(turns(&queues), [], "another transaction's end is nothing to them");
         queues.release(PLACE, WRITER);
         assert_eq!(turns(&queues), [0]);
-        assert!(
-            queues.are_before(PLACE, Some(SlotNumber::at(3))) && !queues.are_before(PLACE, Some(SlotNumber::at(0)))
-        );
+        assert!(queues.are_before(PLACE, Some(SlotNumber(3))) && !queues.are_before(PLACE, Some(SlotNumber(0))));
         let second = TxnId(10 << 16);
         assert!(stand(&queues, 0, Some(second)), "a transaction that is first stays first");
         assert_eq!(turns(&queues), []);
         queues.release(PLACE, second);
-        queues.leave(PLACE, SlotNumber::at(1));
-        queues.leave(PLACE, SlotNumber::at(0));
+        queues.leave(PLACE, SlotNumber(1));
+        queues.leave(PLACE, SlotNumber(0));
         assert_eq!(turns(&queues), [2]);
-        queues.leave(PLACE, SlotNumber::at(2));
+        queues.leave(PLACE, SlotNumber(2));
         assert!(!queues.exist());
     }
 
@@ -305,12 +304,12 @@ mod tests {
         stand(&queues, 0, None);
         stand(&queues, 1, None);
         assert_eq!(turns(&queues), [0]);
-        assert!(queues.keep(PLACE, SlotNumber::at(0), WRITER));
+        assert!(queues.keep(PLACE, SlotNumber(0), WRITER));
         assert_eq!((turns(&queues), queues.holder(PLACE)), (vec![], Some(WRITER)));
         assert!(queues.audit(|holder, _| holder == WRITER).is_ok() && queues.audit(|_, _| false).is_err());
         queues.release(PLACE, WRITER);
         assert_eq!(turns(&queues), [1]);
-        assert!(!queues.keep(PLACE, SlotNumber::at(1), WRITER), "nobody is left");
+        assert!(!queues.keep(PLACE, SlotNumber(1), WRITER), "nobody is left");
         assert!(!queues.exist());
     }
 }

@@ -1,14 +1,15 @@
 //! The access points to versions that were found earlier: the only `unsafe` here.
 //!
-//! A version that an index leads to is kept by the epoch. One that a transaction remembers from an earlier call is kept by what
-//! makes it remember:
+//! A version that an index leads to is kept by the epoch. One that a transaction remembers from an earlier call is kept
+//! by what makes it remember:
 //!
-//! - It made the version, or has its write lock. Who makes it garbage is the transaction itself: a version is collected after
-//!   its end, which the holder of the lock decides.
-//! - It read the version at a time that it has published, and still has: a version is not collected while such a time is within
-//!   its life ([`snapshots`](super::snapshots)).
-//! - The version's maker was preparing, and may abort and throw it away: then the transaction has a dependency on the maker. It
-//!   does not leave its epoch while it has one that is open or broken, and the version is retired later than that epoch began.
+//! - It made the version, or has its write lock. Then only the transaction itself makes it garbage: a version is
+//!   collected after its end, which the holder of the lock decides.
+//! - It read the version at a time that it has published, and still has: a version is not collected while such a time
+//!   is within its life ([`snapshots`](super::snapshots)).
+//! - The version's maker was preparing, and may abort and throw it away: then the transaction has a dependency on the
+//!   maker. It does not leave its epoch while it has one that is open or broken, and the version is retired later than
+//!   that epoch began.
 
 use super::words::Words;
 use hotrow_storage::{Garbage, Guard, VersionPtr, VersionRef, VersionTable};
@@ -33,7 +34,7 @@ pub(super) fn words<'g>(version: VersionPtr<Words>, guard: Guard<'g>) -> &'g Wor
 
 /// Versions that the caller alone has just unlinked from every index, to be retired.
 pub(super) fn garbage(table: &VersionTable<Words>, versions: Vec<VersionPtr<Words>>) -> Garbage {
-    // SAFETY: a version is unlinked by who aborts having made it, or else by the one that takes it out of a backlog after its end; both let
-    // go of it here.
+    // SAFETY: a version is unlinked by the transaction that aborts having made it, or else by the one that takes it
+    // out of a backlog after its end; both let go of it here.
     unsafe { table.garbage(versions) }
 }

@@ -1,18 +1,23 @@
 //! Locks of versions (§4.1.1): each step is one exchange of the End word.
 //!
-//! A read lock keeps a version the latest until its holder has an end timestamp. It keeps nobody from replacing the version: who
-//! does only ends after the readers. A write lock is had by one, and the first one to come wins (§2.6).
+//! A read lock keeps a version the latest until its holder has an end timestamp. It does not keep other transactions
+//! from replacing the version: a transaction that replaces it only ends after the readers. A write lock has one holder,
+//! and the first transaction to come wins (§2.6).
 
-use super::held::Held;
+use super::database::Database;
+use super::held_locks::HeldLocks;
 use super::look::{Lock, Look};
-use super::transactions::{State, Transactions, TxnId};
+use super::record;
+use super::status::State;
+use super::transactions::Transactions;
+use super::txn_id::TxnId;
 use super::visibility::{Owner, Updatability, updatability};
 use super::wait_for::Imposed;
 use super::words::{End, RecordLock, Words};
-use hotrow_storage::{VersionRef, VersionTable};
+use hotrow_storage::{Guard, VersionRef, VersionTable};
 use hotrow_txn::Abort;
 
-/// What came of asking for a version's read lock.
+/// The answer to a request for a version's read lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadLock {
     /// The transaction has it now.
@@ -38,10 +43,10 @@ impl Look {
             let one_more = RecordLock { readers: lock.readers.wrapping_add(1), ..lock };
             let to = match lock.writer.map(|writer| (writer, self.writer(words, writer))) {
                 None => one_more,
-                // What it leaves undone is done here.
+                // The steps that the aborted writer leaves undone are done here.
                 Some((_, Owner::Other(_, State::Aborted))) => RecordLock { writer: None, is_closed: false, ..one_more },
                 Some((writer, Owner::Other(_, State::Active))) if lock.is_closed => {
-                    self.meet(table, table.primary(), version, Some(writer));
+                    self.note_conflict(table, table.primary(), version, Some(writer));
                     return Err(Abort::Conflict);
                 }
                 Some((writer, Owner::Other(_, State::Active))) if lock.readers == 0 => {
@@ -49,7 +54,7 @@ impl Look {
                         Imposed::Done if words.exchange(lock, one_more) => return Ok(ReadLock::Taken),
                         Imposed::Done => transactions.release(writer),
                         Imposed::Shut => {
-                            self.meet(table, table.primary(), version, Some(writer));
+                            self.note_conflict(table, table.primary(), version, Some(writer));
                             return Err(Abort::Conflict);
                         }
                         Imposed::Ended => {}
@@ -72,8 +77,8 @@ impl Look {
         }
     }
 
-    /// Asks for the write lock of a version that the transaction sees (§2.6). It waits before its end for those that
-    /// have read locks; its own it gives up for the write lock.
+    /// Asks for the write lock of a version that the transaction sees (§2.6). Before its end the transaction waits for
+    /// the holders of read locks; its own read lock it gives up for the write lock.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if an active transaction has it.
@@ -81,7 +86,7 @@ impl Look {
         &mut self,
         table: &VersionTable<Words>,
         version: VersionRef<'_, Words>,
-        held: &mut Held,
+        held: &mut HeldLocks,
     ) -> Result<Lock, Abort> {
         let words = version.header();
         loop {
@@ -91,10 +96,10 @@ impl Look {
                 Updatability::Mine => return Ok(Lock::Kept),
                 Updatability::Superseded => return Ok(Lock::Superseded),
                 Updatability::Conflict => {
-                    self.meet(table, table.primary(), version, lock.writer);
+                    self.note_conflict(table, table.primary(), version, lock.writer);
                     match words.end() {
                         End::Locked(now) if now.writer == lock.writer => return Err(Abort::WriteConflict),
-                        _ => self.met = None,
+                        _ => self.conflict = None,
                     }
                     continue;
                 }
@@ -118,7 +123,7 @@ impl Look {
         version: VersionRef<'_, Words>,
         lock: RecordLock,
         mine: RecordLock,
-        held: &mut Held,
+        held: &mut HeldLocks,
     ) -> Result<bool, Abort> {
         let transactions = &self.shared.transactions;
         let reads = held.has(version.ptr());
@@ -137,8 +142,39 @@ impl Look {
     }
 }
 
+/// Gives up all locks of a transaction, after it has its end timestamp, or when it aborts: the transactions that wait
+/// for it can go on.
+#[inline]
+pub(super) fn release_all(
+    held: &mut HeldLocks,
+    me: TxnId,
+    transactions: &Transactions,
+    database: &Database,
+    guard: Guard<'_>,
+) {
+    if held.is_empty() {
+        return;
+    }
+    for (table, version) in held.take_rows() {
+        // The locks of a dropped table went with it.
+        if database.table(guard, table).is_some() {
+            release_read(record::words(version, guard), transactions);
+        }
+    }
+    let parts = held.take_parts();
+    if parts.len() == 0 {
+        return;
+    }
+    transactions.close_waiting(me);
+    for (table, position, part) in parts {
+        if let Some(table) = database.table(guard, table) {
+            table.indexes()[position].data().unlock(&part, me);
+        }
+    }
+}
+
 /// Gives up a read lock. If it was the last one, the writer has one less to wait for.
-pub(super) fn release_read(words: &Words, transactions: &Transactions) {
+fn release_read(words: &Words, transactions: &Transactions) {
     while let End::Locked(lock) = words.end() {
         debug_assert!(lock.readers > 0, "a read lock is counted");
         let to = RecordLock { readers: lock.readers - 1, ..lock };
@@ -150,8 +186,8 @@ pub(super) fn release_read(words: &Words, transactions: &Transactions) {
     debug_assert!(false, "a version ends when nobody has a read lock on it any more");
 }
 
-/// Gives up the write lock of a version that the transaction does not replace after all, unless somebody has taken it over. Whether it
-/// waits for readers of the version, and need not any more.
+/// Gives up the write lock of a version that the transaction does not replace after all, unless another transaction has
+/// taken it over. Returns whether it waits for readers of the version, and need not any more.
 pub(super) fn release_write(words: &Words, me: TxnId) -> bool {
     while let End::Locked(lock) = words.end() {
         if lock.writer != Some(me) {
@@ -164,7 +200,8 @@ pub(super) fn release_write(words: &Words, me: TxnId) -> bool {
     false
 }
 
-/// Lets nobody else have a read lock of a version whose write lock the transaction has, and that has readers (NoMoreReadLocks).
+/// Lets no other transaction have a read lock of a version whose write lock the transaction has, and that has readers
+/// (NoMoreReadLocks).
 pub(super) fn close_to_readers(words: &Words, me: TxnId) {
     while let End::Locked(lock) = words.end() {
         let is_open = lock.writer == Some(me) && lock.readers > 0 && !lock.is_closed;
@@ -174,8 +211,8 @@ pub(super) fn close_to_readers(words: &Words, me: TxnId) {
     }
 }
 
-/// Makes a read lock of the write lock that an active transaction has. Whether it waits for other readers of the version, and need not
-/// any more; nothing is changed if there are `most` of them.
+/// Makes a read lock of the write lock that an active transaction has. Whether it waits for other readers of the
+/// version, and need not any more; nothing is changed if there are `most` of them.
 pub(super) fn write_to_read(words: &Words, me: TxnId, most: u8) -> Option<bool> {
     loop {
         let End::Locked(lock) = words.end() else { unreachable!("who has the write lock decides about the end") };

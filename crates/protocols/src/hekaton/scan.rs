@@ -1,8 +1,10 @@
 //! Walking along an index, over all versions of all keys in a range.
 
+use super::index_locks::Part;
 use super::words::Words;
 use crate::shared::walk::Range;
-use hotrow_storage::{Guard, IndexRef, Key, TableId, VersionRef, VersionTable};
+use hotrow_storage::{Guard, IndexRef, Key, TableId, VersionIndex, VersionRef, VersionTable};
+use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Direction, Scan};
 use std::ops::{Bound, ControlFlow};
 
@@ -47,7 +49,7 @@ impl Walk {
     }
 }
 
-/// What is done with a version, and with the key under which it stands in an ordered index.
+/// A visit of a version, with the key under which it stands in an ordered index.
 pub(super) type Visit<'v, 'g> = &'v mut dyn FnMut(VersionRef<'g, Words>, Option<&Key>) -> ControlFlow<()>;
 
 /// Visits all versions along the way, seen or not, until `visit` breaks.
@@ -87,7 +89,8 @@ fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Sca
     }
 }
 
-/// How far a walk along an ordered index has come. Between two parts it has nothing but a key, so its transaction may go over to the present epoch.
+/// How far a walk along an ordered index has come. Between two parts it has nothing but a key, so its transaction may
+/// go over to the present epoch.
 #[derive(Debug)]
 pub(super) struct Course {
     /// The last key of the part before.
@@ -156,5 +159,14 @@ fn walk_part<'g>(
     if let Some(last) = keys.last().filter(|_| keys.len() == course.limit) {
         let limit = (course.limit * 2).min(GREATEST_BATCH);
         *course = Course { after: Some(last.key().clone()), limit, is_over: false };
+    }
+}
+
+/// The part of an index that a scan locks.
+pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
+    match &scan.lower {
+        _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),
+        Bound::Included(columns) => Part::Hash(columns.hash64()),
+        _ => Part::Range(Arc::new(Range::new(&Bound::Unbounded, &Bound::Unbounded))),
     }
 }

@@ -1,37 +1,41 @@
-//! What transactions may read, published for those who collect garbage.
+//! What transactions may read, published for the collectors of garbage.
 //!
 //! **Invariants**
 //!
 //! 1. While a transaction reads at r, its slot says that it reads at r, or from some time on that is not later.
-//! 2. It says so before the fence of entering its epoch, and draws r after it; a collector reads the clock, fences, and then reads the
-//!    slots. So if the collector misses what the slot says, r is not earlier than the collector's time, and versions that
-//!    ended by then are not for r to see.
-//! 3. Who raises the time from which on it reads needs no fence: what is collected because of that ended before.
-//! 4. Who reads from some time on may say, without a fence, that it reads at one time t from then on, for as long as it does. Before it
-//!    reads at a later one it says that it reads from now on, or from t on if it will read at t again, fences, and draws the later one: as in 2.
-//!    What was there between t and the time that is drawn may be gone.
+//! 2. It says so before the fence of entering its epoch, and draws r after it; a collector reads the clock, fences, and
+//!    then reads the slots. So if the collector misses what the slot says, r is not earlier than the collector's time,
+//!    and versions that ended by then are not for r to see.
+//! 3. A transaction that raises the time from which on it reads needs no fence: what is collected because of that ended
+//!    before.
+//! 4. A transaction that reads from some time on may say, without a fence, that it reads at one time t from then on,
+//!    for as long as it does. Before it reads at a later time it says that it reads from now on, or from t on if it
+//!    will read at t again, fences, and draws the later time: as in 2. The versions between t and the time that is
+//!    drawn may be gone.
 //!
-//! **What stays.** A version is collected when no time that is published lies in its life, whatever older readers there are, in
-//! every table. So a transaction keeps at most one version of a row, while it reads at one time: at snapshot and, for `mvo`, at repeatable read and
-//! serializable from its beginning to its end, otherwise during a [scan](super::latest). Two kinds of versions stay beyond that:
+//! **What stays.** A version is collected when no time that is published lies in its life, whatever older readers there
+//! are, in every table. So a transaction keeps at most one version of a row, while it reads at one time: at snapshot
+//! and, for `mvo`, at repeatable read and serializable from its beginning to its end, otherwise during a
+//! [scan](super::latest). Two kinds of versions stay beyond that:
 //!
-//! - those that end while a transaction says that it reads from some time on: in calls, which are short but for serializable pessimists' scans of hash indexes;
-//! - the last versions of rows that were deleted after the time of a transaction that may write: it must not take such a key for one that it may insert.
+//! - versions that end while a transaction says that it reads from some time on: in calls, which are short but for
+//!   serializable pessimists' scans of hash indexes;
+//! - the last versions of rows that were deleted after the time of a transaction that may write: it must not take such
+//!   a key for one that it may insert.
 
 use super::clock::{Clock, Timestamp};
-use super::transactions::Transactions;
 use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
-use hotrow_txn::VersionStatistics;
 
-/// What a transaction may read.
+/// The versions that a transaction may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Snapshot {
     Nothing,
     /// Anything from this time on.
     From(Timestamp),
-    /// What is there at one time; the transaction may write, so who ended before it saw that is its business, too.
+    /// The versions of one time; the transaction may write, so it must know of transactions that ended before it saw
+    /// that.
     Exact(Timestamp),
-    /// What is there at one time, and no more.
+    /// The versions of one time, and no more.
     ReadOnly(Timestamp),
 }
 
@@ -57,8 +61,8 @@ impl Snapshot {
         }
     }
 
-    /// What a slot says.
-    fn of(slot: &AtomicU64) -> Self {
+    /// Reads what a slot says.
+    pub fn of(slot: &AtomicU64) -> Self {
         Self::decode(slot.load(Ordering::Acquire))
     }
 
@@ -69,14 +73,14 @@ impl Snapshot {
     }
 }
 
-/// What all transactions might read, as a collector saw it. A view that is old keeps more, never less.
+/// The versions that all transactions may read, as a collector saw it. A view that is old keeps more, never less.
 #[derive(Debug)]
 pub(super) struct View {
-    /// Whatever ended by then may be collected, as far as nobody reads it.
+    /// Versions that ended by then may be collected, unless a transaction reads them.
     until: Timestamp,
-    /// The times at which somebody reads, in order.
+    /// The times at which transactions read, in order.
     exact: Vec<Timestamp>,
-    /// The earliest of those at which somebody reads who may write.
+    /// The earliest of the times at which transactions read that may write.
     writer: Option<Timestamp>,
 }
 
@@ -89,39 +93,41 @@ pub(super) struct Life {
     pub is_last: bool,
 }
 
-/// What a version is to a collector.
+/// The verdict of a collector on a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nobody can want it.
+    /// No transaction can want it.
     Dead,
-    /// Who reads at this time reads it, or is to find out that it was deleted; and so may others.
+    /// Transactions that read at this time read it, or are to find out that it was deleted; and so may others.
     Held(Timestamp),
-    /// Somebody may read any time from one before its end on; and so it is with all that end later.
+    /// A transaction may read at any time from one before its end on; and the same holds of all versions that end
+    /// later.
     TooEarly,
 }
 
 impl Default for View {
-    /// That of one that has not looked.
+    /// The view of a collector that has not looked.
     fn default() -> Self {
         Self { until: Timestamp::LOADED, exact: Vec::new(), writer: None }
     }
 }
 
 impl View {
-    /// What ended later is not to be collected.
+    /// The time after which versions that end are not to be collected.
     pub fn until(&self) -> Timestamp {
         self.until
     }
 
-    /// Looks at what everybody may read now.
-    pub fn refresh(&mut self, clock: &Clock, transactions: &Transactions) {
+    /// Looks at what all transactions may read now. `slots` is called after the fence of invariant 2: only then may the
+    /// slots that are in use be counted and read.
+    pub fn refresh<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
         let mut until = clock.now();
         // SeqCst: the collector's fence of invariant 2.
         fence(Ordering::SeqCst);
         self.exact.clear();
         self.writer = None;
-        for slot in transactions.all() {
-            match Snapshot::of(&slot.snapshot) {
+        for snapshot in slots() {
+            match snapshot {
                 Snapshot::Nothing => {}
                 Snapshot::From(low) => until = until.min(low),
                 Snapshot::ReadOnly(time) => self.exact.push(time),
@@ -135,7 +141,7 @@ impl View {
         self.until = until;
     }
 
-    /// Whether somebody can want a version with this life.
+    /// Whether a transaction can want a version with this life.
     pub fn verdict(&self, life: Life) -> Verdict {
         if self.until < life.end {
             return Verdict::TooEarly;
@@ -147,58 +153,37 @@ impl View {
         holder.map_or(Verdict::Dead, Verdict::Held)
     }
 
-    /// Whether somebody reads at exactly this time.
+    /// Whether a transaction reads at exactly this time.
     pub fn has_reader_at(&self, time: Timestamp) -> bool {
         self.exact.binary_search(&time).is_ok()
     }
 }
 
-/// What is there: `alive` versions, of which some are in the slots' backlogs.
-pub(super) fn statistics(alive: u64, clock: &Clock, transactions: &Transactions) -> VersionStatistics {
-    let now = clock.now();
-    let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };
-    for slot in transactions.all() {
-        let (garbage, held) = slot.backlog.lock().len();
-        statistics.garbage += garbage as u64;
-        statistics.held += held as u64;
-        statistics.transactions += u64::from(slot.is_running());
-        if let Snapshot::From(time) | Snapshot::Exact(time) | Snapshot::ReadOnly(time) = Snapshot::of(&slot.snapshot) {
-            let age = now.0.saturating_sub(time.0);
-            statistics.oldest_reader = statistics.oldest_reader.max(Some(age));
-        }
-    }
-    statistics
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hotrow_sync::Waiter;
-    use std::time::Duration;
 
     #[test]
     fn a_version_is_dead_when_nobody_reads_within_its_life() {
-        let (clock, transactions) = (Clock::new(), Transactions::new());
+        let clock = Clock::new();
         while clock.next() < Timestamp(100) {}
-        let publish = |snapshot: Snapshot| {
-            let (slot, ..) = transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
-            snapshot.publish(&transactions.slot(slot).snapshot);
-        };
         let mut view = View::default();
         let verdict = |view: &View, begin, end, is_last| {
             view.verdict(Life { begin: Timestamp(begin), end: Timestamp(end), is_last })
         };
         assert_eq!(verdict(&view, 10, 20, false), Verdict::TooEarly, "it has not looked");
-        view.refresh(&clock, &transactions);
+        view.refresh(&clock, std::iter::empty);
         assert_eq!(verdict(&view, 10, 100, true), Verdict::Dead);
         assert_eq!(verdict(&view, 10, 101, false), Verdict::TooEarly);
         assert_eq!(verdict(&view, 30, 30, false), Verdict::Dead, "nobody ever saw it");
 
-        publish(Snapshot::Nothing);
-        publish(Snapshot::ReadOnly(Timestamp(40)));
-        publish(Snapshot::Exact(Timestamp(50)));
-        publish(Snapshot::From(Timestamp(90)));
-        view.refresh(&clock, &transactions);
+        let slots = [
+            Snapshot::Nothing,
+            Snapshot::ReadOnly(Timestamp(40)),
+            Snapshot::Exact(Timestamp(50)),
+            Snapshot::From(Timestamp(90)),
+        ];
+        view.refresh(&clock, || slots.into_iter());
         let cases = [
             (10, 40, false, Verdict::Dead),
             (10, 41, false, Verdict::Held(Timestamp(40))),

@@ -5,8 +5,8 @@
 /// Whether a node is numbered yet.
 const UNSEEN: usize = usize::MAX;
 
-/// For each node the number of its component: equal for those that can reach each other. `edges` has for each node those that it
-/// leads to.
+/// Returns for each node the number of its component: equal for nodes that can reach each other. `edges` has for each
+/// node the nodes that it leads to.
 pub(super) fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut search = Search {
         number: vec![UNSEEN; edges.len()],

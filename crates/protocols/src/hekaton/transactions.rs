@@ -1,137 +1,47 @@
-//! The table of transactions: who is running, and how far it has come (§2.4, §2.7).
+//! The table of transactions: which transactions run, and how far each has come (§2.4, §2.7).
 //!
-//! A transaction in flight has a *slot*, which never moves and is never freed, so an id is checked and not followed into memory that
-//! may be gone. An id is a slot and how many transactions ran in it before: no id ever comes again.
+//! A transaction in flight has a *slot*, which never moves and is never freed, so an id is checked and not followed
+//! into memory that may be gone. An id is a slot and how many transactions ran in it before: no id ever comes again.
 //!
 //! **Invariants**
 //!
-//! 1. A slot's id changes before its status says [active](State::Active), and both before the id stands in any version. So who read
-//!    an id in a version, then the status, and then finds the same id in the slot, has read that transaction's status.
-//! 2. A transaction has one end timestamp. It says that it wants one before one is drawn, and whoever looks at it then draws one
-//!    as well; the exchange decides whose it is. So who has drawn a read time knows the end timestamp of everybody whose end could
-//!    be earlier, and waits for nobody to know it.
+//! 1. A slot's id changes before its status says [active](State::Active), and both before the id stands in any version.
+//!    So a transaction that has read an id in a version, then the status, and then finds the same id in the slot, has
+//!    read the status of the transaction with this id.
+//! 2. A transaction has one end timestamp. It says that it wants one before one is drawn, and a transaction that looks
+//!    at it then draws one as well; the exchange decides which of the two it gets. So a transaction that has drawn a
+//!    read time knows the end timestamp of every transaction whose end could be earlier, and waits for none to learn
+//!    it.
 //! 3. When its status says that it is [over](State::Gone), its id stands in no version any more.
-//! 4. A counter of dependencies carries the number of its transaction: who is late tells nobody else.
+//! 4. A counter of dependencies carries the number of its transaction: a report that comes late counts for no other
+//!    transaction.
 
 use super::clock::{Clock, Timestamp};
 use super::garbage::{Backlog, Sweeper};
 use super::queues::{Place, Queues};
+use super::snapshots::Snapshot;
+use super::status::{State, Status};
+use super::txn_id::{SLOT_BITS, SlotNumber, TxnId};
 use super::wait_for::{WaitFor, Waiting};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
+use hotrow_txn::VersionStatistics;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
-const SLOT_BITS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 16 };
 const CHUNK_SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 const CHUNKS: usize = (1 << SLOT_BITS) / CHUNK_SLOTS;
 
-/// Transactions that run in one slot, at most. No id is all ones: that is nobody's.
-const SEQUENCES: u64 = (1 << (TxnId::BITS - SLOT_BITS)) - 1;
-
-/// A transaction: its slot, and its number there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct TxnId(pub u64);
-
-impl TxnId {
-    /// An id has so many bits.
-    pub const BITS: u32 = 54;
-
-    pub const NONE: TxnId = TxnId(0);
-
-    pub fn slot(self) -> SlotNumber {
-        SlotNumber((self.0 & ((1 << SLOT_BITS) - 1)) as u32)
-    }
-
-    pub fn sequence(self) -> u64 {
-        self.0 >> SLOT_BITS
-    }
-
-    /// The one after it in its slot, unless that is used up.
-    fn next(self) -> Option<Self> {
-        (self.sequence() + 1 < SEQUENCES).then_some(TxnId(self.0 + (1 << SLOT_BITS)))
-    }
-}
-
-/// A slot's place in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotNumber(u32);
-
-impl SlotNumber {
-    pub const FIRST: SlotNumber = SlotNumber(0);
-
-    /// The one with this number.
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub fn at(number: u32) -> Self {
-        Self(number)
-    }
-}
-
-/// How far another transaction has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// It reads and writes. Its end timestamp will be later than any that was drawn.
-    Active,
-    /// It has its end timestamp, and may abort yet.
-    Preparing(Timestamp),
-    /// It has committed; its timestamp is on the way to its versions.
-    Committed(Timestamp),
-    /// It has aborted; its versions are on the way out.
-    Aborted,
-    /// It is over, and whatever it left says so without it.
-    Gone,
-}
-
-/// A status word: what is in its highest three bits, and a timestamp or a number below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    Over,
-    /// With what it waits for before it wants an end timestamp, so that it is one exchange to want one when that is nothing.
-    Active(WaitFor),
-    /// It wants an end timestamp; with the number of the transaction, so that nobody who is late gives one to the next.
-    Precommit(u64),
-    Preparing(Timestamp),
-    Committed(Timestamp),
-    Aborted,
-}
-
-const STATUS_SHIFT: u32 = 61;
-
-impl Status {
-    pub const fn encode(self) -> u64 {
-        let (tag, payload) = match self {
-            Status::Over => (0, 0),
-            Status::Active(wait_for) => (1, wait_for.encode()),
-            Status::Precommit(sequence) => (2, sequence),
-            Status::Preparing(time) => (3, time.0),
-            Status::Committed(time) => (4, time.0),
-            Status::Aborted => (5, 0),
-        };
-        tag << STATUS_SHIFT | payload
-    }
-
-    pub const fn decode(word: u64) -> Self {
-        let payload = word & ((1 << STATUS_SHIFT) - 1);
-        match word >> STATUS_SHIFT {
-            0 => Status::Over,
-            1 => Status::Active(WaitFor::decode(payload)),
-            2 => Status::Precommit(payload),
-            3 => Status::Preparing(Timestamp(payload)),
-            4 => Status::Committed(Timestamp(payload)),
-            _ => Status::Aborted,
-        }
-    }
-}
-
-/// Whose commit a transaction waits for: how many, and whether one of them aborted (CommitDepCounter and AbortNow, §2.7).
+/// The commits that a transaction waits for: how many, and whether one of them aborted (CommitDepCounter and AbortNow,
+/// §2.7).
 const ABORT_NOW: u64 = 1 << 25;
 const COUNT: u64 = ABORT_NOW - 1;
 const SEQUENCE_SHIFT: u32 = 26;
 
-/// Who waits to be told how a transaction ends (CommitDepSet, §2.7).
+/// The transactions that wait to be told how a transaction ends (CommitDepSet, §2.7).
 struct Dependents {
     of: TxnId,
-    /// They have been told; whoever comes now reads the status, which does not change any more.
+    /// They have been told; a transaction that comes now reads the status, which does not change any more.
     closed: bool,
     ids: SmallVec<[TxnId; 4]>,
     /// Places whose queues wait for the transaction to end.
@@ -146,7 +56,7 @@ impl Dependents {
     }
 }
 
-/// What everybody may know of one transaction in flight.
+/// The part of one transaction in flight that all others may look at.
 #[repr(align(128))]
 pub(super) struct Slot {
     /// The transaction that runs here, or ran last.
@@ -154,18 +64,18 @@ pub(super) struct Slot {
     pub status: AtomicU64,
     /// The number under which reports name the transaction.
     label: AtomicU32,
-    /// What it may read: [`snapshots`](super::snapshots).
+    /// The versions that it may read: [`snapshots`](super::snapshots).
     pub snapshot: AtomicU64,
-    /// Its number, whether one of those that it depends on aborted, and how many of them it has not heard of yet.
+    /// Its number, whether a transaction that it depends on has aborted, and how many of them it has not heard of yet.
     dependencies: AtomicU64,
     dependents: Latch<Dependents>,
-    /// Who waits for it, and what it holds while it waits itself.
+    /// The transactions that wait for it, and what it holds while it waits itself.
     pub waiting: Latch<Waiting>,
     /// Wakes it when it waits.
     pub waiter: Latch<Option<Waiter>>,
-    /// What those that ran here have ended. It stays when the slot is given back.
+    /// The versions that the transactions of this slot have ended. It stays when the slot is given back.
     pub backlog: Latch<Backlog>,
-    /// While nobody has the slot: the broom of who had it last.
+    /// While the slot is free: the sweeper of the transaction object that had it last.
     sweeper: Latch<Sweeper>,
 }
 
@@ -201,7 +111,7 @@ impl Slot {
     }
 }
 
-/// What came of asking to be told how a transaction ends.
+/// The answer to a transaction that asks to be told how another one ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
     /// It will tell.
@@ -239,8 +149,8 @@ impl Transactions {
         Self { chunks, queues: Queues::default(), free: Mutex::new(Vec::new()), high: AtomicU32::new(0) }
     }
 
-    /// A slot for a transaction in flight that waits through `waiter`, the id of the last one that ran there, and its broom. None
-    /// if 65,536 are taken.
+    /// A slot for a transaction in flight that waits through `waiter`, the id of the last one that ran there, and its
+    /// broom. None if 65,536 are taken.
     pub fn take(&self, waiter: &Waiter) -> Option<(SlotNumber, TxnId, Sweeper)> {
         let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
         let number = match free.pop() {
@@ -279,7 +189,12 @@ impl Transactions {
         (0..self.slots()).map(|number| self.slot(SlotNumber(number)))
     }
 
-    /// The one after another, in a circle.
+    /// What the transactions of all slots say that they may read.
+    pub fn snapshots(&self) -> impl Iterator<Item = Snapshot> {
+        self.all().map(|slot| Snapshot::of(&slot.snapshot))
+    }
+
+    /// The slot after another one, in a circle.
     pub fn after(&self, SlotNumber(number): SlotNumber) -> SlotNumber {
         SlotNumber((number + 1) % self.slots().max(1))
     }
@@ -344,7 +259,8 @@ impl Transactions {
         }
     }
 
-    /// Ends the active part: its end timestamp (§2.4, Preparation phase). None if somebody must end before it.
+    /// Ends the active part: draws its end timestamp (§2.4, Preparation phase). None if another transaction must end
+    /// before it.
     pub fn precommit(&self, id: TxnId, clock: &Clock) -> Option<Timestamp> {
         let slot = self.slot_of(id);
         let wants = Status::Precommit(id.sequence()).encode();
@@ -362,7 +278,8 @@ impl Transactions {
         }
     }
 
-    /// An end timestamp for the one that wants it, unless somebody else gave it one. Then this one is nobody's.
+    /// Gives an end timestamp to a transaction that wants it, unless another one has given it one. Then the timestamp
+    /// drawn here has no owner.
     fn give_time(slot: &Slot, id: TxnId, clock: &Clock) {
         let time = clock.next();
         let (from, to) = (Status::Precommit(id.sequence()), Status::Preparing(time));
@@ -370,13 +287,13 @@ impl Transactions {
         let _ = slot.status.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Says that it has committed at `time`, to those that depend on it, too.
+    /// Says that a transaction has committed at `time`, also to those that depend on it.
     pub fn commit(&self, id: TxnId, time: Timestamp) {
         self.slot_of(id).set_status(Status::Committed(time));
         self.report(id, true);
     }
 
-    /// Says that it has aborted, to those that depend on it, too.
+    /// Says that a transaction has aborted, also to those that depend on it.
     pub fn abort(&self, id: TxnId) {
         self.slot_of(id).set_status(Status::Aborted);
         self.report(id, false);
@@ -387,7 +304,7 @@ impl Transactions {
         self.slot_of(id).set_status(Status::Over);
     }
 
-    /// Has `me` be told how `on` ends, which was seen to be preparing (§2.7).
+    /// Arranges that `me` is told how `on` ends, which was seen to be preparing (§2.7).
     #[cold]
     pub fn register(&self, me: TxnId, on: TxnId) -> Registered {
         let slot = self.slot_of(on);
@@ -396,7 +313,8 @@ impl Transactions {
             return Registered::Ended;
         }
         if dependents.of != on {
-            // Of an earlier one in the slot: `on` has not told anybody yet, or the list would be its own.
+            // The list is an earlier transaction's in the slot: `on` has not told any other yet, or the list would
+            // be its own.
             *dependents = Dependents::of(on);
         }
         if dependents.closed {
@@ -405,13 +323,13 @@ impl Transactions {
             let has_committed = matches!(status, Status::Committed(_)) && slot.id.load(Ordering::Acquire) == on.0;
             return if has_committed { Registered::Committed } else { Registered::Ended };
         }
-        // Counted before anybody can tell.
+        // Counted before it can be told.
         self.slot_of(me).dependencies.fetch_add(1, Ordering::AcqRel);
         dependents.ids.push(me);
         Registered::Pending
     }
 
-    /// Tells those that depend on it, and those that wait for a row of its.
+    /// Tells the transactions that depend on `me`, and those that wait for a row that it has.
     fn report(&self, me: TxnId, committed: bool) {
         let mut dependents = self.slot_of(me).dependents.lock();
         let empty = Dependents { closed: true, ..Dependents::of(me) };
@@ -423,8 +341,8 @@ impl Transactions {
         }
     }
 
-    /// Has `on`, which is the holder of the queue at a place, call the first of the queue when it ends. If it has ended, or has given up
-    /// locks more than `recalls` times, this one does.
+    /// Arranges that `on`, the holder of the queue at a place, calls the first of the queue when it ends. If it has
+    /// ended, or has given up locks more than `recalls` times, the caller calls the first.
     pub fn call_after(&self, (on, recalls): (TxnId, u64), place: Place) {
         let slot = self.slot_of(on);
         let mut dependents = slot.dependents.lock();
@@ -440,9 +358,10 @@ impl Transactions {
         self.queues.release(place, on);
     }
 
-    /// Calls the first of each queue at these places that waits for `me`, which has given up locks there: whether all, the first ones find out.
-    /// Those that wait elsewhere are left alone. Else two transactions that wait for each other, and undo a part before each wait, would call
-    /// each other for ever, and neither be found in a deadlock.
+    /// Calls the first of each queue at these places that waits for `me`, which has given up locks there: whether all
+    /// are given up, the first ones find out. Transactions that wait elsewhere are left alone. Otherwise two
+    /// transactions that wait for each other, and undo a part before each wait, would call each other for ever, and
+    /// neither be found in a deadlock.
     #[cold]
     pub fn recall(&self, me: TxnId, given_up: &[Place]) {
         let mut dependents = self.slot_of(me).dependents.lock();
@@ -457,8 +376,8 @@ impl Transactions {
         called.into_iter().for_each(|place| self.queues.release(place, me));
     }
 
-    /// How often a transaction has given up locks before its end. Who asks, and then finds that it has a lock still, has asked before it
-    /// gives up that one.
+    /// How often a transaction has given up locks before its end. A caller that asks, and then finds that the
+    /// transaction still has a lock, has asked before that lock is given up.
     #[cold]
     pub fn recalls(&self, of: TxnId) -> u64 {
         let dependents = self.slot_of(of).dependents.lock();
@@ -498,12 +417,31 @@ impl Transactions {
 }
 
 impl Transactions {
+    /// Counts the versions: `alive` are in the tables, and some of them are in the slots' backlogs.
+    pub fn version_statistics(&self, alive: u64, clock: &Clock) -> VersionStatistics {
+        let now = clock.now();
+        let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };
+        for slot in self.all() {
+            let (garbage, held) = slot.backlog.lock().len();
+            statistics.garbage += garbage as u64;
+            statistics.held += held as u64;
+            statistics.transactions += u64::from(slot.is_running());
+            if let Snapshot::From(time) | Snapshot::Exact(time) | Snapshot::ReadOnly(time) =
+                Snapshot::of(&slot.snapshot)
+            {
+                let age = now.0.saturating_sub(time.0);
+                statistics.oldest_reader = statistics.oldest_reader.max(Some(age));
+            }
+        }
+        statistics
+    }
+
     /// Whether no transaction runs.
     pub fn are_over(&self) -> bool {
         self.all().all(|slot| slot.status() == Status::Over)
     }
 
-    /// Those that will abort, because one that they depend on has aborted, or will.
+    /// The transactions that will abort, because one that they depend on has aborted, or will.
     pub fn doomed(&self) -> BTreeSet<TxnId> {
         let id = |slot: &Slot| TxnId(slot.id.load(Ordering::Acquire));
         let is_broken = |slot: &&Slot| slot.dependencies.load(Ordering::Acquire) & ABORT_NOW != 0;
@@ -522,7 +460,8 @@ impl Transactions {
         }
     }
 
-    /// Each transaction waits for as many as will tell it, and those that are over read nothing. With nobody in the midst of a step.
+    /// Checks that each transaction waits for as many as will tell it, and that transactions that are over read
+    /// nothing. No transaction may be in the middle of a step.
     pub fn audit(&self) -> Result<(), String> {
         let mut told_by: BTreeMap<TxnId, u64> = BTreeMap::new();
         for slot in self.all() {
@@ -553,6 +492,7 @@ impl Transactions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::txn_id::SEQUENCES;
     use super::*;
     use std::time::Duration;
 

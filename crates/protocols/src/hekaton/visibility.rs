@@ -1,15 +1,16 @@
-//! Who sees a version, and who may replace it: the paper's Tables 1 and 2, and §2.6, as tables.
+//! Which transactions see a version, and which may replace it: the paper's Tables 1 and 2, and §2.6, as tables.
 //!
-//! Nothing here reads memory. [`look`](super::look) reads the words, asks how far those have come that stand in them, and
-//! asks here; where the answer is to look again, one of them was over by then, and the words say more.
+//! Nothing here reads memory. [`look`](super::look) reads the words, asks how far those have come that stand in them,
+//! and asks here; where the answer is to look again, one of them was over by then, and the words say more.
 //!
-//! In Table 2 the paper has, for an End of another active transaction, what Table 1 has for a Begin of one. What §2.5 says in
-//! prose is meant: the version is visible, since the other one's end is yet to come.
+//! In Table 2 the paper has, for an End of another active transaction, what Table 1 has for a Begin of one. What §2.5
+//! says in prose is meant: the version is visible, since the other one's end is yet to come.
 
 use super::clock::Timestamp;
-use super::transactions::{State, TxnId};
+use super::status::State;
+use super::txn_id::TxnId;
 
-/// Whose id stands in a word, and how far that one has come.
+/// The transaction whose id stands in a word, and how far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The one that looks.
@@ -85,7 +86,7 @@ pub(super) fn end_sight(end: EndWord, read_time: Timestamp) -> Sight {
 /// Whether a version that is seen can be replaced (§2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Updatability {
-    /// Nobody has its write lock, or one that has aborted.
+    /// Its write lock is free, or its holder has aborted.
     Yes,
     /// The one that looks has its write lock already.
     Mine,
@@ -119,18 +120,20 @@ pub(super) enum Validity {
     Again,
 }
 
-/// Whether a version that was seen is seen at `end_time`, too. Who is preparing to end it earlier is taken to commit.
+/// Whether a version that was seen is seen at `end_time`, too. A transaction that is preparing to end it earlier is
+/// taken to commit.
 pub(super) fn still_seen(end: EndWord, end_time: Timestamp) -> Validity {
     match (end, end_sight(end, end_time)) {
-        // The transaction replaced it itself, so nobody else did.
+        // The transaction replaced it itself, so no other one did.
         (EndWord::By(Owner::Me), _) | (_, Sight::Yes) => Validity::Yes,
         (_, Sight::No | Sight::NoIf(_)) => Validity::No,
         (_, Sight::YesIf(_) | Sight::Again) => Validity::Again,
     }
 }
 
-/// Whether a version that a scan walks over again is no phantom: it was there at `read_time`, or is not there at `end_time`. Who is
-/// preparing to make it earlier is taken to commit, and who is preparing to end it is not.
+/// Whether a version that a scan walks over again is no phantom: it was there at `read_time`, or is not there at
+/// `end_time`. A transaction that is preparing to make it earlier is taken to commit, and one that is preparing to end
+/// it is not.
 pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp, end_time: Timestamp) -> Validity {
     let began = match begin {
         BeginWord::At(time) | BeginWord::By(Owner::Other(_, State::Preparing(time) | State::Committed(time))) => time,
@@ -147,7 +150,7 @@ pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp
     }
 }
 
-/// What a version that a transaction does not see is to one that locks what it walks over (§4.2.2).
+/// What follows from a version that is not seen, for a transaction that locks what it walks over (§4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     /// It is none, and will be none.
@@ -159,7 +162,7 @@ pub(super) enum Absence {
     Again,
 }
 
-/// What a version that is not seen at `read_time` is to one that locks what it walks over.
+/// What follows from a version that is not seen at `read_time`, for a transaction that locks what it walks over.
 pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
     match begin {
         BeginWord::At(Timestamp::INFINITY) => Absence::Stays,
@@ -182,14 +185,16 @@ pub(super) enum Claim {
     Taken,
     /// If this one commits; otherwise it is free.
     TakenIf(TxnId),
-    /// Somebody else is about to decide: the first writer wins.
+    /// Another transaction is about to decide: the first writer wins.
     Conflict,
-    /// Somebody has decided after the read time: what cannot be seen must not refuse the version, nor let it in.
+    /// Another transaction has decided after the read time: a version that cannot be seen must not refuse the new
+    /// version, nor let it in.
     Unseen,
     Again,
 }
 
-/// What another version with the key says to one that the transaction has linked, as of a time that was drawn after that.
+/// What follows from another version with the key for the version that the transaction has linked, as of a time that
+/// was drawn after that.
 pub(super) fn uniqueness(begin: BeginWord, end: EndWord, read_time: Timestamp) -> Claim {
     let is_unseen = |time: Timestamp| read_time < time;
     let taken = match begin {
@@ -372,7 +377,7 @@ mod tests {
     #[test]
     fn a_key_is_free_taken_or_somebody_elses_to_decide() {
         use Claim::{Again, Conflict, Free, FreeIf, Taken, TakenIf, Unseen};
-        // By begin: whether its version may be there, with nobody ending it.
+        // By begin: whether its version may be there, with no transaction ending it.
         let begins = [
             (BeginWord::At(EARLY), Taken),
             (BeginWord::At(READ), Taken),

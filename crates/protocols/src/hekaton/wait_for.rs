@@ -1,47 +1,49 @@
-//! Who must end before whom: wait-for dependencies (§4.2).
+//! Which transactions must end before which: wait-for dependencies (§4.2). `waits` has the operations.
 //!
-//! A transaction that wants an end timestamp waits for those that hold read locks on what it replaces, or index locks where it has
-//! linked a version. It counts them in its status, so that the one exchange that ends its active part fails while there is one.
+//! A transaction that wants an end timestamp waits for the holders of read locks on versions that it replaces, and for
+//! the holders of index locks where it has linked a version. It counts them in its status, so that the one exchange
+//! that ends its active part fails while there is one.
 //!
 //! **Invariants**
 //!
-//! 1. A transaction counts one for each version whose write lock it has and that others have read locks on, and one for each
-//!    transaction in whose [`Waiting`] list it is. Whoever takes away the last of those read locks, or the list, counts it down.
-//! 2. One is counted before what it is counted for can be seen, and counted down if that did not come about.
-//! 3. What one transaction counts for another that is not active any more, or not that one any more, is nothing.
-//! 4. After it has *shut* its counter (NoMoreWaitFors) nobody makes it wait for more. It shuts it when it begins to wait: so it does
-//!    not wait for ever for readers that come one after the other, and the edges that leave a waiting transaction are only those that
-//!    were there when it began to.
+//! 1. A transaction counts one for each version whose write lock it has and on which others have read locks, and one
+//!    for each transaction in whose [`Waiting`] list it is. The transaction that takes away the last of those read
+//!    locks, or the list, counts it down.
+//! 2. A wait is counted before its reason can be seen, and counted down if the reason did not come about.
+//! 3. A count that is meant for a transaction that is not active any more, or whose slot has another transaction by
+//!    now, has no effect.
+//! 4. After a transaction has *shut* its counter (NoMoreWaitFors), no transaction makes it wait for more. It shuts the
+//!    counter when it begins to wait. So it does not wait for ever for readers that come one after the other, and the
+//!    edges that leave a waiting transaction are only those that were there when it began to wait.
 
 use super::queues::Place;
-use super::transactions::{Status, Transactions, TxnId};
+use super::txn_id::TxnId;
 use super::words::Words;
 use hotrow_storage::{IndexRef, TableId, VersionPtr};
-use hotrow_sync::Waiter;
-use hotrow_sync::atomic::Ordering;
-use hotrow_txn::{Abort, Deadlock, LockTarget};
+use hotrow_txn::{Deadlock, LockTarget};
 
-/// What an active transaction waits for before its end: the number of the transaction, how many (WaitForCounter), and whether it
-/// takes on no more (NoMoreWaitFors).
+/// The transactions that an active transaction waits for before its end: its own number, how many they are
+/// (WaitForCounter), and whether it takes on no more (NoMoreWaitFors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitFor {
-    sequence: u64,
-    is_shut: bool,
-    count: u64,
+    pub sequence: u64,
+    pub is_shut: bool,
+    pub count: u64,
 }
 
 const COUNT_BITS: u32 = 22;
-const MOST: u64 = (1 << COUNT_BITS) - 1;
+/// The most transactions that one can wait for.
+pub(super) const MOST: u64 = (1 << COUNT_BITS) - 1;
 const SHUT: u64 = 1 << COUNT_BITS;
 const SEQUENCE_SHIFT: u32 = COUNT_BITS + 1;
 
 impl WaitFor {
-    /// That of a transaction that waits for nobody.
+    /// The counter of a transaction that waits for none.
     pub fn none(id: TxnId) -> Self {
         Self { sequence: id.sequence(), is_shut: false, count: 0 }
     }
 
-    /// The same, taking on no more.
+    /// The same counter, which takes on no more.
     pub fn shut(self) -> Self {
         Self { is_shut: true, ..self }
     }
@@ -51,13 +53,13 @@ impl WaitFor {
         self.sequence << SEQUENCE_SHIFT | if self.is_shut { SHUT } else { 0 } | self.count
     }
 
-    /// What was encoded.
+    /// The counter that was encoded.
     pub const fn decode(word: u64) -> Self {
         Self { sequence: word >> SEQUENCE_SHIFT, is_shut: word & SHUT != 0, count: word & MOST }
     }
 }
 
-/// What came of making a transaction wait.
+/// The outcome of making a transaction wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Imposed {
     /// It will.
@@ -76,24 +78,25 @@ pub(super) struct Behind {
     pub index: (TableId, IndexRef),
 }
 
-/// Those that wait for a transaction that has locks in indexes (WaitingTxnList), and what it holds while it waits itself.
+/// The transactions that wait for one that has locks in indexes (WaitingTxnList), and what that one holds while it
+/// waits itself.
 #[derive(Default)]
 pub(super) struct Waiting {
     of: TxnId,
-    /// It has its end timestamp, or is over: whoever comes now ends after it.
-    is_closed: bool,
-    behind: Vec<Behind>,
+    /// It has its end timestamp, or is over: a transaction that comes now ends after it.
+    pub is_closed: bool,
+    pub behind: Vec<Behind>,
     pub blocked: Option<Blocked>,
 }
 
 impl Waiting {
-    /// Those that wait for transaction `of`.
+    /// The transactions that wait for `of`.
     pub fn behind(&self, of: TxnId) -> &[Behind] {
         if self.of == of { &self.behind } else { &[] }
     }
 
     /// The list of transaction `of`, empty if there was none.
-    fn list(&mut self, of: TxnId) -> &mut Vec<Behind> {
+    pub fn list(&mut self, of: TxnId) -> &mut Vec<Behind> {
         if self.of != of {
             (self.of, self.is_closed) = (of, false);
             self.behind.clear();
@@ -114,129 +117,4 @@ pub(super) struct Blocked {
     pub at: Option<(Place, LockTarget)>,
     /// The deadlock that it is the victim of, so that it does not wait any more.
     pub victim: Option<Deadlock>,
-}
-
-impl Transactions {
-    /// What a transaction shows, if it waits.
-    fn shown<T>(&self, id: TxnId, look: impl FnOnce(&mut Blocked) -> T) -> Option<T> {
-        let mut waiting = self.slot_of(id).waiting.lock();
-        waiting.blocked.as_mut().filter(|blocked| blocked.id == id).map(look)
-    }
-
-    /// Whether a transaction shows that it waits.
-    pub fn is_blocked(&self, id: TxnId) -> bool {
-        self.shown(id, |blocked| blocked.victim.is_none()) == Some(true)
-    }
-
-    /// Whether a transaction was found to be a deadlock's victim.
-    pub fn is_victim(&self, id: TxnId) -> bool {
-        self.shown(id, |blocked| blocked.victim.is_some()) == Some(true)
-    }
-
-    /// The deadlock that a transaction is the victim of.
-    pub fn verdict(&self, id: TxnId) -> Option<Deadlock> {
-        self.shown(id, |blocked| blocked.victim.clone()).flatten()
-    }
-
-    /// Makes a transaction that waits a deadlock's victim.
-    pub fn convict(&self, id: TxnId, deadlock: Deadlock) {
-        if self.shown(id, |blocked| blocked.victim = Some(deadlock)).is_some() {
-            let waiter = self.slot_of(id).waiter.lock().clone();
-            waiter.inspect(Waiter::wake);
-        }
-    }
-
-    /// Makes `on` wait for somebody.
-    pub fn impose(&self, on: TxnId) -> Imposed {
-        let one_more = |wait_for: WaitFor| {
-            let is_open = !wait_for.is_shut && wait_for.count < MOST;
-            is_open.then_some(WaitFor { count: wait_for.count + 1, ..wait_for })
-        };
-        match self.change(on, one_more) {
-            Ok(_) => Imposed::Done,
-            Err(Some(_)) => Imposed::Shut,
-            Err(None) => Imposed::Ended,
-        }
-    }
-
-    /// Says that one of those that `from` waits for is out of its way.
-    pub fn release(&self, from: TxnId) {
-        let one_less = |wait_for: WaitFor| Some(WaitFor { count: wait_for.count - 1, ..wait_for });
-        // Before it has shut its counter it does not wait for what that says.
-        if self.change(from, one_less).is_ok_and(|before| before.is_shut && before.count == 1) {
-            let waiter = self.slot_of(from).waiter.lock().clone();
-            waiter.inspect(Waiter::wake);
-        }
-    }
-
-    /// Lets nobody impose on `me` any more (NoMoreWaitFors).
-    pub fn shut(&self, me: TxnId) {
-        let shut = |wait_for: WaitFor| Some(wait_for.shut());
-        let shut = self.change(me, shut);
-        debug_assert!(shut.is_ok(), "an active transaction shuts its counter");
-    }
-
-    /// Whether `me`, which is active, has nobody to wait for.
-    pub fn waits_for_nobody(&self, me: TxnId) -> bool {
-        matches!(self.slot_of(me).status(), Status::Active(WaitFor { count: 0, .. }))
-    }
-
-    /// Changes what an active transaction waits for: what it was before; or why not, none if it is not active.
-    fn change(&self, of: TxnId, to: impl Fn(WaitFor) -> Option<WaitFor>) -> Result<WaitFor, Option<WaitFor>> {
-        let its_own = |word| match Status::decode(word) {
-            Status::Active(wait_for) if wait_for.sequence == of.sequence() => Some(wait_for),
-            _ => None,
-        };
-        let changed = |word| its_own(word).and_then(&to).map(|wait_for| Status::Active(wait_for).encode());
-        let outcome = self.slot_of(of).status.fetch_update(Ordering::AcqRel, Ordering::Acquire, changed);
-        match outcome {
-            Ok(before) => Ok(its_own(before).expect("it was changed")),
-            Err(found) => Err(its_own(found)),
-        }
-    }
-
-    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version: unless that one is past its end timestamp.
-    ///
-    /// # Errors
-    /// [`Abort::Conflict`] if `me` can take on no more.
-    pub fn wait_behind(&self, me: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<(), Abort> {
-        self.queue(me, before, index).map(|_| ()).map_err(|_| Abort::Conflict)
-    }
-
-    /// Makes `on`, which has linked a version where `me` has a lock, wait for `me`.
-    pub fn hold_back(&self, me: TxnId, on: TxnId, index: (TableId, IndexRef)) -> Imposed {
-        match self.queue(on, me, index) {
-            Ok(_) => Imposed::Done,
-            Err(imposed) => imposed,
-        }
-    }
-
-    /// Puts `id` into the list of those that wait for `before`. Whether it is there; not if that one is past its end timestamp.
-    fn queue(&self, id: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<bool, Imposed> {
-        let slot = self.slot_of(before);
-        let mut waiting = slot.waiting.lock();
-        if slot.id.load(Ordering::Acquire) != before.0 {
-            return Ok(false);
-        }
-        if waiting.list(before).iter().any(|behind| behind.id == id) {
-            return Ok(true);
-        }
-        if waiting.is_closed {
-            return Ok(false);
-        }
-        match self.impose(id) {
-            Imposed::Done => waiting.behind.push(Behind { id, index }),
-            refused => return Err(refused),
-        }
-        Ok(true)
-    }
-
-    /// Lets those go on that wait for `me`, which is past its end timestamp, or aborts.
-    pub fn close_waiting(&self, me: TxnId) {
-        let mut waiting = self.slot_of(me).waiting.lock();
-        let behind = std::mem::take(waiting.list(me));
-        waiting.is_closed = true;
-        drop(waiting);
-        behind.iter().for_each(|behind| self.release(behind.id));
-    }
 }

@@ -2,25 +2,27 @@
 
 use super::clock::Timestamp;
 use super::index_locks::IndexLocks;
-use super::transactions::TxnId;
+use super::txn_id::TxnId;
 use hotrow_storage::VersionHeader;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
 /// Set in a word that names a transaction; clear in one that holds a timestamp.
 const IS_ID: u64 = 1 << 63;
 
-/// In an End word that holds no timestamp: the write lock's holder, how many have read locks, and NoMoreReadLocks (§4.1.1).
+/// In an End word that holds no timestamp: the write lock's holder, how many have read locks, and NoMoreReadLocks
+/// (§4.1.1).
 const WRITER: u64 = (1 << READERS_SHIFT) - 1;
 const NOBODY: u64 = WRITER;
 const READERS_SHIFT: u32 = TxnId::BITS;
 const CLOSED: u64 = 1 << 62;
 
-/// When a version's life begins and ends, or who decides that.
+/// When a version's life begins and ends, or which transactions decide that.
 ///
-/// **Invariant.** Whose id stands in Begin made the version, and changes Begin once: to its end timestamp, or to
-/// infinity when it aborts. Whose id stands in End has the version's write lock: from everybody else who
-/// wants to write, the word keeps it until it is that one's end timestamp, or the writer aborts or gives it up. While there are read
-/// locks, the word is no timestamp: whoever has the write lock waits for them before it has an end.
+/// **Invariant.** The transaction whose id stands in Begin made the version, and changes Begin once: to its end
+/// timestamp, or to infinity when it aborts. The transaction whose id stands in End has the version's write lock: the
+/// word keeps the lock from all other writers until it is that transaction's end timestamp, or the writer aborts or
+/// gives it up. While there are read locks, the word is no timestamp: the holder of the write lock waits for them
+/// before it has an end.
 pub struct Words {
     begin: AtomicU64,
     end: AtomicU64,
@@ -29,7 +31,7 @@ pub struct Words {
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Words>() == 16);
 
-/// What stands in a Begin word.
+/// The contents of a Begin word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     /// The version is one from this time on; from infinity if its maker aborted.
@@ -38,7 +40,7 @@ pub(super) enum Begin {
     By(TxnId),
 }
 
-/// What stands in an End word.
+/// The contents of an End word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// It is none from this time on.
@@ -50,16 +52,16 @@ pub(super) enum End {
 /// The locks of a version that is the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordLock {
-    /// Who has the write lock: that one's fate decides whether the version ends.
+    /// The holder of the write lock: its fate decides whether the version ends.
     pub writer: Option<TxnId>,
     /// How many have read locks (ReadLockCount).
     pub readers: u8,
-    /// Nobody else gets one, since the writer waits for those (NoMoreReadLocks).
+    /// No other transaction gets a read lock, since the writer waits for those there are (NoMoreReadLocks).
     pub is_closed: bool,
 }
 
 impl RecordLock {
-    /// Nobody replaces the version, or wants it to stay.
+    /// No transaction replaces the version, or wants it to stay.
     pub const FREE: RecordLock = RecordLock { writer: None, readers: 0, is_closed: false };
 
     const fn encode(self) -> u64 {
@@ -116,7 +118,7 @@ impl Words {
         Self { begin: AtomicU64::new(begin.encode()), end: AtomicU64::new(RecordLock::FREE.encode()) }
     }
 
-    /// Those of a version that this transaction makes.
+    /// The words of a version that this transaction makes.
     pub(super) fn made_by(id: TxnId) -> Self {
         Self::new(Begin::By(id))
     }
@@ -143,7 +145,7 @@ impl Words {
         self.end.store(End::At(time).encode(), Ordering::Release);
     }
 
-    /// Changes the locks, if they are still `from`: the one way in which anybody does.
+    /// Changes the locks, if they are still `from`: the only way to change them.
     #[inline]
     pub(super) fn exchange(&self, from: RecordLock, to: RecordLock) -> bool {
         self.end.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire).is_ok()

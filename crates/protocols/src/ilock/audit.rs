@@ -1,17 +1,17 @@
 //! Whether bits, wait-maps and lock-states agree, while no call is under way but calls that wait.
 
 use super::lock::ILock;
-use super::wait_map::{WaitMaps, Wanted};
+use super::wait_map::{LockRequest, WaitMaps};
 use hotrow_storage::Database;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// What the wait-maps say of one lock.
+/// The requests for one lock in the wait-maps.
 #[derive(Default)]
 struct Expected {
     write_waiter: u64,
     read_waiter: u64,
-    wanted: Vec<Wanted>,
+    wanted: Vec<LockRequest>,
 }
 
 /// Compares every record's bits with the wait-maps, and looks for transactions that wait in vain.
@@ -24,9 +24,9 @@ pub(super) fn audit(database: &Database<ILock>, maps: &WaitMaps) -> Result<(), S
         let expected = awaited.entry(lock).or_default();
         for &wanted in wanted {
             match wanted {
-                Wanted::Read => expected.read_waiter |= 1 << worker,
-                Wanted::Write => expected.write_waiter |= 1 << worker,
-                Wanted::Upgrade => {}
+                LockRequest::Read => expected.read_waiter |= 1 << worker,
+                LockRequest::Write => expected.write_waiter |= 1 << worker,
+                LockRequest::Upgrade => {}
             }
             expected.wanted.push(wanted);
         }
@@ -51,7 +51,7 @@ pub(super) fn audit(database: &Database<ILock>, maps: &WaitMaps) -> Result<(), S
 }
 
 fn check(lock: &ILock, expected: &Expected) -> Result<(), String> {
-    let (write_waiter, read_waiter) = (lock.bits(Wanted::Write), lock.bits(Wanted::Read));
+    let (write_waiter, read_waiter) = (lock.bits(LockRequest::Write), lock.bits(LockRequest::Read));
     if (write_waiter, read_waiter) != (expected.write_waiter, expected.read_waiter) {
         return Err(format!(
             "is {:?} and its waiters are {write_waiter:#x} and {read_waiter:#x}, in the wait-maps {:#x} and {:#x}",

@@ -1,7 +1,7 @@
 //! The lock of a record: how it is acquired, waited for, released and handed over.
 //!
-//! **Source.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §4.1, §4.2,
-//! Figs. 6 to 11.
+//! **Source.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §4.1,
+//! §4.2, Figs. 6 to 11.
 //!
 //! ```text
 //! lock-state, in write mode | 1 | transaction that owns it, 0 for the dummy write lock (63)                      |
@@ -11,19 +11,24 @@
 //!
 //! **Invariants**
 //!
-//! 1. At any time one transaction owns the write lock, or whoever made it the dummy one has it, or readers have the lock. A transaction comes to own it by an
-//!    exchange of *free*, or of itself as the only reader, or is given it by whoever has the dummy write lock, or, as
-//!    the only reader, by an exchange of just that state by the last other reader.
-//! 2. A worker's bit is set if and only if its wait-map has such a request for the lock, whenever the map's latch is free.
-//! 3. *No wake-up is lost.* Who waits sets the bit and then looks at the state once more; who leaves the lock free does that
-//!    and then looks at the bits once more. Of two such, the second to come between its two steps sees what the other did (Fig. 13).
-//! 4. *Nobody waits in vain.* Between two calls, who waits for the write lock waits for somebody who has the lock, and who waits for
-//!    the read lock for a writer, or for one who waits to become the writer: whoever stops being that [lets them pass](ILock::let_pass).
+//! 1. At any time one transaction owns the write lock, or the transaction that made it the dummy one has it, or readers
+//!    have the lock. A transaction comes to own it by an exchange of *free*, or of itself as the only reader; or the
+//!    holder of the dummy write lock gives it the lock; or, if it is the only reader, the last other reader does, by an
+//!    exchange of just that state.
+//! 2. A worker's bit is set if and only if its wait-map has such a request for the lock, whenever the map's latch is
+//!    free.
+//! 3. *No wake-up is lost.* A transaction that waits sets the bit and then looks at the state once more; a transaction
+//!    that leaves the lock free does that and then looks at the bits once more. Of two such, the second to come between
+//!    its two steps sees what the other did (Fig. 13).
+//! 4. *No transaction waits in vain.* Between two calls, a transaction that waits for the write lock waits for a holder
+//!    of the lock. A transaction that waits for the read lock waits for a writer, or for a reader that waits to become
+//!    the writer: when that one ceases to be either, it [lets them pass](ILock::let_pass).
 //! 5. *No hand-over is stolen.* Between the release and the hand-over the state is never free.
-//! 6. While a reader waits to become the writer, no other one does, and none comes new: when the others have left, it is the writer.
+//! 6. While a reader waits to become the writer, no other one does, and none comes new: when the others have left, it
+//!    is the writer.
 
 use super::owner::Owner;
-use super::wait_map::{Granted, WaitMaps, Waiting, Wanted};
+use super::wait_map::{Granted, LockAt, LockRequest, WaitMaps, Waiting};
 use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
@@ -50,16 +55,16 @@ const READERS: u64 = (1 << WORKER_AT) - 1;
 
 const _: () = assert!(super::wait_map::WORKERS as u64 <= (WORKER >> WORKER_AT) + 1);
 
-/// Whose turn it is to be given a lock, if there are both.
+/// Which requests are given the lock next, if there are both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Readers,
     Writers,
 }
 
-/// What a request came to.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RequestOutcome {
     /// The lock is there.
     Taken,
     /// The request is in the wait-map.
@@ -109,7 +114,8 @@ impl State {
     }
 }
 
-/// `atomic-synchronize()`. Both sides of invariant 3 store and load with `SeqCst`, which orders them; loom knows that of fences only.
+/// `atomic-synchronize()`. Both sides of invariant 3 store and load with `SeqCst`, which orders them; loom knows that
+/// of fences only.
 #[inline]
 fn synchronize() {
     #[cfg(loom)]
@@ -120,18 +126,19 @@ fn synchronize() {
 impl ILock {
     #[inline]
     pub(super) fn state(&self) -> State {
-        // SeqCst: the second look of who waits (invariant 3).
+        // SeqCst: the second look of a transaction that waits (invariant 3).
         State(self.state.load(Ordering::SeqCst))
     }
 
-    /// Acquire and release: who has the lock sees what all before it did.
+    /// Acquire and release: the holder of the lock sees what all holders before it did.
     #[inline]
     fn replace(&self, state: State, with: State) -> bool {
-        // SeqCst, on failure as well: the second look of who waits, and the first step of who leaves (invariant 3).
+        // SeqCst, on failure as well: the second look of a transaction that waits, and the first step of one that
+        // leaves (invariant 3).
         self.state.compare_exchange(state.0, with.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Sets the state of a lock of which the caller has the write lock, his own or the dummy one.
+    /// Sets the state of a lock of which the caller has the write lock, its own or the dummy one.
     #[inline]
     fn set(&self, state: State) {
         // SeqCst: as in `replace`.
@@ -139,34 +146,34 @@ impl ILock {
     }
 
     #[inline]
-    fn waiters(&self, wanted: Wanted) -> &AtomicU64 {
+    fn waiters(&self, wanted: LockRequest) -> &AtomicU64 {
         match wanted {
-            Wanted::Read => &self.read_waiter,
-            Wanted::Write | Wanted::Upgrade => &self.write_waiter,
+            LockRequest::Read => &self.read_waiter,
+            LockRequest::Write | LockRequest::Upgrade => &self.write_waiter,
         }
     }
 
     /// The workers whose transactions want this.
     #[inline]
-    pub(super) fn bits(&self, wanted: Wanted) -> u64 {
-        // SeqCst: the second look of who leaves (invariant 3).
+    pub(super) fn bits(&self, wanted: LockRequest) -> u64 {
+        // SeqCst: the second look of a transaction that leaves (invariant 3).
         self.waiters(wanted).load(Ordering::SeqCst)
     }
 
     #[inline]
-    fn set_bit(&self, wanted: Wanted, worker: u32) {
-        // SeqCst: the first step of who waits (invariant 3).
+    fn set_bit(&self, wanted: LockRequest, worker: u32) {
+        // SeqCst: the first step of a transaction that waits (invariant 3).
         self.waiters(wanted).fetch_or(1 << worker, Ordering::SeqCst);
     }
 
-    fn clear_bit(&self, wanted: Wanted, worker: u32) {
-        // SeqCst: readers who wait because of it look once more, as in invariant 3.
+    fn clear_bit(&self, wanted: LockRequest, worker: u32) {
+        // SeqCst: readers that wait because of it look once more, as in invariant 3.
         self.waiters(wanted).fetch_and(!(1 << worker), Ordering::SeqCst);
     }
 
     #[inline]
     fn is_awaited(&self) -> bool {
-        self.bits(Wanted::Write) | self.bits(Wanted::Read) != 0
+        self.bits(LockRequest::Write) | self.bits(LockRequest::Read) != 0
     }
 
     /// Whether `tid` owns it.
@@ -175,7 +182,7 @@ impl ILock {
         self.state() == State::owned_by(tid)
     }
 
-    /// Makes `tid` the owner of a lock that nobody else has seen.
+    /// Makes `tid` the owner of a lock that no other transaction has seen.
     #[inline]
     pub(super) fn set_owner(&self, tid: u64) {
         self.set(State::owned_by(tid));
@@ -183,25 +190,25 @@ impl ILock {
 
     /// Takes the lock if that can be done at once. Line 2 of Fig. 6, lines 2 to 16 of Fig. 7.
     #[inline]
-    pub(super) fn take(&self, wanted: Wanted, tid: u64) -> bool {
+    pub(super) fn take(&self, wanted: LockRequest, tid: u64) -> bool {
         match wanted {
-            Wanted::Write => self.replace(State::FREE, State::owned_by(tid)),
-            Wanted::Upgrade => self.replace(State::ONE_READER, State::owned_by(tid)),
-            Wanted::Read => self.take_to_read(),
+            LockRequest::Write => self.replace(State::FREE, State::owned_by(tid)),
+            LockRequest::Upgrade => self.replace(State::ONE_READER, State::owned_by(tid)),
+            LockRequest::Read => self.take_to_read(),
         }
     }
 
-    /// The same, of a lock that nobody has. Somebody who waits for it is about to have it.
+    /// Takes the read lock, if the lock is free and no transaction waits to write: that one is about to have it.
     #[inline]
     pub(super) fn take_free_to_read(&self) -> bool {
-        self.bits(Wanted::Write) == 0 && self.replace(State::FREE, State::ONE_READER)
+        self.bits(LockRequest::Write) == 0 && self.replace(State::FREE, State::ONE_READER)
     }
 
     #[inline]
     fn take_to_read(&self) -> bool {
         loop {
             let state = self.state();
-            if state.is_write() || state.upgrader().is_some() || self.bits(Wanted::Write) != 0 {
+            if state.is_write() || state.upgrader().is_some() || self.bits(LockRequest::Write) != 0 {
                 return false;
             }
             if self.replace(state, state.with_readers(1)) {
@@ -211,60 +218,60 @@ impl ILock {
     }
 
     /// Takes the lock, or leaves a request for it. Fig. 6, lines 3 to 10; Fig. 7, lines 4 to 8.
-    pub(super) fn ask(&self, wanted: Wanted, owner: &Owner) -> Asked {
+    pub(super) fn ask(&self, wanted: LockRequest, owner: &Owner) -> RequestOutcome {
         let (tid, worker) = (owner.tid(), owner.worker());
         let mut map = owner.maps().of(worker).lock();
-        if wanted == Wanted::Upgrade {
+        if wanted == LockRequest::Upgrade {
             loop {
                 let state = self.state();
                 if state == State::ONE_READER && self.take(wanted, tid) {
-                    return Asked::Taken;
+                    return RequestOutcome::Taken;
                 }
                 if state.upgrader().is_some() {
-                    return Asked::Deadlock;
+                    return RequestOutcome::Deadlock;
                 }
                 if state != State::ONE_READER && self.replace(state, state.with_upgrader(worker)) {
                     break;
                 }
             }
         } else {
-            let is_first = !map.awaits(self, wanted);
+            let is_first = !map.awaits(LockAt::of(self), wanted);
             self.set_bit(wanted, worker);
             synchronize();
             if self.take(wanted, tid) {
                 if is_first {
                     self.clear_bit(wanted, worker);
                 }
-                return Asked::Taken;
+                return RequestOutcome::Taken;
             }
         }
-        map.put(self, Waiting { tid, wanted, parked: owner.parked().clone() });
-        Asked::Waits
+        map.put(LockAt::of(self), Waiting { tid, wanted, parked: owner.parked().clone() });
+        RequestOutcome::Waits
     }
 
     /// Takes back a request. `false` if it was granted meanwhile.
     pub(super) fn withdraw(&self, owner: &Owner) -> bool {
         let (maps, worker) = (owner.maps(), owner.worker());
         let mut map = maps.of(worker).lock();
-        let Some(Waiting { wanted, .. }) = map.take_out(self, owner.parked()) else { return false };
+        let Some(Waiting { wanted, .. }) = map.take_out(LockAt::of(self), owner.parked()) else { return false };
         match wanted {
-            Wanted::Upgrade => loop {
+            LockRequest::Upgrade => loop {
                 let state = self.state();
                 if self.replace(state, state.without_upgrader()) {
                     break;
                 }
             },
-            wanted if map.awaits(self, wanted) => {}
+            wanted if map.awaits(LockAt::of(self), wanted) => {}
             wanted => self.clear_bit(wanted, worker),
         }
         drop(map);
-        if wanted != Wanted::Read {
+        if wanted != LockRequest::Read {
             self.let_pass(owner);
         }
         true
     }
 
-    /// Lets those pass who waited because of one who does not wait any more (invariant 4).
+    /// Lets the readers pass that waited because of a transaction that does not wait any more (invariant 4).
     #[cold]
     fn let_pass(&self, owner: &Owner) {
         let maps = owner.maps();
@@ -272,7 +279,7 @@ impl ILock {
         loop {
             let state = self.state();
             if state.is_write() || state.upgrader().is_some() {
-                // Whoever has the lock, or waits to have it, hands it over.
+                // The transaction that has the lock, or waits to have it, hands it over.
                 return;
             }
             if state == State::FREE {
@@ -282,7 +289,7 @@ impl ILock {
                 if self.replace(State::FREE, State::DUMMY) {
                     return self.hand_over(owner, Some(Turn::Readers));
                 }
-            } else if self.bits(Wanted::Write) != 0 || self.bits(Wanted::Read) == 0 {
+            } else if self.bits(LockRequest::Write) != 0 || self.bits(LockRequest::Read) == 0 {
                 return;
             } else if self.replace(state, state.with_readers(1)) {
                 self.grant_readers(maps);
@@ -339,19 +346,19 @@ impl ILock {
         self.is_awaited() && self.replace(State::FREE, State::DUMMY)
     }
 
-    /// Gives the lock to who waits for it. The caller has the dummy write lock, unless there is no turn. Fig. 8, lines 12 to 16; Fig. 9,
-    /// lines 14 to 18.
+    /// Gives the lock to transactions that wait for it. The caller has the dummy write lock, unless there is no turn.
+    /// Fig. 8, lines 12 to 16; Fig. 9, lines 14 to 18.
     #[cold]
     fn hand_over(&self, owner: &Owner, turn: Option<Turn>) {
         let maps = owner.maps();
         let mut next = turn;
         while let Some(turn) = next {
-            let (readers, writers) = (self.bits(Wanted::Read) != 0, self.bits(Wanted::Write) != 0);
+            let (readers, writers) = (self.bits(LockRequest::Read) != 0, self.bits(LockRequest::Write) != 0);
             next = match (turn, readers, writers) {
                 (Turn::Readers, true, _) | (_, true, false) => self.send_read_lock(maps),
                 (_, _, true) => self.send_write_lock(owner).then_some(turn),
                 (_, false, false) => {
-                    // Whoever waited has gone.
+                    // The transactions that waited have gone.
                     self.set(State::FREE);
                     self.look_again().then_some(turn)
                 }
@@ -359,17 +366,19 @@ impl ILock {
         }
     }
 
-    /// Gives the write lock to one who waits for it. `true` if nobody does any more. Fig. 10.
+    /// Gives the write lock to a transaction that waits for it. `true` if none does any more. Fig. 10.
     ///
-    /// Which worker is served first is drawn by lot, with the number of the transaction that releases. If the turn went on from that
-    /// one's worker, two workers whose transactions come back at once could pass the lock to each other for ever, while
-    /// others wait.
+    /// Which worker is served first is drawn by lot, with the number of the transaction that releases. If the turn went
+    /// on from that one's worker, two workers whose transactions come back at once could pass the lock to each other
+    /// for ever, while others wait.
     fn send_write_lock(&self, owner: &Owner) -> bool {
-        for worker in workers_by_lot(self.bits(Wanted::Write), mix(owner.tid())) {
+        for worker in workers_by_lot(self.bits(LockRequest::Write), mix(owner.tid())) {
             let mut map = owner.maps().of(worker).lock();
-            let Some(Waiting { tid, parked, .. }) = map.take_first(self, Wanted::Write) else { continue };
-            if !map.awaits(self, Wanted::Write) {
-                self.clear_bit(Wanted::Write, worker);
+            let Some(Waiting { tid, parked, .. }) = map.take_first(LockAt::of(self), LockRequest::Write) else {
+                continue;
+            };
+            if !map.awaits(LockAt::of(self), LockRequest::Write) {
+                self.clear_bit(LockRequest::Write, worker);
             }
             self.set(State::owned_by(tid));
             parked.grant();
@@ -380,7 +389,7 @@ impl ILock {
         true
     }
 
-    /// Gives the read lock to all who wait for it. Fig. 11.
+    /// Gives the read lock to all transactions that wait for it. Fig. 11.
     fn send_read_lock(&self, maps: &WaitMaps) -> Option<Turn> {
         self.set(State::ONE_READER);
         synchronize();
@@ -388,18 +397,18 @@ impl ILock {
         self.leave_read(maps)
     }
 
-    /// Gives the read lock to all who wait for it. The caller has it, so that it stays one.
+    /// Gives the read lock to all transactions that wait for it. The caller has it, so that it stays a read lock.
     fn grant_readers(&self, maps: &WaitMaps) {
         let mut granted = Granted::new();
-        for worker in workers_by_lot(self.bits(Wanted::Read), 0) {
+        for worker in workers_by_lot(self.bits(LockRequest::Read), 0) {
             let mut map = maps.of(worker).lock();
             let before = granted.len();
-            while let Some(waiting) = map.take_first(self, Wanted::Read) {
+            while let Some(waiting) = map.take_first(LockAt::of(self), LockRequest::Read) {
                 granted.push(waiting.parked);
             }
             // SeqCst: as in `replace`.
             self.state.fetch_add((granted.len() - before) as u64, Ordering::SeqCst);
-            self.clear_bit(Wanted::Read, worker);
+            self.clear_bit(LockRequest::Read, worker);
             granted[before..].iter().for_each(|parked| parked.grant());
         }
         granted.iter().for_each(|parked| parked.wake());
@@ -410,11 +419,11 @@ impl ILock {
     #[cold]
     fn send_upgrade(&self, maps: &WaitMaps, worker: u32) {
         let mut map = maps.of(worker).lock();
-        let Some(tid) = map.first(self, Wanted::Upgrade).map(|waiting| waiting.tid) else { return };
+        let Some(tid) = map.first(LockAt::of(self), LockRequest::Upgrade).map(|waiting| waiting.tid) else { return };
         if !self.replace(State::ONE_READER.with_upgrader(worker), State::owned_by(tid)) {
             return;
         }
-        let Some(Waiting { parked, .. }) = map.take_first(self, Wanted::Upgrade) else {
+        let Some(Waiting { parked, .. }) = map.take_first(LockAt::of(self), LockRequest::Upgrade) else {
             unreachable!("the map has been latched since it was found")
         };
         parked.grant();
@@ -425,25 +434,25 @@ impl ILock {
     /// The label of the reader that waits to become the writer.
     pub(super) fn upgrading(&self, maps: &WaitMaps) -> Option<u32> {
         let map = maps.of(self.state().upgrader()?).lock();
-        Some(map.first(self, Wanted::Upgrade)?.parked.label())
+        Some(map.first(LockAt::of(self), LockRequest::Upgrade)?.parked.label())
     }
 
-    /// Whether one who wants this waits in vain, between two calls: what invariant 4 excludes.
-    pub(super) fn keeps_in_vain(&self, wanted: Wanted) -> bool {
+    /// Whether a transaction with this request waits in vain, between two calls: what invariant 4 excludes.
+    pub(super) fn keeps_in_vain(&self, wanted: LockRequest) -> bool {
         let state = self.state();
         match wanted {
-            Wanted::Write => state == State::FREE,
-            Wanted::Read => !state.is_write() && state.upgrader().is_none() && self.bits(Wanted::Write) == 0,
-            Wanted::Upgrade => state.upgrader().is_none() || state.readers() == 1,
+            LockRequest::Write => state == State::FREE,
+            LockRequest::Read => !state.is_write() && state.upgrader().is_none() && self.bits(LockRequest::Write) == 0,
+            LockRequest::Upgrade => state.upgrader().is_none() || state.readers() == 1,
         }
     }
 
-    /// Whether nobody has it.
+    /// Whether no transaction has it.
     pub(super) fn is_free(&self) -> bool {
         self.state() == State::FREE
     }
 
-    /// Whether nobody has it or waits for it.
+    /// Whether no transaction has it or waits for it.
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) fn is_at_rest(&self) -> bool {
         self.is_free() && !self.is_awaited()

@@ -1,12 +1,14 @@
-//! Latch-free locks in the records' headers, with bit maps of those who wait: `ilock`.
+//! Latch-free locks in the records' headers, with bit maps of the workers that wait: `ilock`.
 //!
-//! **Paper.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §4, the lock manager iLock.
+//! **Paper.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §4,
+//! the lock manager iLock.
 //!
-//! **The idea.** A client that sends its statements one by one keeps its locks for long, so conflicts are many, and to wait is better than to
-//! abort. Three words before each record tell who has it locked and which workers have transactions that wait for it. A free lock
-//! costs one exchange; who must wait sets its worker's bit and is suspended; who releases looks at the bits and hands the lock over to
-//! one of the workers' transactions, so that nobody looks in vain. The transaction whose wait
-//! closes a cycle of waits finds it, and the youngest of the cycle aborts.
+//! **The idea.** A client that sends its statements one by one keeps its locks for long, so conflicts are many, and to
+//! wait is better than to abort. Three words before each record tell which transaction has it locked and which workers
+//! have transactions that wait for it. A free lock costs one exchange. A transaction that must wait sets its worker's
+//! bit and is suspended. A transaction that releases the lock looks at the bits and hands the lock over to a
+//! transaction of one of the workers, so that none looks in vain. The transaction whose wait closes a cycle of waits
+//! finds it, and the youngest of the cycle aborts.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -24,47 +26,56 @@
 //!
 //! # What has no record
 //!
-//! The paper locks records only. Here absent keys, gaps and the columns of unique indexes are locked as well, by names in a lock table, as
-//! [`shared::locks`](crate::shared::locks) says; how keys come to have records and lose them is in [`shared::record_locks`](crate::shared::record_locks).
-//! They are no iLocks: a gap needs a third mode, and a transaction that inserts a million rows locks a million of them.
+//! The paper locks records only. Here absent keys, gaps and the columns of unique indexes are locked as well, by names
+//! in a lock table, as [`shared::gaps`](crate::shared::gaps) says; how keys come to have records and lose them is in
+//! [`shared::record_locks`](crate::shared::record_locks). They are no iLocks: a gap needs a third mode, and a
+//! transaction that inserts a million rows locks a million of them.
 //!
 //! # Declared access sets
 //!
-//! A transaction whose access set is known locks the set's rows as it begins, in one order; one without a set locks as it goes, on the
-//! same lock words. The paper (§7) names an engine for both kinds of transactions as future work. How rows are locked together, and why that
-//! causes no deadlocks, is in [`shared::record_locks`](crate::shared::record_locks). [`InteractiveConfig::lock_as_it_goes`] is the paper's way.
+//! A transaction whose access set is known locks the set's rows as it begins, in one order; a transaction without a set
+//! locks as it goes, on the same lock words. The paper (§7) names an engine for both kinds of transactions as future
+//! work. How rows are locked together, and why that causes no deadlocks, is in
+//! [`shared::record_locks`](crate::shared::record_locks). [`InteractiveConfig::lock_as_it_goes`] is the paper's way.
 //!
 //! # Isolation levels
 //!
-//! At **read committed** the lock of a read outside the access set is released when the transaction goes on to its next call, and neither gaps nor absent keys are
-//! locked to be read. At **serializable** all locks are kept to the end. Writes are the same at both.
+//! At **read committed** the lock of a read outside the access set is released when the transaction goes on to its next
+//! call, and neither gaps nor absent keys are locked to be read. At **serializable** all locks are kept to the end.
+//! Writes are the same at both.
 //!
 //! # Workers
 //!
-//! Each [`Worker`], as it is made, takes the next of 64 bits; a session on a thread of its own is a worker. Those beyond 64 share bits, and wait-maps: a
-//! bit then says that somebody of several workers waits. Nothing else changes, as a worker has many transactions anyway.
+//! Each [`Worker`], as it is made, takes the next of 64 bits; a session on a thread of its own is a worker. Workers
+//! beyond the 64th share bits, and wait-maps: a bit then says that a transaction of one of several workers waits.
+//! Nothing else changes, as a worker has many transactions anyway.
 //!
 //! # Departures
 //!
-//! 1. *There is no lock-queue.* Who hands a lock over does what the receiving worker would do with the entry: it looks in that worker's wait-map, makes
-//!    the transaction it finds the owner, clears the bit, and wakes it, under the map's latch. A library's threads have no loop that would receive
-//!    entries, a worker that is busy would leave the lock idle meanwhile, and a time-out meets a hand-over at one latch. So one dummy read lock, that of
-//!    the sender, does for all workers, and there is a latch where a lock is waited for; none where it is free or shared.
-//! 2. The bit, the second attempt and the entry in the wait-map are made under the own map's latch, which keeps bits exact.
-//! 3. A hand-over that finds nobody, as all have timed out, goes on to other workers, and at last leaves the lock free and looks again.
-//!    Which worker's transaction is next is drawn by lot, so that none waits for ever.
-//! 4. A writer that gives up lets those readers pass who waited only because of it.
-//! 5. *Upgrades.* A reader that wants to write says so in the lock-state, with its worker, and is given the lock by the last other reader to leave.
-//!    A second one would wait for the first, and the first for it: it aborts at once.
+//! 1. *There is no lock-queue.* The transaction that hands a lock over does what the receiving worker would do with the
+//!    entry: it looks in that worker's wait-map, makes the transaction it finds the owner, clears the bit, and wakes
+//!    it, under the map's latch. A library's threads have no loop that would receive entries, a worker that is busy
+//!    would leave the lock idle meanwhile, and a time-out meets a hand-over at one latch. So one dummy read lock, the
+//!    sender's, does for all workers, and there is a latch where a lock is waited for; none where it is free or shared.
+//! 2. The bit, the second attempt and the entry in the wait-map are made under the own map's latch, which keeps bits
+//!    exact.
+//! 3. A hand-over that finds no waiting transaction, as all have timed out, goes on to other workers, and at last
+//!    leaves the lock free and looks again. The worker whose transaction is next is drawn by lot, so that none waits
+//!    for ever.
+//! 4. A writer that gives up lets those readers pass that waited only because of it.
+//! 5. *Upgrades.* A reader that wants to write says so in the lock-state, with its worker, and is given the lock by the
+//!    last other reader to leave. A second such reader would wait for the first, and the first for it: it aborts at
+//!    once.
 //! 6. *Deadlocks are [found](crate::shared::deadlocks)* where the paper has time-outs. A transaction of a deadlock
-//!    waits, so it can be asked what it holds: nothing is kept of locks but while their holders wait. In the middle of a
-//!    hand-over to several readers one of them may be aborted for a deadlock that is none.
+//!    waits, so it can be asked what it holds: nothing is kept of locks but while their holders wait. In the middle of
+//!    a hand-over to several readers one of them may be aborted for a deadlock that is none.
 //! 7. *Transactions are held back from hot locks* where deadlocks are found, so that they do not stop each other:
 //!    [`shared::deadlocks`](crate::shared::deadlocks) says how many are let in. The paper lets all in.
-//! 8. *A row that is read to be written is locked so*, where deadlocks are found, after two upgrades have met:
-//!    [`shared::record_locks`](crate::shared::record_locks) says when. The paper reads, then upgrades.
+//! 8. *A row that is read to be written is locked to be written*, where deadlocks are found, after two upgrades have
+//!    met: [`shared::record_locks`](crate::shared::record_locks) says when. The paper reads, then upgrades.
 //! 9. *Hot rows may be handed over before their writer commits*, where deadlocks are found and transactions
-//!    [say](hotrow_txn::Yielding::retire_writes) that they have written them for the last time: [`shared::record_locks`](crate::shared::record_locks) says how.
+//!    [say](hotrow_txn::Yielding::retire_writes) that they have written them for the last time:
+//!    [`shared::record_locks`](crate::shared::record_locks) says how.
 //! 10. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
@@ -72,6 +83,7 @@ mod lock;
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
 mod owner;
+mod wait;
 mod wait_map;
 
 pub use lock::ILock;
@@ -109,7 +121,8 @@ pub struct Interactive {
 pub struct InteractiveConfig {
     /// How long transactions wait.
     pub time_outs: TimeOuts,
-    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes 64 bytes.
+    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes
+    /// 64 bytes.
     pub buckets: usize,
     /// A transaction locks each row when it comes to it, as in the paper, even if its access set is known.
     pub lock_as_it_goes: bool,

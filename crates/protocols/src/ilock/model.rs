@@ -1,5 +1,6 @@
-//! The lock of a record under loom, every interleaving of a few transactions and every order of memory that the code leaves open; and under
-//! shuttle, random interleavings of more of them. A wake-up that is lost is a deadlock to both: no time passes.
+//! The lock of a record under loom, every interleaving of a few transactions and every order of memory that the code
+//! leaves open; and under shuttle, random interleavings of more of them. A wake-up that is lost is a deadlock to both:
+//! no time passes.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -22,7 +23,7 @@
 use super::lock::ILock;
 use super::owner::Owner;
 use super::wait_map::WaitMaps;
-use crate::shared::lock_table::Parked;
+use crate::shared::parked::Parked;
 use crate::shared::record_locks::{Ended, LockOwner, RecordLock, Watch};
 use crate::shared::time_outs::Patience;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -146,7 +147,8 @@ mod exhaustive {
     use hotrow_sync::wait::Scheduler;
     use loom::sync::Notify;
 
-    /// All interleavings up to so many preemptions: as few as show each of the mistakes above, or as many as `LOOM_MAX_PREEMPTIONS` says.
+    /// All interleavings up to so many preemptions: as few as show each of the mistakes above, or as many as
+    /// `LOOM_MAX_PREEMPTIONS` says.
     fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound.get_or_insert(preemptions);

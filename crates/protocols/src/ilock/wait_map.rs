@@ -1,7 +1,6 @@
-//! Who waits for which record, by worker.
+//! The transactions that wait for records, by worker.
 
-use super::lock::ILock;
-use crate::shared::lock_table::Parked;
+use crate::shared::parked::Parked;
 use crate::shared::record_locks::{Number, Numbers};
 use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -21,19 +20,20 @@ pub(super) struct WaitMaps {
     numbers: Arc<Numbers>,
 }
 
-/// The suspended transactions of one worker: for each lock that is awaited, those who wait for it, in order.
+/// The suspended transactions of one worker: for each lock that is awaited, the transactions that wait for it, in
+/// order.
 #[derive(Default)]
 pub(super) struct WaitMap {
     waiting: HashMap<LockAt, SmallVec<[Waiting; 2]>, BuildHasherDefault<AddressHasher>>,
 }
 
-/// A lock, known by its address. It is not freed while somebody waits for it: who waits is in his epoch.
+/// A lock, known by its address. It is not freed while a transaction waits for it: that transaction is in its epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct LockAt(usize);
+pub(super) struct LockAt(usize);
 
-/// What a suspended transaction waits for.
+/// The request of a suspended transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum LockRequest {
     /// The read lock.
     Read,
     /// The write lock.
@@ -45,11 +45,11 @@ pub(super) enum Wanted {
 /// A suspended transaction.
 pub(super) struct Waiting {
     pub(super) tid: u64,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: LockRequest,
     pub(super) parked: Arc<Parked>,
 }
 
-/// Those who were given a lock, to be woken after the latch.
+/// The transactions that were given a lock, to be woken after the latch is released.
 pub(super) type Granted = SmallVec<[Arc<Parked>; 4]>;
 
 /// The hash of an address.
@@ -97,11 +97,12 @@ impl WaitMaps {
         self.maps.iter().map(|map| map.0.lock().waiting.values().map(SmallVec::len).sum::<usize>()).sum()
     }
 
-    /// Calls `visit` for each lock that transactions of a worker wait for, with the worker, the lock's address, and what they want.
-    pub(super) fn awaited(&self, mut visit: impl FnMut(u32, usize, &[Wanted])) {
+    /// Calls `visit` for each lock that transactions of a worker wait for, with the worker, the lock's address, and
+    /// what they want.
+    pub(super) fn awaited(&self, mut visit: impl FnMut(u32, usize, &[LockRequest])) {
         for (worker, map) in (0..).zip(&self.maps) {
             for (lock, waiting) in &map.0.lock().waiting {
-                let wanted: SmallVec<[Wanted; 8]> = waiting.iter().map(|waiting| waiting.wanted).collect();
+                let wanted: SmallVec<[LockRequest; 8]> = waiting.iter().map(|waiting| waiting.wanted).collect();
                 visit(worker, lock.0, &wanted);
             }
         }
@@ -109,49 +110,49 @@ impl WaitMaps {
 }
 
 impl WaitMap {
-    /// Whether anybody waits for this.
-    pub(super) fn awaits(&self, lock: &ILock, wanted: Wanted) -> bool {
+    /// Whether any transaction waits with this request.
+    pub(super) fn awaits(&self, lock: LockAt, wanted: LockRequest) -> bool {
         self.of(lock).iter().any(|waiting| waiting.wanted == wanted)
     }
 
     /// The first transaction that wants this.
-    pub(super) fn first(&self, lock: &ILock, wanted: Wanted) -> Option<&Waiting> {
+    pub(super) fn first(&self, lock: LockAt, wanted: LockRequest) -> Option<&Waiting> {
         self.of(lock).iter().find(|waiting| waiting.wanted == wanted)
     }
 
-    fn of(&self, lock: &ILock) -> &[Waiting] {
-        self.waiting.get(&LockAt::of(lock)).map_or(&[], SmallVec::as_slice)
+    fn of(&self, lock: LockAt) -> &[Waiting] {
+        self.waiting.get(&lock).map_or(&[], SmallVec::as_slice)
     }
 
-    /// Adds one who waits.
-    pub(super) fn put(&mut self, lock: &ILock, waiting: Waiting) {
-        self.waiting.entry(LockAt::of(lock)).or_default().push(waiting);
+    /// Adds a transaction that waits.
+    pub(super) fn put(&mut self, lock: LockAt, waiting: Waiting) {
+        self.waiting.entry(lock).or_default().push(waiting);
     }
 
-    /// Takes out the first who wants this.
-    pub(super) fn take_first(&mut self, lock: &ILock, wanted: Wanted) -> Option<Waiting> {
+    /// Takes out the first transaction with this request.
+    pub(super) fn take_first(&mut self, lock: LockAt, wanted: LockRequest) -> Option<Waiting> {
         self.take(lock, |waiting| waiting.wanted == wanted)
     }
 
-    /// Takes out the one who waits at `parked`, if he is there.
-    pub(super) fn take_out(&mut self, lock: &ILock, parked: &Arc<Parked>) -> Option<Waiting> {
+    /// Takes out the transaction that waits at `parked`, if it is there.
+    pub(super) fn take_out(&mut self, lock: LockAt, parked: &Arc<Parked>) -> Option<Waiting> {
         self.take(lock, |waiting| Arc::ptr_eq(&waiting.parked, parked))
     }
 
-    fn take(&mut self, lock: &ILock, is_it: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
-        let at = LockAt::of(lock);
-        let waiting = self.waiting.get_mut(&at)?;
+    fn take(&mut self, lock: LockAt, is_it: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
+        let waiting = self.waiting.get_mut(&lock)?;
         let place = waiting.iter().position(is_it)?;
         let taken = waiting.remove(place);
         if waiting.is_empty() {
-            self.waiting.remove(&at);
+            self.waiting.remove(&lock);
         }
         Some(taken)
     }
 }
 
 impl LockAt {
-    fn of(lock: &ILock) -> Self {
+    /// The address of a record's lock.
+    pub(super) fn of<L>(lock: &L) -> Self {
         LockAt(std::ptr::from_ref(lock).addr())
     }
 }

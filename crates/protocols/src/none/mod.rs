@@ -2,16 +2,17 @@
 //!
 //! **Source.** VLL §3.2 measures every engine as overhead over a system without concurrency control.
 //!
-//! **The idea.** Nothing is locked. Rows are read and written word by word with relaxed atomics, so that a reader beside
-//! a writer sees some mixture of words, but the program stays well-defined. Lost updates are lost. What a transaction
-//! changed can be undone by it as long as nobody else changed the same rows.
+//! **The idea.** Nothing is locked. Rows are read and written word by word with relaxed atomics, so that a reader
+//! beside a writer sees some mixture of words, but the program stays well-defined. Lost updates are lost. A transaction
+//! can undo its changes as long as no other transaction changed the same rows.
 //!
 //! **Invariants**
 //!
 //! 1. No row is ever borrowed: a read copies it, an update works on a copy and stores that.
 //! 2. Indexes stay whole: linking and unlinking is storage's, and safe for any number of threads.
-//! 3. What is handed to a redo sink are the rows as they are at commit, whoever made them so. It gives the committed state again
-//!    where transactions run one after the other, and nowhere else: nothing says which of two writers came later.
+//! 3. The rows that are handed to a redo sink are as they are at commit, whichever transaction made them so. Replaying
+//!    them gives the committed state again where transactions run one after the other, and nowhere else: nothing says
+//!    which of two writers came later.
 
 mod transaction;
 

@@ -96,8 +96,8 @@ impl Copied {
     }
 }
 
-/// A step of the log, to be undone. What is deleted stays linked, absent, until its table is dropped: whoever else
-/// follows an index to it finds memory that is still there.
+/// A step of the log, to be undone. A deleted row's record stays linked, absent, until its table is dropped: another
+/// transaction that follows an index to it finds memory that is still there.
 enum Undo {
     Changed { record: RecordPtr<()>, fixed: usize, variable: usize, end: usize },
     Inserted { record: RecordPtr<()> },
@@ -133,7 +133,7 @@ fn retire(participant: &mut Participant, variable: Option<Variable>) {
 }
 
 impl NoneTransaction {
-    /// What every call begins with. An error if no transaction is running.
+    /// Begins a call. An error if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.running {
@@ -192,7 +192,8 @@ impl NoneTransaction {
         }
     }
 
-    /// Hands the rows that the transaction has touched to the sink, as they are now, whoever made them so.
+    /// Hands the rows that the transaction has touched to the sink, as they are now, whichever transaction made them
+    /// so.
     #[cold]
     fn append_to(&self, sink: &dyn RedoSink) -> Position {
         if self.log.is_empty() {

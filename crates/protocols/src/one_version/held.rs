@@ -1,4 +1,4 @@
-//! What one transaction holds.
+//! The locks that one transaction holds.
 
 use super::queues::LockName;
 use crate::shared::mode::Mode;
@@ -8,8 +8,8 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// The locks that are held to the transaction's end, and in which modes.
 ///
-/// Adding one and releasing all take no search. Whoever holds few looks through them; the places of many are noted when somebody
-/// first asks for one, as a rule because a key has the lock that is held for another one.
+/// Adding one and releasing all take no search. A transaction that holds few looks through them; the places of many are
+/// noted when one is first asked for, as a rule because a key has the lock that is held for another one.
 #[derive(Default)]
 pub(super) struct Held {
     locks: Vec<(LockName, Mode)>,

@@ -1,4 +1,4 @@
-//! One lock: a word that says who holds it, as numbers.
+//! One lock: a word that says how many transactions hold it in which modes.
 //!
 //! ```text
 //! | exclusive (1) | awaited (1) | holders in insert mode (15) | holders in shared mode (15) |
@@ -7,9 +7,9 @@
 //! **Invariants**
 //!
 //! 1. The modes in which two transactions hold a lock are compatible.
-//! 2. While a word says *awaited*, it changes under the latch of its queue only. So those who change one in a single step
-//!    expect one that is not awaited.
-//! 3. A lock is split when nobody holds it or waits for it, and stays so for ever.
+//! 2. While a word says *awaited*, it changes under the latch of its queue only. So a transaction that changes a word
+//!    in a single step expects one that is not awaited.
+//! 3. A lock is split when no transaction holds it or waits for it, and stays so for ever.
 
 use crate::shared::mode::Mode;
 use hotrow_sync::atomic::{AtomicU32, Ordering};
@@ -25,12 +25,12 @@ const SHARED: u32 = 1;
 const INSERTS: u32 = AWAITED - INSERT;
 const SHARES: u32 = INSERT - SHARED;
 
-/// Nobody holds the lock any more: its keys have others. It says *awaited*, too, so that nobody takes it in a single step.
+/// The lock is split: its keys have others. It says *awaited*, too, so that no transaction takes it in a single step.
 const SPLIT: u32 = u32::MAX;
 
-/// What a request for a lock came to.
+/// The outcome of a request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RequestOutcome {
     /// It holds the lock.
     Taken,
     /// It has to wait.
@@ -45,7 +45,7 @@ pub(super) struct Granting<'l> {
     word: u32,
 }
 
-/// What holding a lock in these modes adds to its word.
+/// The number that a holder in these modes adds to the lock's word.
 fn share_of(mode: Mode) -> u32 {
     if mode.covers(Mode::EXCLUSIVE) {
         return EXCLUSIVE;
@@ -71,19 +71,20 @@ impl KeyLock {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Where the word is, for those who prefetch it.
+    /// The address of the word, to prefetch it.
     #[inline]
     pub(super) fn address(&self) -> *const u8 {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Takes the lock if nobody holds it. Whether it was taken.
+    /// Takes the lock if it is free. Returns whether it was taken.
     #[inline]
     pub(super) fn take_free(&self, wanted: Mode) -> bool {
         self.replace(0, share_of(wanted))
     }
 
-    /// Takes the lock in `wanted`, of which `held` is held, if nobody is in the way. Whether it was taken.
+    /// Takes the lock in `wanted`, of which `held` is held, if no other holder or request conflicts. Returns whether it
+    /// was taken.
     pub(super) fn take_beside(&self, held: Mode, wanted: Mode) -> bool {
         let mut word = self.word();
         while word & AWAITED == 0 {
@@ -99,7 +100,7 @@ impl KeyLock {
         false
     }
 
-    /// Gives back what is held, if nobody waits.
+    /// Gives back the held modes, if no transaction waits.
     #[inline]
     pub(super) fn give_back(&self, held: Mode) -> bool {
         if self.replace(share_of(held), 0) {
@@ -127,30 +128,30 @@ impl KeyLock {
         self.replace(0, SPLIT)
     }
 
-    /// Whether somebody holds it, or waits for it.
+    /// Whether a transaction holds it, or waits for it.
     pub(super) fn is_used(&self) -> bool {
         !matches!(self.word(), 0 | SPLIT)
     }
 
-    /// Whether somebody holds it.
+    /// Whether a transaction holds it.
     pub(super) fn is_held(&self) -> bool {
         self.is_used() && self.word() & !AWAITED != 0
     }
 
-    /// Takes the lock, or notes that it is awaited. The caller has the latch of its queue, and stands last in it from then on, an
-    /// upgrade first.
-    pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> Asked {
+    /// Takes the lock, or notes that it is awaited. The caller has the latch of its queue, and stands last in it from
+    /// then on, an upgrade first.
+    pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> RequestOutcome {
         loop {
             let word = self.word();
             if word == SPLIT {
-                return Asked::Split;
+                return RequestOutcome::Split;
             }
             let (awaited, others) = (word & AWAITED, (word & !AWAITED) - share_of(held));
             // An upgrade waits for holders only.
             let may = admits(others, wanted) && (held != Mode::NONE || awaited == 0);
             let next = if may { awaited | (others + share_of(wanted)) } else { word | AWAITED };
             if next == word || self.replace(word, next) {
-                return if may { Asked::Taken } else { Asked::Queued };
+                return if may { RequestOutcome::Taken } else { RequestOutcome::Queued };
             }
         }
     }
@@ -165,7 +166,8 @@ impl KeyLock {
         Granting { lock: self, word: self.word() & !AWAITED }
     }
 
-    /// Whether the lock is awaited though this first request could be granted, or there is none; or the other way round.
+    /// Whether the lock is awaited though this first request could be granted, or there is none; or the other way
+    /// round.
     ///
     /// # Errors
     /// Says which.
@@ -180,8 +182,8 @@ impl KeyLock {
         Ok(())
     }
 
-    /// Acquire and release: who takes a lock sees what all who held it before did, and they come before it. The same holds across a
-    /// split: who finds a lock split has seen all that its last holders did.
+    /// Acquire and release: a transaction that takes a lock sees what all earlier holders did, and they come before it.
+    /// The same holds across a split: a transaction that finds a lock split has seen all that its last holders did.
     #[inline]
     fn replace(&self, word: u32, with: u32) -> bool {
         // Relaxed on failure: nothing is read because of it.
@@ -198,7 +200,7 @@ impl Granting<'_> {
         granted
     }
 
-    /// Everybody may see it.
+    /// Publishes the word: all threads may see it.
     pub(super) fn publish(self) {
         self.lock.0.store(self.word, Ordering::Release);
     }

@@ -1,42 +1,53 @@
 //! The locks of one index: one for each key hash, as far as there are as many.
 //!
-//! **Source.** Larson and others: High-Performance Concurrency Control Mechanisms for Main-Memory Databases, §5: a lock table
-//! embedded in every index, with a lock for each hash key.
+//! **Source.** Larson and others: High-Performance Concurrency Control Mechanisms for Main-Memory Databases, §5: a lock
+//! table embedded in every index, with a lock for each hash key.
 //!
-//! **Definitions.** A *level* is an array of 2^n locks, and a key has the lock that the low n bits of its hash name: several keys may
-//! share one, which is coarser than a lock for each, and never wrong. A transaction *holds* a lock in some modes, whatever keys it
-//! wanted it for. It knows itself what it holds, for the lock's word does not.
+//! **Definitions.** A *level* is an array of 2^n locks, and a key has the lock that the low n bits of its hash name:
+//! several keys may share one, which is coarser than a lock for each, and never wrong. A transaction *holds* a lock in
+//! some modes, whatever keys it wanted it for. It knows itself what it holds, for the lock's word does not.
 //!
 //! # How many locks
 //!
-//! An index begins with 65,536 locks, whatever its size. That is plenty for transactions that hold few at once, and 256 KiB stay in
-//! the caches, where a lock for each of ten million rows is one more cache miss. A transaction that holds a sixteenth of a level
-//! is in the way of others that want none of its keys. So one that holds more than a 64th, of an index with more rows than that,
-//! has the level's locks *split*: there is one more level, with a lock for each row at least. A level never goes away before its
-//! table: together they take a third more than the last one at most. That one takes 4 to 8 bytes for each row, 16 if rows were few, in
-//! chunks that are made when one of their locks is first wanted.
+//! An index begins with 65,536 locks, whatever its size. That is plenty for transactions that hold few at once, and 256
+//! KiB stay in the caches, where a lock for each of ten million rows is one more cache miss. A transaction that holds a
+//! sixteenth of a level is in the way of others that want none of its keys. So one that holds more than a 64th, of an
+//! index with more rows than that, has the level's locks *split*: there is one more level, with a lock for each row at
+//! least. A level never goes away before its table: together they take a third more than the last one at most. That one
+//! takes 4 to 8 bytes for each row, 16 if rows were few, in chunks that are made when one of their locks is first
+//! wanted.
 //!
 //! # How locks are split
 //!
-//! One by one, each when nobody holds it: whoever wants a lock of a level that is being split, and finds it free, marks it as split
-//! and goes on to the key's lock in the next level; so does, at its end, the transaction that has begun it, with all that are free then.
-//! Nobody waits for that, and nothing is copied.
+//! One by one, each when it is free: a transaction that wants a lock of a level that is being split, and finds it free,
+//! marks it as split and goes on to the key's lock in the next level. At its end the transaction that has begun the
+//! split does the same with all locks that are free then. No transaction waits for that, and nothing is copied.
 //!
-//! 1. A split lock stays split, and is held by nobody.
-//! 2. So at any moment a key has one lock: the first on its way through the levels that is not split. To take another one,
-//!    somebody must have found all before it split.
+//! 1. A split lock stays split, and no transaction holds it.
+//! 2. So at any moment a key has one lock: the first on its way through the levels that is not split. To take another
+//!    lock, a transaction must have found all before it split.
 //! 3. A transaction finds again what it holds: while it does, that lock is not split, and those before it stay so.
 //! 4. Levels before [`first`](KeyLocks::first) have no lock that is not split: ways begin behind them.
 //!
-//! **Cost.** A lock that nobody else wants takes one exchange on a word that sixteen share a cache line with, and another one to release
-//! it.
+//! **Cost.** A lock that no other transaction wants takes one exchange on a word that sixteen share a cache line with,
+//! and another one to release it.
 
 use super::key_lock::KeyLock;
 use super::queues::{LockName, Queues};
-use hotrow_storage::{IndexData, IndexNumber, TableId, prefetch_to_write};
+use hotrow_storage::{IndexData, IndexNumber, RecordHeader, TableId, prefetch_to_write};
 use hotrow_sync::OnceLock;
 use hotrow_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::fmt;
+
+/// The header of each record: it is empty, for the record's lock is in the indexes of its table.
+#[derive(Debug, Default)]
+pub struct KeyLocked;
+
+impl RecordHeader for KeyLocked {
+    type Index = KeyLocks;
+}
+
+const _: () = assert!(size_of::<KeyLocked>() == 0);
 
 /// The locks of one index.
 pub struct KeyLocks {
@@ -61,7 +72,7 @@ const MANY: usize = 64;
 struct Level {
     /// The logarithm of their number.
     log2: u32,
-    /// The same of the level that these locks are split into; 0 as long as there is none.
+    /// The logarithm of the size of the level that these locks are split into; 0 as long as there is none.
     next: AtomicU32,
     /// Locks that are not split.
     whole: AtomicUsize,
@@ -94,7 +105,8 @@ impl IndexData for KeyLocks {
 }
 
 impl KeyLocks {
-    /// The lock of the keys with this hash, unless it is split before it is taken: then asked again, this says which it is now.
+    /// The lock of the keys with this hash, unless it is split before it is taken: then asked again, this says which it
+    /// is now.
     #[inline]
     pub(super) fn of(&self, hash: u64) -> Numbered<'_> {
         let level = self.first();
@@ -116,7 +128,7 @@ impl KeyLocks {
         }
     }
 
-    /// Has the processor fetch the word of a lock that will be wanted.
+    /// Prefetches the word of a lock that will be wanted.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch_to_write(self.first().of(hash).lock.address());
@@ -137,7 +149,8 @@ impl KeyLocks {
             level = self.level(next);
         }
         if held * MANY >= level.size() && rows > level.size() {
-            // At least four times as many: who inserts rows does not make a level for each time their number doubles.
+            // At least four times as many: a transaction that inserts rows does not make a level each time their
+            // number doubles.
             let log2 = rows.next_power_of_two().ilog2().max(level.log2 + 2).min(FINEST);
             if log2 > level.log2 {
                 self.begin_to_split(level, log2);
@@ -146,14 +159,14 @@ impl KeyLocks {
         first.next().is_some()
     }
 
-    /// Makes a next level, unless somebody else has made one.
+    /// Makes a next level, unless another transaction has made one.
     fn begin_to_split(&self, level: &Level, log2: u32) {
         self.finer[(log2 - COARSEST - 1) as usize].get_or_init(|| Box::new(Level::new(log2)));
-        // Release, for who reads it finds the level. Relaxed on failure: another one is as good.
+        // Release, for a transaction that reads it finds the level. Relaxed on failure: another one is as good.
         let _ = level.next.compare_exchange(0, log2, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Splits all locks of the first level that nobody holds, if they are to be split.
+    /// Splits all free locks of the first level, if they are to be split.
     pub(super) fn split_free(&self) {
         let level = self.first();
         if level.next().is_none() {
@@ -170,8 +183,8 @@ impl KeyLocks {
         while first.whole.load(Ordering::Acquire) == 0
             && let Some(next) = first.next()
         {
-            // Release, for who begins at the next level must find what its locks were split by. Relaxed on failure: somebody else
-            // has come as far.
+            // Release, for a transaction that begins at the next level must find what its locks were split by.
+            // Relaxed on failure: another transaction has come as far.
             let _ = self.first.compare_exchange(first.log2, next, Ordering::AcqRel, Ordering::Relaxed);
             first = self.first();
         }
@@ -190,7 +203,7 @@ impl KeyLocks {
         }
     }
 
-    /// The locks that somebody holds or waits for.
+    /// The locks that are held or waited for.
     fn used(&self) -> impl Iterator<Item = Numbered<'_>> {
         let finer = self.finer.iter().filter_map(|level| Some(&**level.get()?));
         let locks = std::iter::once(&self.coarsest).chain(finer).flat_map(Level::made);

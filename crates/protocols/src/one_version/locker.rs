@@ -1,32 +1,33 @@
 //! The locks of one transaction.
 
-use super::KeyLocked;
 use super::held::Held;
-use super::key_lock::{Asked, KeyLock};
-use super::key_locks::Numbered;
+use super::key_lock::{KeyLock, RequestOutcome};
+use super::key_locks::{KeyLocked, Numbered};
 use super::queues::{LockName, Queues};
 use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
-use crate::shared::lock_table::{Acquired, Name, Parked};
-use crate::shared::locks::{Gaps, target};
+use crate::shared::gaps::{Gaps, target};
+use crate::shared::lock_table::{Acquired, Name};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
 use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Table, TableId, mix};
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics};
 
-/// What a transaction holds, and how it waits.
+/// The locks of a transaction, and how it waits.
 pub(super) struct Locker {
     queues: Arc<Queues>,
     parked: Arc<Parked>,
     held: Held,
     /// A lock to release at the next call, held shared and in no other way.
     short: Option<LockName>,
-    /// What else than rows the scan that runs has locked, if that is not kept longer than the scan.
+    /// The locks of the running scan on anything but rows, if they are not kept longer than the scan.
     passing: Option<Vec<LockName>>,
-    /// Tables that the caller keeps everybody else off.
+    /// Tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
-    /// Indexes whose locks are being split, since this transaction holds many: at its end it splits those that are free.
+    /// Indexes whose locks are being split, since this transaction holds many: at its end it splits those that are
+    /// free.
     splitting: Vec<(TableId, IndexNumber)>,
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
@@ -34,7 +35,7 @@ pub(super) struct Locker {
     /// Which transaction object this is, and how its transaction stands when a deadlock's victim is chosen.
     number: u32,
     standing: Standing,
-    /// What others have locked is refused.
+    /// Locks that others have are refused.
     refuses_waits: bool,
     /// None if deadlocks end by time-out.
     waits: Option<Arc<KeyWaits>>,
@@ -192,8 +193,8 @@ impl Locker {
         }
     }
 
-    /// A scan begins: whether the gaps that it locks are kept to the transaction's end, or [released](Self::release_passing) at the
-    /// scan's.
+    /// A scan begins: whether the gaps that it locks are kept to the transaction's end, or
+    /// [released](Self::release_passing) at the scan's.
     #[inline]
     pub(super) fn keep_parts(&mut self, keep: bool) {
         self.passing = (!keep).then(Vec::new);
@@ -268,7 +269,7 @@ impl Locker {
         })
     }
 
-    /// Has an index's locks split, if this transaction holds so many that it is in the way of others.
+    /// Begins to split an index's locks, if this transaction holds so many that others wait for it.
     #[cold]
     fn split_locks(&mut self, table: &Table<KeyLocked>, index: IndexNumber) {
         let is_splitting = table.index_data(index).split_for(self.held.len(), table.len());
@@ -296,14 +297,14 @@ impl Locker {
             }
             let wanted = held | mode;
             let asked = match lock.take_beside(held, wanted) {
-                true => Asked::Taken,
+                true => RequestOutcome::Taken,
                 false if self.refuses_waits && !lock.is_split() => return Err(Abort::Timeout),
                 false => self.queues.ask(lock, name, (held, wanted), &self.parked),
             };
             match asked {
-                Asked::Taken => self.held.set(name, wanted),
-                Asked::Queued => self.wait(lock, name, (mode, wanted), target())?,
-                Asked::Split => continue,
+                RequestOutcome::Taken => self.held.set(name, wanted),
+                RequestOutcome::Queued => self.wait(lock, name, (mode, wanted), target())?,
+                RequestOutcome::Split => continue,
             }
             self.statistics.locks += 1;
             return Ok(if held == Mode::NONE { Acquired::New } else { Acquired::Again });

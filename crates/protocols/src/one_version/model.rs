@@ -1,20 +1,20 @@
-//! Random interleavings of transactions that want the same few keys, under `--cfg shuttle`: every word, latch and flag a
-//! place to switch threads at. shuttle has no time: a wake-up that is lost it reports as a deadlock. Meanwhile the locks are split,
-//! so that keys that share one at first have their own in the end.
+//! Random interleavings of transactions that want the same few keys, under `--cfg shuttle`: every word, latch and flag
+//! a place to switch threads at. shuttle has no time: a wake-up that is lost it reports as a deadlock. Meanwhile the
+//! locks are split, so that keys that share one at first have their own in the end.
 
-use super::key_lock::Asked;
+use super::key_lock::RequestOutcome;
 use super::key_locks::{KeyLocks, Numbered};
 use super::queues::{LockName, Queues};
-use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_storage::{IndexNumber, TableId};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, Wake, thread};
 use shuttle::rand::{Rng, thread_rng};
 use std::time::Duration;
 
-/// Hashes of keys: the first two differ in a bit that the coarsest level looks at, the third shares the first one's lock until that is
-/// split once, the fourth until it is split again.
+/// Hashes of keys: the first two differ in a bit that the coarsest level looks at, the third shares the first one's
+/// lock until that is split once, the fourth until it is split again.
 const HASHES: [u64; 4] = [0b0000, 0b0001, 0b0010, 0b1000];
 const MODES: [Mode; 3] = [Mode::SHARED, Mode::INSERT, Mode::EXCLUSIVE];
 
@@ -72,20 +72,21 @@ impl Scene {
         Arc::new(scene)
     }
 
-    /// Comes to hold a key's lock in `wanted` beside what it holds of it: which lock that is. None if a cancelled wait ends without.
+    /// Comes to hold a key's lock in `wanted` beside what it holds of it: which lock that is. None if a cancelled wait
+    /// ends without.
     fn take(&self, key: usize, held: Mode, wanted: Mode, parked: &Arc<Parked>) -> Option<LockName> {
         loop {
             let Numbered { number, lock } = self.locks.of(HASHES[key]);
             let name = LockName { table: TableId(0), index: IndexNumber::HASH, number };
             let free = held == Mode::NONE && lock.take_free(wanted);
             let asked = match free || lock.take_beside(held, wanted) {
-                true => Asked::Taken,
+                true => RequestOutcome::Taken,
                 false => self.queues.ask(lock, name, (held, wanted), parked),
             };
             let taken = match asked {
-                Asked::Split => continue,
-                Asked::Taken => true,
-                Asked::Queued => {
+                RequestOutcome::Split => continue,
+                RequestOutcome::Taken => true,
+                RequestOutcome::Queued => {
                     let ended = parked.waiter().wait_until(None, || parked.is_granted());
                     let granted = !self.queues.withdraw(lock, name, parked);
                     assert!(granted || ended == Wake::Cancelled, "nobody gives up who was not told to");
@@ -107,8 +108,8 @@ impl Scene {
         self.queues.release(self.locks.numbered(name.number), name, held);
     }
 
-    /// Takes the locks of some keys, the first of them perhaps twice, and gives them back. A key whose lock is held for another one
-    /// is left out, and they are taken in the order of the coarsest locks: so there are no deadlocks.
+    /// Takes the locks of some keys, the first of them perhaps twice, and gives them back. A key whose lock is held for
+    /// another one is left out, and they are taken in the order of the coarsest locks: so there are no deadlocks.
     fn transaction(&self, may_upgrade: bool, parked: &Arc<Parked>) {
         let mut random = thread_rng();
         let mut held: Vec<Holding> = Vec::new();
@@ -143,7 +144,8 @@ impl Scene {
     }
 }
 
-/// So many transactions, of which one may upgrade, as two of one lock would wait for each other, and somebody who cancels that one.
+/// So many transactions, of which one may upgrade, as two of one lock would wait for each other, and somebody who
+/// cancels that one.
 fn check(count: usize) {
     let model = move || {
         let scene = Scene::new();

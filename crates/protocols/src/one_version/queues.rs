@@ -1,18 +1,18 @@
-//! The queues of those who wait for the key locks of a database.
+//! The queues of the transactions that wait for the key locks of a database.
 //!
 //! **Invariants**, beside those of the [words](super::key_lock)
 //!
 //! 1. A word is awaited if and only if there is a request for it in its queue, whenever the queue's latch is free.
-//! 2. The first request for a lock cannot be granted as its holders are: whoever leaves grants what can be granted, from
-//!    the front, and stops at the first that cannot. Who comes when others wait stands behind them, so that readers who come and
-//!    go do not keep a writer waiting for ever.
+//! 2. The first request for a lock cannot be granted as its holders are: a transaction that leaves grants what can be
+//!    granted, from the front, and stops at the first request that cannot. A transaction that comes when others wait
+//!    stands behind them, so that readers that come and go do not keep a writer waiting for ever.
 //! 3. Upgrades stand before other requests: they wait for holders only, and nothing behind them could go first.
 //! 4. A request is granted by changing the word under the latch and setting its flag; one that gives up looks under the
 //!    latch which of the two came first.
 
-use super::key_lock::{Asked, KeyLock};
-use crate::shared::lock_table::Parked;
+use super::key_lock::{KeyLock, RequestOutcome};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_storage::{IndexNumber, TableId};
 use hotrow_sync::{Arc, Latch};
 use smallvec::SmallVec;
@@ -27,7 +27,7 @@ pub(super) struct LockName {
     pub(super) number: u32,
 }
 
-/// Those who wait for the key locks of a database.
+/// The transactions that wait for the key locks of a database.
 pub(super) struct Queues {
     queues: Box<[Latch<Queue>]>,
 }
@@ -41,16 +41,16 @@ type Queue = Vec<Request>;
 /// A transaction's wish for a lock.
 struct Request {
     name: LockName,
-    /// What the transaction holds of it.
+    /// The modes in which the transaction holds it.
     held: Mode,
-    /// What it will hold of it.
+    /// The modes in which the transaction will hold it.
     wanted: Mode,
     parked: Arc<Parked>,
-    /// Somebody in its way has left since it asked.
+    /// A transaction that it waited for has left since it asked.
     moved: bool,
 }
 
-/// Those to wake, after the latch.
+/// The transactions to wake, after the latch is released.
 type Wakes = SmallVec<[Arc<Parked>; 4]>;
 
 impl Queues {
@@ -69,10 +69,10 @@ impl Queues {
         name: LockName,
         (held, wanted): (Mode, Mode),
         parked: &Arc<Parked>,
-    ) -> Asked {
+    ) -> RequestOutcome {
         let mut queue = self.queue(name).lock();
         let asked = lock.take_or_await(held, wanted);
-        if asked == Asked::Queued {
+        if asked == RequestOutcome::Queued {
             let is_upgrade = held != Mode::NONE;
             let behind = |request: &Request| request.name == name && request.held == Mode::NONE;
             let place = queue.iter().position(behind).filter(|_| is_upgrade).unwrap_or(queue.len());
@@ -92,7 +92,7 @@ impl Queues {
     #[cold]
     fn release_awaited(&self, lock: &KeyLock, name: LockName, held: Mode) {
         let mut queue = self.queue(name).lock();
-        // Nobody may wait any more.
+        // There may be no waiting transaction any more.
         if lock.give_back(held) {
             return;
         }
@@ -117,14 +117,14 @@ impl Queues {
         true
     }
 
-    /// Whether somebody in a request's way has left since it was queued, or since this was asked last.
+    /// Whether a transaction that a request waits for has left since it was queued, or since this was asked last.
     pub(super) fn has_moved(&self, name: LockName, parked: &Arc<Parked>) -> bool {
         let mut queue = self.queue(name).lock();
         let request = queue.iter_mut().find(|request| Arc::ptr_eq(&request.parked, parked));
         request.is_none_or(|request| std::mem::take(&mut request.moved))
     }
 
-    /// What the first request for a lock holds of it, and wants.
+    /// The modes in which the first request for a lock holds it, and wants it.
     pub(super) fn first(&self, name: LockName) -> Option<(Mode, Mode)> {
         let queue = self.queue(name).lock();
         queue.iter().find(|request| request.name == name).map(|request| (request.held, request.wanted))
@@ -136,12 +136,12 @@ impl Queues {
     }
 }
 
-/// Notes that somebody has left who was in the way of these requests.
+/// Notes that a transaction has left that these requests waited for.
 fn move_on(requests: &mut [Request], name: LockName) {
     requests.iter_mut().filter(|request| request.name == name).for_each(|request| request.moved = true);
 }
 
-/// Grants what can be granted of an awaited lock, somebody in the way of whose requests has left.
+/// Grants what can be granted of an awaited lock, after a transaction has left that requests waited for.
 fn grant(queue: &mut Queue, lock: &KeyLock, name: LockName) -> Wakes {
     let mut wakes = Wakes::new();
     let mut granting = lock.granting();
@@ -152,7 +152,7 @@ fn grant(queue: &mut Queue, lock: &KeyLock, name: LockName) -> Wakes {
         wakes.push(queue.remove(place).parked);
     }
     granting.publish();
-    // After the word: who is granted may change it at once.
+    // After the word: a transaction that is granted may change it at once.
     wakes.iter().for_each(|parked| parked.grant());
     wakes
 }

@@ -1,11 +1,11 @@
 //! Tests of key locks on real threads.
 
 use super::OneVersion;
-use super::key_lock::{Asked, KeyLock};
+use super::key_lock::{KeyLock, RequestOutcome};
 use super::queues::{LockName, Queues};
 use crate::Instance;
-use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{
     Column, IndexId, IndexKind, IndexNumber, IndexRef, IndexSchema, Key, Row, RowMut, TableId, TableSchema, Type, Value,
@@ -69,7 +69,7 @@ fn a_full_count_keeps_others_waiting_and_loses_nothing() {
         }
         assert_eq!(holders, (1 << 15) - 1);
         let late = parked();
-        assert_eq!(queues.ask(lock, name(0), (Mode::NONE, mode), &late), Asked::Queued, "there is no room");
+        assert_eq!(queues.ask(lock, name(0), (Mode::NONE, mode), &late), RequestOutcome::Queued, "there is no room");
         queues.release(lock, name(0), mode);
         assert!(late.is_granted(), "one has left, so one may come");
         (0..holders).for_each(|_| queues.release(lock, name(0), mode));
@@ -82,14 +82,18 @@ fn requests_are_granted_in_turn_and_upgrades_first() {
     let (lock, queues) = (&KeyLock::default(), Queues::new());
     let (reader, writer, late, upgrade) = (parked(), parked(), parked(), parked());
     assert!(lock.take_free(Mode::SHARED) && lock.take_beside(Mode::NONE, Mode::SHARED));
-    assert_eq!(queues.ask(lock, name(9), (Mode::NONE, Mode::EXCLUSIVE), &writer), Asked::Queued);
-    assert_eq!(queues.ask(lock, name(9), (Mode::NONE, Mode::SHARED), &late), Asked::Queued, "a writer waits before it");
-    assert_eq!(queues.ask(lock, name(9), (Mode::SHARED, Mode::EXCLUSIVE), &upgrade), Asked::Queued);
+    assert_eq!(queues.ask(lock, name(9), (Mode::NONE, Mode::EXCLUSIVE), &writer), RequestOutcome::Queued);
+    assert_eq!(
+        queues.ask(lock, name(9), (Mode::NONE, Mode::SHARED), &late),
+        RequestOutcome::Queued,
+        "a writer waits before it"
+    );
+    assert_eq!(queues.ask(lock, name(9), (Mode::SHARED, Mode::EXCLUSIVE), &upgrade), RequestOutcome::Queued);
     assert!(!queues.has_moved(name(9), &writer));
     // Another table's lock, in the same queue.
     let (other, stranger) = (&KeyLock::default(), parked());
     assert!(other.take_free(Mode::EXCLUSIVE));
-    assert_eq!(queues.ask(other, name(9 + 256), (Mode::NONE, Mode::SHARED), &stranger), Asked::Queued);
+    assert_eq!(queues.ask(other, name(9 + 256), (Mode::NONE, Mode::SHARED), &stranger), RequestOutcome::Queued);
 
     queues.release(lock, name(9), Mode::SHARED);
     assert!(upgrade.is_granted() && !writer.is_granted() && !late.is_granted());
@@ -109,9 +113,9 @@ fn who_gives_up_lets_those_behind_it_go_on() {
     let (lock, queues) = (&KeyLock::default(), Queues::new());
     let (writer, reader, last) = (parked(), parked(), parked());
     assert!(lock.take_free(Mode::SHARED));
-    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &writer), Asked::Queued);
-    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::SHARED), &reader), Asked::Queued);
-    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &last), Asked::Queued);
+    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &writer), RequestOutcome::Queued);
+    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::SHARED), &reader), RequestOutcome::Queued);
+    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &last), RequestOutcome::Queued);
     assert!(queues.withdraw(lock, name(3), &writer));
     assert!(reader.is_granted() && !last.is_granted());
     assert!(queues.withdraw(lock, name(3), &last));
@@ -258,7 +262,8 @@ fn a_read_keeps_its_row_to_the_next_call_or_to_the_end() {
     }
 }
 
-/// A row that would move to where a scan has been waits until the scan has ended: it is not missed. New rows may come then.
+/// A row that would move to where a scan has been waits until the scan has ended: it is not missed. New rows may come
+/// then.
 #[test]
 fn no_row_moves_behind_a_scan_at_repeatable_read() {
     const NUMBER: IndexRef = IndexRef::Secondary(IndexId(0));

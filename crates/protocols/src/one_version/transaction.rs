@@ -1,6 +1,6 @@
 //! A transaction under single-version locking.
 
-use super::KeyLocked;
+use super::key_locks::KeyLocked;
 use super::locker::{KeyWaits, Locker};
 use super::queues::Queues;
 use crate::shared::batch;
@@ -10,6 +10,7 @@ use crate::shared::lock_table::Acquired;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
+use crate::shared::read_level::ReadLevel;
 use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRef, Table, TableId};
@@ -58,7 +59,7 @@ impl Protocol for OneVersion {
         Self { time_outs, queues: Queues::new(), waits, transactions: AtomicU32::new(0) }
     }
 
-    /// Nobody waits in vain, and no lock is awaited by nobody.
+    /// Checks that no transaction waits in vain, and that no lock says awaited without one that waits.
     fn audit(&self, database: &Database<KeyLocked>) -> Result<(), String> {
         let mut participant = database.participant();
         participant.enter();
@@ -86,8 +87,7 @@ impl Protocol for OneVersion {
         // Relaxed: the numbers differ, and nothing is read because of them.
         let number = self.transactions.fetch_add(1, Ordering::Relaxed);
         let locks = Locker::new(number, self.queues.clone(), self.waits.clone(), waiter);
-        let (granted, isolation) = (Isolation::Serializable, Isolation::Serializable);
-        let locking = KeyLocking { protocol: self.clone(), locks, granted, isolation };
+        let locking = KeyLocking { protocol: self.clone(), locks, level: ReadLevel::default() };
         LockingTransaction::new(database, locking)
     }
 }
@@ -111,10 +111,7 @@ pub type OneVersionTransaction = LockingTransaction<KeyLocking>;
 pub struct KeyLocking {
     protocol: Arc<OneVersion>,
     locks: Locker,
-    /// The level that was granted.
-    granted: Isolation,
-    /// As which reads lock: the same, or serializable while they are held.
-    isolation: Isolation,
+    level: ReadLevel,
 }
 
 impl KeyLocking {
@@ -127,7 +124,7 @@ impl KeyLocking {
     ) -> Result<Option<RecordRef<'s, KeyLocked>>, Abort> {
         let acquired = self.locks.row(row.table, row.hash, mode, || row.key.clone())?;
         let found = row.find();
-        if found.is_none() && self.isolation == Isolation::RepeatableRead && acquired == Acquired::New {
+        if found.is_none() && self.level.now() == Isolation::RepeatableRead && acquired == Acquired::New {
             self.locks.unlock_row(row.table, row.hash);
         }
         Ok(found)
@@ -150,8 +147,7 @@ impl Locking for KeyLocking {
         begin: &Begin<'_>,
         again: bool,
     ) -> Result<(), Abort> {
-        self.granted = OneVersion::INFO.granted(begin.isolation);
-        self.isolation = self.granted;
+        self.level = ReadLevel::of(OneVersion::INFO.granted(begin.isolation));
         participant.enter();
         self.locks.begin(begin, again, &self.protocol.time_outs);
         if let Some(accesses) = begin.accesses {
@@ -169,7 +165,7 @@ impl Locking for KeyLocking {
 
     #[inline]
     fn read<'s>(&mut self, row: Sought<'_, 's, KeyLocked>) -> Result<Option<RecordRef<'s, KeyLocked>>, Abort> {
-        if self.isolation != Isolation::ReadCommitted {
+        if self.level.now() != Isolation::ReadCommitted {
             return self.find(row, Mode::SHARED);
         }
         self.locks.row_for_now(row.table, row.key, row.hash)?;
@@ -197,18 +193,18 @@ impl Locking for KeyLocking {
         scan: &Scan,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
-        self.locks.keep_parts(self.isolation == Isolation::Serializable);
-        let scanned = Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit);
+        self.locks.keep_parts(self.level.now() == Isolation::Serializable);
+        let scanned = Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.level.now() }.run(visit);
         self.locks.release_passing(table);
         scanned
     }
 
     fn hold_reads(&mut self, hold: bool) {
-        self.isolation = if hold { Isolation::Serializable } else { self.granted };
+        self.level.hold_reads(hold);
     }
 
     fn hold_row(&mut self, row: Sought<'_, '_, KeyLocked>) -> Result<bool, Abort> {
-        locks::hold_row(&mut self.locks, row, self.granted)
+        locks::hold_row(&mut self.locks, row, self.level.granted())
     }
 
     fn own(&mut self, table: TableId) {

@@ -14,7 +14,7 @@ pub trait Indexing: Send + Sync + 'static {
     fn parts(config: &Self::Config) -> usize;
 }
 
-/// What both offer.
+/// The levels that both offer.
 const LEVELS: &[Isolation] = &[Isolation::Serializable];
 
 /// One index for all workers.

@@ -1,14 +1,14 @@
 //! The plan: which locks an access set needs, in the order in which they are taken.
 
+use crate::shared::gaps::{self, Gap, STRIPES, is_ordered, row_name};
 use crate::shared::lock_table::Name;
-use crate::shared::locks::{self, Gap, STRIPES, is_ordered, row_name};
 use crate::shared::mode::Mode;
 use crate::shared::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
 use hotrow_storage::{Database, Guard, IndexRef, Key, Table};
 use hotrow_txn::{Access, Accesses, EntryAccess, Intent, LockPart, LockTarget, RangeAccess};
 use std::ops::{Bound, ControlFlow};
 
-/// What one transaction locks before it runs. The lists are used again by the next transaction.
+/// The locks that one transaction takes before it runs. The lists are used again by the next transaction.
 #[derive(Default)]
 pub(super) struct Plan {
     /// The rows of the access set, in its order: what a procedure that knows its accesses asks for next.
@@ -17,7 +17,7 @@ pub(super) struct Plan {
     next: usize,
     /// All locks, by name, each once.
     locks: Vec<Planned>,
-    /// What is locked beside the rows of the access set.
+    /// The locks beside the rows of the access set.
     parts: Vec<LockTarget>,
     /// Whether the access set is known to lack rows.
     pub(super) is_partial: bool,
@@ -42,8 +42,8 @@ fn mode(intent: Intent) -> Mode {
 }
 
 impl Plan {
-    /// Finds out which locks `accesses` need: one for each row; for ranges and index entries those that a scan or a write
-    /// finds in the indexes now.
+    /// Finds out which locks `accesses` need: one for each row; for ranges and index entries those that a scan or a
+    /// write finds in the indexes now.
     #[inline]
     pub(super) fn resolve(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
         self.rows.clear();
@@ -63,7 +63,8 @@ impl Plan {
         sort(&mut self.locks);
     }
 
-    /// Whether the locks that `accesses` need now are all in the plan. Without ranges and entries nothing can have moved.
+    /// Whether the locks that `accesses` need now are all in the plan. Without ranges and entries nothing can have
+    /// moved.
     #[inline]
     pub(super) fn holds(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) -> bool {
         if !has_parts(accesses) {
@@ -90,12 +91,13 @@ impl Plan {
 
     fn target(&self, what: usize, rows: &[Access]) -> LockTarget {
         match rows.get(what) {
-            Some(row) => locks::target(row.table, LockPart::Row, &row.key),
+            Some(row) => gaps::target(row.table, LockPart::Row, &row.key),
             None => self.parts[what - rows.len()].clone(),
         }
     }
 
-    /// Whether the plan has `name` in a mode that covers `mode`. Cheapest for those who ask in the access set's order.
+    /// Whether the plan has `name` in a mode that covers `mode`. Cheapest for callers that ask in the access set's
+    /// order.
     #[inline]
     pub(super) fn covers(&mut self, name: Name, mode: Mode) -> bool {
         if let Some(&(planned, held)) = self.rows.get(self.next)
@@ -164,14 +166,14 @@ impl Resolver<'_> {
 
     fn row(&mut self, table: &Table<()>, key: &Key, mode: Mode) {
         let name = row_name(table.id(), key.hash64());
-        self.push(name, mode, || locks::target(table.id(), LockPart::Row, key));
+        self.push(name, mode, || gaps::target(table.id(), LockPart::Row, key));
     }
 
     fn gap(&mut self, gap: Gap, mode: Mode) {
         self.push(gap.name, mode, || gap.target);
     }
 
-    /// What a scan of the range locks, whichever way it goes.
+    /// Adds the locks of a scan of the range, whichever way it goes.
     fn range(&mut self, table: &Table<()>, guard: Guard<'_>, range: &RangeAccess) {
         let mode = mode(range.intent);
         if is_ordered(table, range.index) {
@@ -223,7 +225,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What linking or unlinking the entry locks: whichever of the two it will be, the entry is there or not.
+    /// Adds the locks of linking or unlinking the entry: whichever of the two it will be, the entry is there or not.
     fn entry(&mut self, table: &Table<()>, guard: Guard<'_>, entry: &EntryAccess) {
         let full = match entry.index {
             IndexRef::Primary => entry.columns.clone(),
@@ -231,8 +233,8 @@ impl Resolver<'_> {
                 let index = table.secondary_index(id);
                 if index.is_exclusive() {
                     let part = LockPart::Unique(id);
-                    let name = locks::name_of(table.id(), part, entry.columns.hash64());
-                    self.push(name, Mode::EXCLUSIVE, || locks::target(table.id(), part, &entry.columns));
+                    let name = gaps::name_of(table.id(), part, entry.columns.hash64());
+                    self.push(name, Mode::EXCLUSIVE, || gaps::target(table.id(), part, &entry.columns));
                 }
                 index.full_key(&entry.columns, &entry.key)
             }
@@ -243,7 +245,7 @@ impl Resolver<'_> {
                 return self.gap(Gap::below(table.id(), entry.index, &full), Mode::INSERT);
             }
         }
-        for gap in locks::gaps_around(table, guard, entry.index, &full, |_| false) {
+        for gap in gaps::gaps_around(table, guard, entry.index, &full, |_| false) {
             self.gap(gap, Mode::INSERT);
         }
     }

@@ -1,24 +1,25 @@
 //! A transaction under ordered locking.
 
-use super::Turn;
 use super::plan::Plan;
-use crate::shared::batch;
+use super::wait_phase::WaitPhase;
+use crate::shared::gaps::row_name;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::{LockTable, Name};
 use crate::shared::locking::{Locking, LockingTransaction, Reach, Sought};
-use crate::shared::locks::{Announced, Locks, row_name};
+use crate::shared::locks::{Announced, Locks};
 use crate::shared::mode::Mode;
+use crate::shared::outside_plan::{push_entries, push_insert, push_range};
 use crate::shared::scan::Scanner;
 use crate::shared::time_outs::Limits;
-use hotrow_storage::{Database, Guard, IndexId, IndexRef, Key, Participant, RecordRef, RowRef, Table, TableId};
+use hotrow_storage::{Database, Guard, Key, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Capabilities, Exclusion, Intent, Isolation, RangeAccess, Scan, Statistics};
+use hotrow_txn::{Abort, Accesses, Begin, Capabilities, Exclusion, Intent, Isolation, Scan, Statistics};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How often a plan is made anew because entries moved while its locks were waited for, before the transaction keeps the
-/// whole database.
+/// How often a plan is made anew because entries moved while its locks were waited for, before the transaction keeps
+/// the whole database.
 const PLANS: u32 = 8;
 
 /// A transaction in flight.
@@ -26,20 +27,19 @@ pub type OrderedTransaction = LockingTransaction<PlannedLocking>;
 
 /// The locks of one transaction: those of its plan, taken before it runs.
 pub struct PlannedLocking {
-    lock_table: Arc<LockTable>,
     pass: Pass,
-    locks: Locks<Turn>,
+    locks: Locks<WaitPhase>,
     plan: Plan,
     wait_limit: Duration,
     role: Role,
-    /// What was touched outside the access set.
+    /// The accesses outside the access set.
     missing: Accesses,
 }
 
-/// What a transaction's locks are.
+/// The locks of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Those of its plan.
+    /// The locks of its plan.
     Planned,
     /// The whole database.
     Alone,
@@ -50,7 +50,6 @@ enum Role {
 impl PlannedLocking {
     pub(super) fn new(gate: &Arc<Gate>, lock_table: &Arc<LockTable>, waiter: Waiter, wait_limit: Duration) -> Self {
         Self {
-            lock_table: lock_table.clone(),
             pass: gate.pass(waiter.clone()),
             locks: Locks::new(Arc::default(), lock_table.requester(waiter)),
             plan: Plan::default(),
@@ -60,7 +59,7 @@ impl PlannedLocking {
         }
     }
 
-    /// Keeps everybody else off the database; but for transactions that only read, as long as an `interactive` one has
+    /// Keeps all other transactions off the database; but for those that only read, as long as an `interactive` one has
     /// not written.
     #[cold]
     fn begin_alone(
@@ -92,9 +91,7 @@ impl PlannedLocking {
         self.pass.enter(reads, Some(wait_limit), &mut self.locks.statistics)?;
         participant.enter();
         let guard = participant.guard();
-        batch::prefetch(database, guard, accesses.rows(), |_, access| {
-            self.lock_table.prefetch(Name(access.lock_name()));
-        });
+        self.locks.prefetch(database, guard, accesses);
         for _ in 0..PLANS {
             self.plan.resolve(database, guard, accesses);
             for (name, mode, target) in self.plan.locks(accesses) {
@@ -111,7 +108,7 @@ impl PlannedLocking {
         self.begin_alone(participant, wait_limit, false)
     }
 
-    /// Sees to it that nobody reads beside a transaction that has the whole database and is about to write.
+    /// Makes sure that no transaction reads beside one that has the whole database and is about to write.
     #[inline]
     fn exclude_readers(&mut self) -> Result<(), Abort> {
         if !self.pass.lets_readers_in() {
@@ -140,8 +137,8 @@ impl PlannedLocking {
         }
     }
 
-    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile; or if the plan is known to lack
-    /// rows, and it is free now.
+    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile; or if the plan is known
+    /// to lack rows, and it is free now.
     #[cold]
     fn reach_outside(&mut self, id: TableId, key: &Key, name: Name, mode: Mode) -> Result<(), Abort> {
         if self.locks.owns(id) || self.locks.requester.holds(name).covers(mode) {
@@ -152,15 +149,6 @@ impl PlannedLocking {
         }
         self.missing.push(id, key.clone(), if mode == Mode::SHARED { Intent::Read } else { Intent::Write });
         Err(Abort::OutsidePlan)
-    }
-}
-
-/// Adds the entries that lead to a row to what was missing.
-fn push_entries(missing: &mut Accesses, table: &Table<()>, key: &Key, row: RowRef<'_>) {
-    missing.push_entry(table.id(), IndexRef::Primary, key.clone(), key.clone());
-    for (position, index) in table.secondary().iter().enumerate() {
-        let id = IndexRef::Secondary(IndexId(position as u16));
-        missing.push_entry(table.id(), id, index.key_of(row), key.clone());
     }
 }
 
@@ -251,15 +239,8 @@ impl Locking for PlannedLocking {
         match in_reach_of {
             Reach::Row => {}
             Reach::Entries(table, key, row) => push_entries(missing, table, key, row),
-            Reach::Insert(table, key, row) => {
-                missing.push(table.id(), key.clone(), Intent::Write);
-                push_entries(missing, table, key, row);
-            }
-            Reach::Range(scan) => {
-                let intent = if scan.lock.is_update() { Intent::Write } else { Intent::Read };
-                let (lower, upper) = (scan.lower.clone(), scan.upper.clone());
-                missing.push_range(RangeAccess { table: scan.table, index: scan.index, lower, upper, intent });
-            }
+            Reach::Insert(table, key, row) => push_insert(missing, table, key, row),
+            Reach::Range(scan) => push_range(missing, scan, None),
         }
         Abort::OutsidePlan
     }

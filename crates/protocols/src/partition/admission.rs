@@ -6,17 +6,18 @@
 //! | one partition | is another's | sends *enter*, is granted, runs, sends *finished* |
 //! | several | any | draws numbers, then enters, or sends *enter*, at each |
 //!
-//! While it runs it may *join* one more partition, for a lock that it did not plan, if its thread may come to it and nobody there has
-//! asked for anything that conflicts: so it waits for nobody in that queue, and needs no number.
+//! While it runs it may *join* one more partition, for a lock that it did not plan, if its thread may come to it and no
+//! transaction there has asked for anything that conflicts: so it waits for none in that queue, and needs no number.
 
-use super::core::{Begun, Calls, Core};
+use super::core::{Begun, Core, Outbox};
+use super::id::{PartitionId, Ticket};
 use super::locks::{Exhausted, LockState};
-use super::messages::{Enter, Finished, Message, Standing};
+use super::messages::{Enter, Finished, Message, QueuePosition};
 use super::node::{Attempt, Node};
 use super::partitions::{Partitions, Visitor};
 use super::piece::Piece;
-use super::queue::{Asker, Ticket};
-use super::{PartitionId, PartitionLocking};
+use super::queue::Asker;
+use super::variants::PartitionLocking;
 use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
@@ -38,7 +39,7 @@ pub struct PartitionAdmission<E: PartitionLocking> {
     asked: SmallVec<[Asked; 4]>,
     /// The attempt that waits for grants, or has had them; none if it was free at once.
     attempt: Option<Attempt>,
-    calls: Calls<Header<E>>,
+    outbox: Outbox<Header<E>>,
 }
 
 /// A partition that a transaction asks.
@@ -47,12 +48,12 @@ struct Asked {
     partition: PartitionId,
     /// Its number in that partition's order, if it asks several.
     number: u64,
-    how: How,
+    entered: Entered,
 }
 
 /// How a transaction came into a partition's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+enum Entered {
     /// By itself, with all its plan: it gives its locks back by itself.
     Begun(Ticket),
     /// By itself, while it ran, with what the partition knows.
@@ -69,7 +70,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
             home,
             asked: SmallVec::new(),
             attempt: None,
-            calls: Calls::default(),
+            outbox: Outbox::default(),
         }
     }
 
@@ -95,7 +96,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     fn ask(&mut self, number: u16) {
         let partition = PartitionId(number);
         if !self.asks(partition) {
-            self.asked.push(Asked { partition, number: 0, how: How::Asked });
+            self.asked.push(Asked { partition, number: 0, entered: Entered::Asked });
         }
     }
 
@@ -122,13 +123,13 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     ) -> Result<(), Abort> {
         let (partition, node) = (self.asked[0].partition, &self.node);
         let visitor =
-            &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
+            &mut Visitor { scene, waiter: node.waiter(), statistics, outbox: &mut self.outbox, own: Some(node) };
         let begun = self
             .partitions
             .with(partition, visitor, |core, caller| core.begin(caller, node, &mut plan.rows, plan.prefixes.counted()));
         match begun {
             Ok(Ok(Begun { ticket, blocked })) => {
-                self.asked[0].how = How::Begun(ticket);
+                self.asked[0].entered = Entered::Begun(ticket);
                 self.attempt = blocked;
                 Ok(())
             }
@@ -159,7 +160,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
         let node = &self.node;
         let visitor =
-            &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
+            &mut Visitor { scene, waiter: node.waiter(), statistics, outbox: &mut self.outbox, own: Some(node) };
         for &Asked { partition, number, .. } in &self.asked {
             let mut piece: Box<Piece<_>> = home
                 .and_then(|home| self.partitions.with(home, visitor, |core, _| core.spare_piece()).ok())
@@ -188,24 +189,24 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     ) {
         let node = &self.node;
         let visitor =
-            &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
-        if let [Asked { partition, how: How::Begun(ticket), .. }] = self.asked[..]
+            &mut Visitor { scene, waiter: node.waiter(), statistics, outbox: &mut self.outbox, own: Some(node) };
+        if let [Asked { partition, entered: Entered::Begun(ticket), .. }] = self.asked[..]
             && let Ok(()) = self.partitions.with(partition, visitor, |core, caller| {
                 core.finish(caller, ticket, &mut plan.rows, plan.prefixes.counted());
             })
         {
             return;
         }
-        for &Asked { partition, how, .. } in &self.asked {
-            // What was added elsewhere is among the plan's rows too.
-            let piece = matches!(how, How::Begun(_)).then(|| {
+        for &Asked { partition, entered, .. } in &self.asked {
+            // Locks that were added elsewhere are among the plan's rows too.
+            let piece = matches!(entered, Entered::Begun(_)).then(|| {
                 let mut piece = Box::<Piece<_>>::default();
                 piece.fill(plan, partition);
                 piece
             });
             let absent = if is_withdrawn { absent(scene, plan, partition) } else { Vec::new() };
-            let standing = standing(node, self.attempt, partition, how);
-            let mut finished = Some(Finished { standing, piece, absent });
+            let position = position(node, self.attempt, partition, entered);
+            let mut finished = Some(Finished { position, piece, absent });
             let acted = self.partitions.with(partition, visitor, |core, caller| {
                 core.finish_other(caller, finished.take().expect("finished once"));
             });
@@ -245,19 +246,19 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     }
 
     /// Adds something in the partition that it is in, if the transaction's thread may come to it.
-    fn add(&mut self, partition: PartitionId, add: impl FnOnce(&mut Core<E::Locks>, &Standing) -> bool) -> bool {
-        if let Some(&Asked { how, .. }) = self.asked.iter().find(|asked| asked.partition == partition) {
-            let standing = standing(&self.node, self.attempt, partition, how);
-            return self.partitions.touch(partition, |core| add(core, &standing)) == Ok(true);
+    fn add(&mut self, partition: PartitionId, add: impl FnOnce(&mut Core<E::Locks>, &QueuePosition) -> bool) -> bool {
+        if let Some(&Asked { entered, .. }) = self.asked.iter().find(|asked| asked.partition == partition) {
+            let position = position(&self.node, self.attempt, partition, entered);
+            return self.partitions.touch(partition, |core| add(core, &position)) == Ok(true);
         }
         let Ok(Some(ticket)) = self.partitions.touch(partition, |core| core.join(add)) else { return false };
-        self.asked.push(Asked { partition, number: 0, how: How::Joined(ticket) });
+        self.asked.push(Asked { partition, number: 0, entered: Entered::Joined(ticket) });
         true
     }
 
     /// Whether what is in this partition is given back out of the plan.
     fn is_planned(&self, partition: PartitionId) -> bool {
-        !self.asked.iter().any(|asked| asked.partition == partition && matches!(asked.how, How::Joined(_)))
+        !self.asked.iter().any(|asked| asked.partition == partition && matches!(asked.entered, Entered::Joined(_)))
     }
 }
 
@@ -268,12 +269,12 @@ fn absent<H: RecordHeader>(scene: Scene<'_, H>, plan: &Plan<H>, partition: Parti
     records.filter(|(_, record)| !record.is_present()).map(|(table, record)| (table, record.key())).collect()
 }
 
-fn standing(node: &Arc<Node>, attempt: Option<Attempt>, partition: PartitionId, how: How) -> Standing {
-    match how {
-        How::Begun(ticket) | How::Joined(ticket) => Standing::Here(ticket),
-        How::Asked => {
+fn position(node: &Arc<Node>, attempt: Option<Attempt>, partition: PartitionId, entered: Entered) -> QueuePosition {
+    match entered {
+        Entered::Begun(ticket) | Entered::Joined(ticket) => QueuePosition::Here(ticket),
+        Entered::Asked => {
             let attempt = attempt.expect("who asks waits for grants");
-            Standing::Perhaps { node: node.clone(), attempt, guess: node.ticket(partition) }
+            QueuePosition::Perhaps { node: node.clone(), attempt, guess: node.ticket(partition) }
         }
     }
 }
@@ -318,7 +319,7 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
         if !self.node.is_granted(attempt) {
             self.wait(scene, plan, attempt, limit, statistics)?;
         }
-        if self.asked[0].how == How::Asked {
+        if self.asked[0].entered == Entered::Asked {
             E::Locks::refresh(scene, &mut plan.rows);
         }
         Ok(())
@@ -342,7 +343,7 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
         plan: &mut Plan<Self::Header>,
         mut row: PlannedRow<Self::Header>,
     ) -> bool {
-        let added = self.add(PartitionId(row.partition), |core, standing| core.add_row(scene, standing, &mut row));
+        let added = self.add(PartitionId(row.partition), |core, position| core.add_row(scene, position, &mut row));
         if added {
             plan.rows.push(row);
         }
@@ -352,7 +353,7 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
     fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool {
         let partition = PartitionId(self.partition_at(place));
         let held = plan.prefixes.counted();
-        let added = self.add(partition, |core, standing| core.add_prefixes(standing, held, locks));
+        let added = self.add(partition, |core, position| core.add_prefixes(position, held, locks));
         if added && self.is_planned(partition) {
             plan.prefixes.append(locks);
         }

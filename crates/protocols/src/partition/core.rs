@@ -1,4 +1,5 @@
-//! The core of a partition: its queue, its locks and its messages. Who has its baton works on it.
+//! The core of a partition: its queue, its locks and its messages. The thread that has the partition's baton works on
+//! it.
 //!
 //! | paper (Fig. 3) | code |
 //! | --- | --- |
@@ -6,15 +7,15 @@
 //! | BeginTransaction, for another's | [`Core::enter`] |
 //! | FinishTransaction, TxnQueue.Remove | [`Core::finish`] |
 //! | "Send local reads to other participating nodes" | [`Core::tell`] |
-//! | second choice: the front of the queue is blocked | [`Core::go_on`], by who has left it |
+//! | second choice: the front of the queue is blocked | [`Core::go_on`], by the transaction that has left it |
 //! | SCA (§2.6), also while the front waits for a message (§3.3.1) | [`Core::analyse`] |
 
-use super::PartitionId;
+use super::id::{PartitionId, Ticket};
 use super::locks::{Book, Exhausted, LockState};
-use super::messages::{Enter, Finished, Granted, Message, Ports, Standing};
+use super::messages::{Enter, Finished, Granted, Message, Ports, QueuePosition};
 use super::node::{Attempt, Node};
-use super::piece::{Piece, Wanted};
-use super::queue::{Asker, Entry, State, Ticket, TxnQueue};
+use super::piece::{Piece, PieceRef};
+use super::queue::{Asker, Entry, State, TxnQueue};
 use crate::shared::contention::Analysis;
 use crate::shared::planned::{PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
@@ -27,7 +28,7 @@ use std::time::Duration;
 /// Pieces that are kept for the next transactions.
 const SPARE: usize = 64;
 
-/// What belongs to whoever has the partition's baton.
+/// The state of a partition that belongs to the thread that has its baton.
 #[derive(Debug)]
 pub(super) struct Core<L: LockState> {
     number: PartitionId,
@@ -35,29 +36,31 @@ pub(super) struct Core<L: LockState> {
     locks: L,
     /// The number of the transaction of several partitions that is let in next (see [`sequencer`](super::sequencer)).
     next: u64,
-    /// Those that have come before their turn, from `next` on.
+    /// Transactions that have come before their turn, from `next` on.
     early: VecDeque<Option<Enter<L::Header>>>,
     ports: Ports<L::Header>,
     delay: Duration,
     /// Contention analysis, if the engine does any.
     analysis: Option<Analysis>,
-    /// Whether somebody has left the queue since the last analysis that found nothing: only then can there be more to find.
+    /// Whether a transaction has left the queue since the last analysis that found nothing: only then can there be more
+    /// to find.
     may_find: bool,
     #[expect(clippy::vec_box, reason = "messages carry them in their boxes")]
     spare: Vec<Box<Piece<L::Header>>>,
-    /// Those who were granted their locks by a release: empty in between.
+    /// The transactions that were granted their locks by a release: empty in between.
     granted: Vec<Ticket>,
 }
 
-/// What a partition keeps of a transaction in its queue.
+/// The record that a partition keeps of a transaction in its queue.
 #[derive(Debug)]
 struct Locked<L: LockState> {
     owner: L::Owner,
-    /// What it asked for. None of a transaction that runs on the partition's own thread and got everything at once.
+    /// The locks that it asked for. None if the transaction runs on the partition's own thread and got everything at
+    /// once.
     piece: Option<Box<Piece<L::Header>>>,
 }
 
-/// Who works on a core, with what it needs for it.
+/// A thread that works on a core, with what it needs for it.
 pub(super) struct Caller<'c, L: LockState> {
     pub(super) scene: Scene<'c, L::Header>,
     /// The thread's clock.
@@ -65,12 +68,12 @@ pub(super) struct Caller<'c, L: LockState> {
     pub(super) statistics: &'c mut Statistics,
     /// Whether the thread has settled on the partition.
     pub(super) is_settled: bool,
-    pub(super) calls: &'c mut Calls<L::Header>,
+    pub(super) outbox: &'c mut Outbox<L::Header>,
 }
 
-/// What is to be done once the baton is given back.
+/// What a thread has to do once it has given the baton back.
 #[derive(Debug)]
-pub(super) struct Calls<H> {
+pub(super) struct Outbox<H> {
     /// Transactions that have all they asked for.
     pub(super) wakes: Vec<Arc<Node>>,
     /// Partitions that have messages.
@@ -81,13 +84,13 @@ pub(super) struct Calls<H> {
     pub(super) finished: u64,
 }
 
-impl<H> Default for Calls<H> {
+impl<H> Default for Outbox<H> {
     fn default() -> Self {
         Self { wakes: Vec::new(), nudges: Vec::new(), mail: Vec::new(), finished: 0 }
     }
 }
 
-impl<H> Calls<H> {
+impl<H> Outbox<H> {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.wakes.is_empty() && self.nudges.is_empty() && self.mail.is_empty() && self.finished == 0
@@ -126,7 +129,7 @@ impl<L: LockState> Core<L> {
         self.queue.blocked()
     }
 
-    /// What those in the queue may do, from its front.
+    /// The states of the transactions in the queue, from its front.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn states(&self) -> impl Iterator<Item = State> {
         self.queue.iter().map(|(_, entry)| entry.state)
@@ -141,7 +144,7 @@ impl<L: LockState> Core<L> {
         rows: &mut Vec<PlannedRow<L::Header>>,
         prefixes: &[Counted],
     ) -> Result<Begun, Exhausted> {
-        let wanted = Wanted { rows: &mut *rows, prefixes };
+        let wanted = PieceRef { rows: &mut *rows, prefixes };
         let behind_nobody = self.queue.is_empty();
         let (owner, granted) = self.locks.request(caller.scene, self.queue.next(), behind_nobody, wanted)?;
         if granted || (L::FRONT_IS_FREE && behind_nobody) {
@@ -157,7 +160,7 @@ impl<L: LockState> Core<L> {
         Ok(Begun { ticket, blocked: Some(attempt) })
     }
 
-    /// What others may have to know of a transaction that asks for so much.
+    /// A copy of a transaction's requests, for the transactions that may have to know them.
     #[cold]
     fn copy(&mut self, rows: &[PlannedRow<L::Header>], prefixes: &[Counted]) -> Box<Piece<L::Header>> {
         let mut piece = self.spare_piece();
@@ -209,7 +212,7 @@ impl<L: LockState> Core<L> {
             Some(Err(Exhausted)) => {
                 self.spare(enter.piece);
                 node.refuse(attempt);
-                caller.calls.wakes.push(node);
+                caller.outbox.wakes.push(node);
             }
             Some(Ok((owner, granted))) => {
                 let locks = Locked { owner, piece: Some(enter.piece) };
@@ -221,13 +224,13 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// Tells who is blocked that it is not any more.
+    /// Tells a blocked transaction that it is not blocked any more.
     fn tell(&mut self, caller: &mut Caller<'_, L>, ticket: Ticket) {
         let Some(asker) = self.queue.unblock(ticket) else { return };
         let home = asker.home.filter(|&home| caller.is_settled && home != self.number);
         let Some(home) = home else {
             if asker.node.grant(asker.attempt, self.number, ticket) {
-                caller.calls.wakes.push(asker.node.clone());
+                caller.outbox.wakes.push(asker.node.clone());
             }
             return;
         };
@@ -235,13 +238,13 @@ impl<L: LockState> Core<L> {
         self.send(caller, home, Message::Granted(granted));
     }
 
-    /// Sends a message to another partition that somebody has settled on. The caller has settled on this one.
+    /// Sends a message to another partition on which a thread has settled. The caller has settled on this one.
     pub(super) fn send(&mut self, caller: &mut Caller<'_, L>, to: PartitionId, message: Message<L::Header>) {
         let due = if self.delay.is_zero() { Time::default() } else { caller.waiter.now().after(self.delay) };
         caller.statistics.messages += 1;
         match self.ports.send(to, due, message) {
-            Ok(()) => caller.calls.nudges.push(to),
-            Err(message) => caller.calls.mail.push((to, message)),
+            Ok(()) => caller.outbox.nudges.push(to),
+            Err(message) => caller.outbox.mail.push((to, message)),
         }
     }
 
@@ -260,12 +263,12 @@ impl<L: LockState> Core<L> {
             Message::Enter(enter) => self.enter(caller, enter),
             Message::Granted(Granted { node, attempt, by, ticket }) => {
                 if node.grant(attempt, by, ticket) {
-                    caller.calls.wakes.push(node);
+                    caller.outbox.wakes.push(node);
                 }
             }
             Message::Finished(finished) => {
                 self.finish_other(caller, finished);
-                caller.calls.finished += 1;
+                caller.outbox.finished += 1;
             }
         }
     }
@@ -291,7 +294,7 @@ impl<L: LockState> Core<L> {
         prefixes: &[Counted],
     ) {
         let entry = self.queue.remove(ticket).expect("who finishes is in the queue");
-        self.locks.release(caller.scene, entry.locks.owner, Wanted { rows, prefixes }, &mut self.granted);
+        self.locks.release(caller.scene, entry.locks.owner, PieceRef { rows, prefixes }, &mut self.granted);
         if let Some(piece) = entry.locks.piece {
             self.spare(piece);
         }
@@ -300,11 +303,11 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// The same for a transaction that is another thread's, or asked several partitions. One that is not in the queue has been withdrawn
-    /// before it was let in.
+    /// Ends a transaction that is another thread's, or asked several partitions. A transaction that is not in the queue
+    /// has been withdrawn before it was let in.
     pub(super) fn finish_other(&mut self, caller: &mut Caller<'_, L>, finished: Finished<L::Header>) {
-        let Finished { standing, piece, absent } = finished;
-        let Some(ticket) = self.find(&standing) else {
+        let Finished { position, piece, absent } = finished;
+        let Some(ticket) = self.find(&position) else {
             return self.locks.forget(caller.scene, &absent);
         };
         let entry = self.queue.remove(ticket).expect("found a moment ago");
@@ -314,14 +317,14 @@ impl<L: LockState> Core<L> {
         self.go_on(caller);
     }
 
-    fn find(&self, standing: &Standing) -> Option<Ticket> {
-        match standing {
-            Standing::Here(ticket) => Some(*ticket),
-            Standing::Perhaps { node, attempt, guess } => self.queue.find(node, *attempt, *guess),
+    fn find(&self, position: &QueuePosition) -> Option<Ticket> {
+        match position {
+            QueuePosition::Here(ticket) => Some(*ticket),
+            QueuePosition::Perhaps { node, attempt, guess } => self.queue.find(node, *attempt, *guess),
         }
     }
 
-    /// Somebody has left the queue: others may have all that they asked for.
+    /// A transaction has left the queue: others may have all that they asked for.
     fn go_on(&mut self, caller: &mut Caller<'_, L>) {
         let mut granted = std::mem::take(&mut self.granted);
         granted.drain(..).for_each(|ticket| self.tell(caller, ticket));
@@ -332,7 +335,8 @@ impl<L: LockState> Core<L> {
             self.tell(caller, front);
         }
         self.may_find = true;
-        // A thread that has not settled does not come back when it is idle; the others who wait are idle now.
+        // A thread that has not settled does not come back when it is idle; the other waiting transactions are idle
+        // now.
         while !caller.is_settled && self.analyse(caller) {}
     }
 
@@ -342,7 +346,7 @@ impl<L: LockState> Core<L> {
             return false;
         };
         let before = analysis.counts();
-        // Behind one of whom it is not known what it has locked nobody can be found.
+        // Behind a transaction whose locks are not known, no transaction can be found.
         let known = self.queue.iter().map_while(|(ticket, entry)| {
             let piece = entry.locks.piece.as_ref()?;
             Some((ticket, entry.state == State::Blocked, piece.marks()))
@@ -356,13 +360,13 @@ impl<L: LockState> Core<L> {
         found.inspect(|&ticket| self.tell(caller, ticket)).is_some()
     }
 
-    /// A transaction that runs, and is not in the queue, enters it with what `add` adds. None if it adds nothing, or the partition is
-    /// somebody else's.
-    pub(super) fn join(&mut self, add: impl FnOnce(&mut Self, &Standing) -> bool) -> Option<Ticket> {
+    /// A transaction that runs, and is not in the queue, enters it with the locks that `add` adds. None if it adds
+    /// nothing, or another thread has the partition.
+    pub(super) fn join(&mut self, add: impl FnOnce(&mut Self, &QueuePosition) -> bool) -> Option<Ticket> {
         let owner = self.locks.join(self.queue.next(), self.queue.is_empty())?;
         let piece = Some(self.spare_piece());
         let ticket = self.queue.push(Entry { state: State::Free, locks: Locked { owner, piece }, asker: None });
-        if add(self, &Standing::Here(ticket)) {
+        if add(self, &QueuePosition::Here(ticket)) {
             return Some(ticket);
         }
         let Locked { owner, piece } = self.queue.remove(ticket).expect("it has just entered").locks;
@@ -375,10 +379,10 @@ impl<L: LockState> Core<L> {
     pub(super) fn add_row(
         &mut self,
         scene: Scene<'_, L::Header>,
-        standing: &Standing,
+        position: &QueuePosition,
         row: &mut PlannedRow<L::Header>,
     ) -> bool {
-        let Some(locked) = self.find(standing).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
+        let Some(locked) = self.find(position).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
         let added = self.locks.add_row(scene, locked.owner, row);
         if let Some(piece) = locked.piece.as_mut().filter(|_| added) {
             piece.rows.push(*row);
@@ -386,9 +390,10 @@ impl<L: LockState> Core<L> {
         added
     }
 
-    /// The same for prefixes. `held` are those of a transaction whose locks are not known here.
-    pub(super) fn add_prefixes(&mut self, standing: &Standing, held: &[Counted], wanted: &[Counted]) -> bool {
-        let Some(locked) = self.find(standing).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
+    /// Locks more prefixes for a transaction that has its locks here. `held` are those of a transaction whose locks are
+    /// not known here.
+    pub(super) fn add_prefixes(&mut self, position: &QueuePosition, held: &[Counted], wanted: &[Counted]) -> bool {
+        let Some(locked) = self.find(position).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
         let held = locked.piece.as_ref().map_or(held, |piece| &piece.prefixes);
         let added = self.locks.add_prefixes(locked.owner, held, wanted);
         if let Some(piece) = locked.piece.as_mut().filter(|_| added) {
@@ -397,13 +402,13 @@ impl<L: LockState> Core<L> {
         added
     }
 
-    /// Whether nobody can be writing a record of this partition.
+    /// Whether no transaction can be writing a record of this partition.
     pub(super) fn is_quiet(&self, name: u64, record: RecordRef<'_, L::Header>) -> bool {
         self.locks.is_quiet(self.queue.is_empty(), name, record)
     }
 
-    /// Checks the invariants, while nobody is on the way; adds what those in the queue have asked for to `books`. Whether everybody
-    /// who is on the way has been let in.
+    /// Checks the invariants, while no transaction is on its way; adds the requests of the transactions in the queue to
+    /// `books`. Returns whether every transaction that is on its way has been let in.
     pub(super) fn audit(&self, books: &mut Vec<Book>) -> Result<bool, String> {
         self.queue.audit()?;
         if let Some((Ticket(front), State::Blocked)) = self.queue.front() {

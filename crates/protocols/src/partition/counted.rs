@@ -1,11 +1,12 @@
 //! Two counters before each record, without a latch: `vll-st`, `vll-st-sca` (§2.3).
 //!
-//! The counters are those of [`counts`]; who has the partition's baton reads and writes them. A record that carries nothing but
-//! counters, for a row that is absent, is unlinked by who gives the last of them back.
+//! The counters are those of [`counts`]; the thread that has the partition's baton reads and writes them. A record that
+//! carries nothing but counters, for a row that is absent, is unlinked by the transaction that gives the last of them
+//! back.
 
+use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
-use super::piece::Wanted;
-use super::queue::Ticket;
+use super::piece::PieceRef;
 use crate::shared::counts::{self, Asked, Colocated, Counts, Refused, Requests};
 use crate::shared::planned::{Needs, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::{Counted, PrefixCounters};
@@ -65,7 +66,7 @@ impl Requests for Rows<'_> {
     }
 }
 
-/// Takes a record out of its table that has no row, and that nobody counts on any more.
+/// Takes a record without a row, on which no transaction counts any more, out of its table.
 #[cold]
 fn unlink(scene: Scene<'_, Colocated>, row: &Row) {
     let Some(table) = scene.table(row.table) else { return };
@@ -74,7 +75,7 @@ fn unlink(scene: Scene<'_, Colocated>, row: &Row) {
     scene.database.collector().defer(table.garbage(record));
 }
 
-/// Unlinks the records that were made for rows of somebody who is not going to ask for them.
+/// Unlinks the records that were made for rows of a transaction that is not going to ask for them.
 fn bury(scene: Scene<'_, Colocated>, rows: &[Row]) {
     let requests = Rows { rows, guard: scene.guard };
     counts::bury(&requests, |at| unlink(scene, &rows[at]));
@@ -93,13 +94,13 @@ impl LockState for InRecords {
         scene: Scene<'_, Colocated>,
         _ticket: Ticket,
         _behind_nobody: bool,
-        wanted: Wanted<'_, Colocated>,
+        wanted: PieceRef<'_, Colocated>,
     ) -> Result<((), bool), Exhausted> {
-        let Wanted { rows, prefixes } = wanted;
+        let PieceRef { rows, prefixes } = wanted;
         let are_free = loop {
             match counts::count(&Rows { rows, guard: scene.guard }) {
                 Ok(are_free) => break are_free,
-                // Whoever declared it dead has unlinked it: there is another one, or none.
+                // The transaction that declared it dead has unlinked it: there is another one, or none.
                 Err(Refused::Dead(at)) => rows[at].find_again(scene),
                 Err(Refused::Exhausted) => {
                     bury(scene, rows);
@@ -125,10 +126,10 @@ impl LockState for InRecords {
         &mut self,
         scene: Scene<'_, Colocated>,
         _owner: (),
-        wanted: Wanted<'_, Colocated>,
+        wanted: PieceRef<'_, Colocated>,
         _granted: &mut Vec<Ticket>,
     ) {
-        let Wanted { rows, prefixes } = wanted;
+        let PieceRef { rows, prefixes } = wanted;
         drop_lost_tables(scene, rows);
         let rows = &*rows;
         counts::discount(&Rows { rows, guard: scene.guard }, |at| unlink(scene, &rows[at]));

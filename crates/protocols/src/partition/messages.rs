@@ -1,8 +1,9 @@
 //! Messages between partitions, and what carries them.
 //!
-//! Threads that have settled on partitions send each other messages over rings, one for each pair of partitions and direction; a
-//! thread that has settled on none, an *outsider*, leaves its messages in the partition's mailbox. A partition that nobody
-//! has settled on gets no messages: who wants something of it takes its baton and does it.
+//! Threads that have settled on partitions send each other messages over rings, one for each pair of partitions and
+//! direction; a thread that has settled on none, an *outsider*, leaves its messages in the partition's mailbox. A
+//! partition on which no thread has settled gets no messages: a thread that wants something of it takes its baton and
+//! does it.
 //!
 //! | message | from | says |
 //! | --- | --- | --- |
@@ -11,22 +12,22 @@
 //! | *finished* | the transaction's thread | it has ended, or asks no more |
 //!
 //! **No order.** Messages may overtake each other, even between the same two. *Enter* has its number; *granted* names
-//! its attempt; and a *finished* that comes before its *enter* finds nothing to do, because then the attempt was withdrawn, and the
-//! *enter* does nothing either ([`node`](super::node), invariant 2).
+//! its attempt; and a *finished* that comes before its *enter* finds nothing to do, because then the attempt was
+//! withdrawn, and the *enter* does nothing either ([`node`](super::node), invariant 2).
 //!
-//! **Delay.** Between two threads that have settled, a message is held back for as long as the settings say. All messages of a
-//! ring have the same delay, so what is due first is in front.
+//! **Delay.** Between two threads that have settled, a message is held back for as long as the settings say. All
+//! messages of a ring have the same delay, so what is due first is in front.
 
-use super::PartitionId;
+use super::id::{PartitionId, Ticket};
 use super::node::{Attempt, Node};
 use super::piece::Piece;
-use super::queue::{Asker, Ticket};
+use super::queue::Asker;
 use hotrow_storage::{Key, TableId};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::ring::{self, Consumer, Producer};
 use hotrow_sync::{Arc, Mutex, Time};
 
-/// What one partition, or a transaction's thread, tells another partition.
+/// A message from one partition, or a transaction's thread, to another partition.
 #[derive(Debug)]
 pub(super) enum Message<H> {
     Enter(Enter<H>),
@@ -55,8 +56,8 @@ pub(super) struct Granted {
 /// A transaction gives back what it has here, or takes back what it asked for.
 #[derive(Debug)]
 pub(super) struct Finished<H> {
-    pub(super) standing: Standing,
-    /// What it asked for, if the partition does not know.
+    pub(super) position: QueuePosition,
+    /// The locks that it asked for, if the partition does not know.
     pub(super) piece: Option<Box<Piece<H>>>,
     /// If it takes back what it asked for: the absent rows among that, for which records may have been made.
     pub(super) absent: Vec<(TableId, Key)>,
@@ -64,7 +65,7 @@ pub(super) struct Finished<H> {
 
 /// Where a transaction stands in a partition's queue, as far as it knows.
 #[derive(Clone, Debug)]
-pub(super) enum Standing {
+pub(super) enum QueuePosition {
     /// It entered by itself, and is there.
     Here(Ticket),
     /// It asked to be entered. If this attempt is there it has been told its ticket, probably.
@@ -123,7 +124,8 @@ impl<H> Ports<H> {
         ring.try_push(Posted { due, message }).map_err(|posted| posted.message)
     }
 
-    /// A message that is due now; `now` is asked for if there is one that has a time. Without `now` every message is due.
+    /// A message that is due now; `now` is asked for if there is one that has a time. Without `now` every message is
+    /// due.
     pub(super) fn receive(&mut self, now: Option<impl Fn() -> Time>) -> Option<Message<H>> {
         let is_due = |posted: &mut Posted<H>| {
             posted.due == Time::default() || now.as_ref().is_none_or(|now| posted.due <= now())
@@ -149,7 +151,7 @@ impl<H> Ports<H> {
     }
 }
 
-/// What outsiders leave for a partition. Any thread may put in and take out.
+/// The messages that outsiders leave for a partition. Any thread may put in and take out.
 #[derive(Debug)]
 pub(super) struct Mailbox<H> {
     /// Whether there is something: to be looked at without the mutex.
@@ -170,7 +172,7 @@ impl<H> Mailbox<H> {
         self.is_full.store(true, Ordering::Release);
     }
 
-    /// Whether there is something. Who put it in a moment ago makes sure that somebody looks again.
+    /// Whether there is a message. A thread that put one in a moment ago makes sure that a thread looks again.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Acquire)
@@ -189,12 +191,12 @@ mod tests {
     use super::*;
 
     fn message(ticket: u64) -> Message<()> {
-        Message::Finished(Finished { standing: Standing::Here(Ticket(ticket)), piece: None, absent: Vec::new() })
+        Message::Finished(Finished { position: QueuePosition::Here(Ticket(ticket)), piece: None, absent: Vec::new() })
     }
 
     fn ticket(message: Message<()>) -> u64 {
         match message {
-            Message::Finished(Finished { standing: Standing::Here(Ticket(ticket)), .. }) => ticket,
+            Message::Finished(Finished { position: QueuePosition::Here(Ticket(ticket)), .. }) => ticket,
             other => panic!("{other:?} was never sent"),
         }
     }

@@ -1,11 +1,12 @@
 //! Partitions with one thread each: `vll-st`, `vll-st-sca`, `hstore`, `2pl-st`.
 //!
-//! **Paper.** Ren, Thomson, Abadi: VLL: a lock manager redesign for main memory database systems, §2.3, §2.4, §3.1.1, §3.3.1.
+//! **Paper.** Ren, Thomson, Abadi: VLL: a lock manager redesign for main memory database systems, §2.3, §2.4, §3.1.1,
+//! §3.3.1.
 //!
-//! **The idea.** The data is cut into partitions, and each partition belongs to one thread. What one thread uses needs no latch: a
-//! transaction of one partition asks for its locks, runs and gives them back with plain loads and stores. Transactions of several
-//! partitions enter each of them, by messages, in one order; where one has its locks and another not yet, it *waits*, and the
-//! threads go on with other transactions.
+//! **The idea.** The data is cut into partitions, and each partition belongs to one thread. State that one thread uses
+//! needs no latch: a transaction of one partition asks for its locks, runs and gives them back with plain loads and
+//! stores. Transactions of several partitions enter each of them, by messages, in one order. A transaction that has its
+//! locks in one partition and lacks them in another *waits*, and the threads go on with other transactions.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -21,58 +22,81 @@
 //! | H-Store: serial execution (§3.1.1) | [`Whole`](whole::Whole) |
 //! | "a traditional lock manager inside each partition" (§3.1.1) | [`InQueues`](queued::InQueues) |
 //!
-//! **Definitions.** A thread *settles* on a partition and has its baton for good. An *outsider* is a thread that has settled on none, as
-//! a session's. A partition that nobody has settled on is worked on by whoever needs it, for a moment at a time. A transaction's
-//! *home* is the partition that its thread has settled on.
+//! **Definitions.** A thread *settles* on a partition and has its baton for good. An *outsider* is a thread that has
+//! settled on no partition, such as a session's. A partition on which no thread has settled is worked on by any thread
+//! that needs it, for a moment at a time. A transaction's *home* is the partition on which its thread has settled.
+//!
+//! **Layers.** A file uses files of its own row and of the rows above it.
+//!
+//! | layer | files |
+//! | --- | --- |
+//! | names | `id` |
+//! | a transaction as partitions see it | `node`, `piece` |
+//! | how a partition locks | `queue`, `locks`, `counted`, `queued`, `whole` |
+//! | one partition | `messages`, `core` |
+//! | all partitions | `sequencer`, `partitions` |
+//! | the engines | `variants`, `admission`, `worker` |
 //!
 //! **Invariants**
 //!
-//! 1. *One at a time.* The core of a partition, the counters of its records and its prefixes are touched by who has its
-//!    baton, and nobody has two batons at once.
-//! 2. *Who runs has its locks.* Who is free or waiting here conflicts with nobody else here who is: as in `vll`, because all of it was
-//!    asked for in one step, and is granted if nobody in the queue is in the way, or at the front of the queue, or to whom an analysis finds that
-//!    nobody before it is in the way; or, with request queues, if no request before it conflicts. A transaction runs when all of
-//!    its partitions have granted.
-//! 3. *One order.* If two transactions of several partitions meet in two queues, they stand in both in the order of their numbers. Numbers are
-//!    drawn in one step and are dense, and a partition lets number n + 1 in after n.
-//! 4. *No deadlock.* Who waits in a queue waits for somebody before it there; who has come too early waits for a message that is on its way,
-//!    because who draws numbers sends all its *enter* at once and waits for nothing in between. Give each transaction of several partitions
-//!    the moment of its draw, and each transaction of one partition that of the last one of several before it in its queue, and after that its
-//!    place. Along every wait that grows smaller, so no path of waits comes back. A transaction that joins a queue while it runs waits for nobody there.
-//! 5. *What ends ends everywhere.* A transaction that is over, or withdraws while it waits, by time-out, cancellation, a coroutine that is dropped or
-//!    a panic, tells every partition that it asked. If it is in the queue it is taken out, whatever its state; if its *enter* is still to
-//!    come, that does nothing ([`node`], invariant 2). Its numbers are used up either way.
-//! 6. *Nobody is forgotten.* A message is acted upon by the thread that has settled, or by whoever comes first after that one has left
-//!    ([`partitions`], invariant 2). So sessions go on when workers leave.
-//! 7. *A record is not freed while a partition counts on it*, and no partition counts on one that it has not been shown to be alive: the
-//!    transaction that found it is still in its epoch while *enter* is acted upon. From then on the count keeps it.
-//! 8. *Ranges meet.* Prefix locks of one plan are asked for in all of its partitions. A range that names one value of the partition key is in that
-//!    one's partition, and any other range in all of them; an index entry is where its row lives. Columns of a unique index have, beside
-//!    that, one partition on which all agree. So whoever conflicts meets in one partition at least.
-//! 9. *Alone is alone.* A transaction without a plan passes the gate when nobody is inside, and then waits until every *finished* has been acted
-//!    upon: no partition touches a record any more that it may remove.
+//! 1. *One at a time.* Only the thread that has a partition's baton touches the partition's core, the counters of its
+//!    records and its prefixes. No thread has two batons at once.
+//! 2. *A transaction that runs has its locks.* A transaction that is free or waiting in a partition conflicts with no
+//!    other such transaction there: as in `vll`, because it asked for all of its locks in one step, and these are
+//!    granted if no transaction in the queue conflicts, or at the front of the queue, or if an analysis finds that no
+//!    transaction before it conflicts; or, with request queues, if no request before its own conflicts. A transaction
+//!    runs when all of its partitions have granted.
+//! 3. *One order.* If two transactions of several partitions meet in two queues, they stand in both in the order of
+//!    their numbers. Numbers are drawn in one step and are dense, and a partition lets number n + 1 in after n.
+//! 4. *No deadlock.* A transaction that waits in a queue waits for a transaction before it there. A transaction that
+//!    has come too early waits for a message that is on its way, because a transaction that draws numbers sends all its
+//!    *enter* at once and waits for nothing in between. Give each transaction of several partitions the moment of its
+//!    draw, and each transaction of one partition the moment of the last transaction of several partitions before it in
+//!    its queue, and after that its place. Along every wait this order decreases, so no path of waits comes back. A
+//!    transaction that joins a queue while it runs waits for nothing there.
+//! 5. *A transaction that ends ends everywhere.* A transaction that is over, or withdraws while it waits (by time-out,
+//!    cancellation, a coroutine that is dropped or a panic), tells every partition that it asked. If it is in the queue
+//!    it is taken out, whatever its state; if its *enter* is still to come, that does nothing ([`node`], invariant 2).
+//!    Its numbers are used up either way.
+//! 6. *No message is forgotten.* The thread that has settled acts upon a message, or the first thread that comes after
+//!    that one has left ([`partitions`], invariant 2). So sessions go on when workers leave.
+//! 7. *A record is not freed while a partition counts on it*, and a partition counts only on a record that is known to
+//!    be alive: the transaction that found it is still in its epoch while *enter* is acted upon. From then on the count
+//!    keeps it.
+//! 8. *Conflicting ranges meet.* Prefix locks of one plan are asked for in all of its partitions. A range that names
+//!    one value of the partition key is in the partition of that value, and any other range in all partitions; an index
+//!    entry is where its row lives. Columns of a unique index have, beside that, one partition on which all
+//!    transactions agree. So transactions that conflict meet in one partition at least.
+//! 9. *Alone is alone.* A transaction without a plan passes the gate when no other transaction is inside, and then
+//!    waits until every *finished* has been acted upon: no partition touches a record any more that it may remove.
 //!
 //! # Departures
 //!
-//! **Messages carry rights, not rows.** Partitions of one process share memory. *Granted* lets the transaction's thread touch what the partition has
-//! locked for it, where a cluster would send copies; then one thread runs the procedure, and not each participant. To study what a cluster costs, messages can
-//! be [held back](PartitionConfig::network_delay).
+//! **Messages carry rights, not rows.** Partitions of one process share memory. *Granted* lets the transaction's thread
+//! touch what the partition has locked for it, where a cluster would send copies; then one thread runs the procedure,
+//! and not each participant. To study what a cluster costs, messages can be [held
+//! back](PartitionConfig::network_delay).
 //!
-//! **The order** of transactions of several partitions comes from one counter for each partition under one latch, where Calvin has sequencers.
+//! **The order** of transactions of several partitions comes from one counter for each partition under one latch, where
+//! Calvin has sequencers.
 //!
-//! **The second choice of Fig. 3**, the blocked front, is made by who leaves the front: it changes the state and wakes the transaction, which runs when
-//! its worker comes to it. The third, and SCA, are asked for by the pool.
+//! **The second choice of Fig. 3**, the blocked front, is made by the transaction that leaves the front: it changes the
+//! state and wakes the next transaction, which runs when its worker comes to it. The third choice, and SCA, are asked
+//! for by the pool.
 //!
-//! **Everybody stands in the queue**, also who is free: sessions run free transactions beside each other.
+//! **All transactions stand in the queue**, also the free ones: sessions run free transactions beside each other.
 //!
-//! **Late locks** are added, as in all planned engines, and one more partition is joined for one, if the thread may come to its core.
+//! **Late locks** are added, as in all planned engines, and one more partition is joined for one, if the thread may
+//! come to its core.
 //!
-//! **Serial execution** is for a partition, from the moment that it grants until it is told that the transaction is over. While one waits for other partitions
-//! others may enter behind it, up to the limit of blocked ones, so that their messages are on their way already; none of them runs.
+//! **Serial execution** is for a partition, from the moment that it grants until it is told that the transaction is
+//! over. While a transaction waits for other partitions, others may enter behind it, up to the limit of blocked ones,
+//! so that their messages are on their way already; none of them runs.
 
 mod admission;
 mod core;
 mod counted;
+mod id;
 mod locks;
 mod messages;
 #[cfg(all(test, shuttle))]
@@ -95,29 +119,16 @@ pub use admission::PartitionAdmission;
 pub use variants::{Analysed, Counting, HStore, PartitionLocking, Queueing};
 pub use worker::PartitionWorker;
 
-use self::core::Calls;
+use self::core::Outbox;
 use crate::shared::gate::Gate;
 use crate::shared::planned::{PlannedTransaction, Scene};
 use hotrow_storage::{Table, TableSchema, Tables, Type};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId, number_of};
+use id::{PARTITIONS_MAX, PartitionId};
 use locks::LockState;
 use partitions::{Partitions, Visitor};
 use std::time::Duration;
-
-/// A partition's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartitionId(u16);
-
-impl PartitionId {
-    #[inline]
-    fn index(self) -> usize {
-        usize::from(self.0)
-    }
-}
-
-/// The most partitions that a database can have.
-const PARTITIONS_MAX: usize = 1 << 12;
 
 /// Data in partitions, each worked on by one thread at a time, with the locks of `E` inside each.
 pub struct Partitioned<E: PartitionLocking> {
@@ -132,13 +143,13 @@ pub struct PartitionConfig {
     /// How many partitions there are.
     pub partitions: usize,
     /// How many blocked transactions the queue of a partition may hold before its thread takes no new request. The
-    /// longer the queue, the likelier a new transaction conflicts with somebody in it; but the thread needs others to go on with
-    /// while some wait for other partitions.
+    /// longer the queue, the likelier a new transaction conflicts with somebody in it; but the thread needs others to
+    /// go on with while some wait for other partitions.
     pub blocked_limit: usize,
     /// How long a message between the threads of two partitions is on its way, beside what it takes anyway.
     pub network_delay: Duration,
-    /// The longest wait for locks, or for the whole database. There are no deadlocks to end, but there are clients that never come
-    /// back.
+    /// The longest wait for locks, or for the whole database. There are no deadlocks to end, but there are clients that
+    /// never come back.
     pub wait_limit: Duration,
 }
 
@@ -204,7 +215,7 @@ impl<E: PartitionLocking> Protocol for Partitioned<E> {
             scene: Scene { database, guard: participant.guard() },
             waiter: &waiter,
             statistics: &mut Statistics::default(),
-            calls: &mut Calls::default(),
+            outbox: &mut Outbox::default(),
             own: None,
         };
         self.partitions.audit(visitor, !self.gate.is_closed())

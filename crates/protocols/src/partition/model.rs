@@ -1,8 +1,9 @@
-//! Random interleavings of whole transactions on two partitions, under `--cfg shuttle`, with each engine of the family: threads that
-//! settle, receive and leave while others are under way, and outsiders. A ring holds one message, so mailboxes are used by all.
-//! shuttle has no time: it reports a lost message or wake-up as a deadlock.
+//! Random interleavings of whole transactions on two partitions, under `--cfg shuttle`, with each engine of the family:
+//! threads that settle, receive and leave while others are under way, and outsiders. A ring holds one message, so
+//! mailboxes are used by all. shuttle has no time: it reports a lost message or wake-up as a deadlock.
 
-use super::{Analysed, Counting, HStore, PartitionConfig, PartitionId, PartitionLocking, PartitionWorker, Partitioned};
+use super::id::PartitionId;
+use super::{Analysed, Counting, HStore, PartitionConfig, PartitionLocking, PartitionWorker, Partitioned};
 use super::{LockState, Queueing};
 use crate::Instance;
 use crate::shared::planned::PlannedTransaction;

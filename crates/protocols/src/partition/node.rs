@@ -1,19 +1,18 @@
-//! A transaction as partitions see it: whom to tell that its locks are granted.
+//! A transaction as partitions see it: the one to tell that its locks are granted.
 //!
-//! **Definitions.** A transaction object runs one *attempt* after the other. In each it asks some partitions, and waits until
-//! all of them have granted what it asked for. An attempt that is *withdrawn* asks for nothing any more.
+//! **Definitions.** A transaction object runs one *attempt* after the other. In each it asks some partitions, and waits
+//! until all of them have granted what it asked for. An attempt that is *withdrawn* asks for nothing any more.
 //!
 //! **Invariants**
 //!
-//! 1. A grant counts for the attempt only that it was meant for: the word has both, the attempt and how many partitions it
-//!    still waits for, and is changed by one exchange.
-//! 2. A partition takes notice of what an attempt asks for only while the attempt is not withdrawn: it looks, and acts, under the
-//!    latch, and to withdraw takes the latch too. So records that the attempt found stay allocated until the partition has
-//!    counted on them, though they are another thread's; and a request that arrives after it was withdrawn does nothing,
-//!    whatever else has overtaken it.
+//! 1. A grant counts for the attempt only that it was meant for: the word has both, the attempt and how many partitions
+//!    it still waits for, and is changed by one exchange.
+//! 2. A partition takes notice of what an attempt asks for only while the attempt is not withdrawn: it looks, and acts,
+//!    under the latch, and to withdraw takes the latch too. So records that the attempt found stay allocated until the
+//!    partition has counted on them, though they are another thread's; and a request that arrives after it was
+//!    withdrawn does nothing, whatever else has overtaken it.
 
-use super::PartitionId;
-use super::queue::Ticket;
+use super::id::{PartitionId, Ticket};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Latch, Waiter};
 use std::fmt;
@@ -80,7 +79,8 @@ impl Node {
 
     /// Where the transaction stands in a partition's queue, if that one has granted.
     pub(super) fn ticket(&self, partition: PartitionId) -> Ticket {
-        // Relaxed: if the grant was seen, by acquire, this is seen too; if not, it is a guess, which the partition checks.
+        // Relaxed: if the grant was seen, by acquire, this is seen too; if not, it is a guess, which the partition
+        // checks.
         Ticket(self.tickets[partition.index()].load(Ordering::Relaxed))
     }
 

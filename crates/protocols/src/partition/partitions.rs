@@ -2,15 +2,15 @@
 //!
 //! **Invariants**
 //!
-//! 1. A thread has the baton of one partition at a time, so nobody waits in a circle for batons. What a partition has to say to others
-//!    is kept ([`Calls`]) until its baton is given back.
-//! 2. *No message is forgotten.* Who sends one fences, and then looks whether the partition's thread is still there: if it is, it
-//!    wakes it, and otherwise takes the baton and acts on the message itself. Who leaves gives the baton up, fences, and then
-//!    looks for messages. One of the two comes after the other, and finds it.
-//! 3. Who takes a baton for a moment first acts on all messages that have come, due or not.
+//! 1. A thread has the baton of one partition at a time, so there is no cycle of waits for batons. Messages of a
+//!    partition to others are kept ([`Outbox`]) until its baton is given back.
+//! 2. *No message is forgotten.* A thread that sends one fences, and then looks whether the partition's thread is still
+//!    there: if it is, it wakes it, and otherwise takes the baton and acts on the message itself. A thread that leaves
+//!    gives the baton up, fences, and then looks for messages. One of the two comes after the other, and finds it.
+//! 3. A thread that takes a baton for a moment first acts on all messages that have come, due or not.
 
-use super::PartitionId;
-use super::core::{Caller, Calls, Core};
+use super::core::{Caller, Core, Outbox};
+use super::id::PartitionId;
 use super::locks::LockState;
 use super::messages::{Mailbox, Message, connect};
 use super::node::Node;
@@ -29,7 +29,7 @@ pub(super) struct Partitions<L: LockState> {
     pub(super) sequencer: Sequencer,
     /// *Finished* messages on their way.
     unfinished: AtomicU64,
-    /// Who waits for there to be none.
+    /// The transaction that waits until there are none.
     alone: Mutex<Option<Waiter>>,
 }
 
@@ -41,13 +41,13 @@ struct Partition<L: LockState> {
     worker: Latch<Option<Waiter>>,
 }
 
-/// Who works with partitions, one after the other.
+/// A thread that works with partitions, one after the other.
 pub(super) struct Visitor<'v, L: LockState> {
     pub(super) scene: Scene<'v, L::Header>,
     pub(super) waiter: &'v Waiter,
     pub(super) statistics: &'v mut Statistics,
     /// Empty between two visits.
-    pub(super) calls: &'v mut Calls<L::Header>,
+    pub(super) outbox: &'v mut Outbox<L::Header>,
     /// The visitor's own transaction, which need not be woken.
     pub(super) own: Option<&'v Arc<Node>>,
 }
@@ -78,7 +78,7 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).baton.is_mine()
     }
 
-    /// Works on a partition that the calling thread has settled on, or nobody has.
+    /// Works on a partition on which the calling thread has settled, or no thread has.
     ///
     /// # Errors
     /// If another thread has settled on it.
@@ -93,20 +93,20 @@ impl<L: LockState> Partitions<L> {
         let mut core = baton.0.take()?;
         let is_settled = core.is_settled();
         let Visitor { scene, waiter, .. } = *visitor;
-        let (statistics, calls) = (&mut *visitor.statistics, &mut *visitor.calls);
-        let mut caller = Caller { scene, waiter, statistics, is_settled, calls };
+        let (statistics, outbox) = (&mut *visitor.statistics, &mut *visitor.outbox);
+        let mut caller = Caller { scene, waiter, statistics, is_settled, outbox };
         if !is_settled {
             receive(mailbox, &mut core, &mut caller);
         }
         let result = work(&mut core, &mut caller);
         drop(core);
-        if !visitor.calls.is_empty() {
+        if !visitor.outbox.is_empty() {
             self.attend(visitor);
         }
         Ok(result)
     }
 
-    /// The same for work that concerns nobody else, and so needs no messages.
+    /// Works on a partition without messages, for work that concerns no other partition.
     ///
     /// # Errors
     /// If another thread has settled on it.
@@ -114,8 +114,8 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).baton.0.take().map(|mut core| work(&mut core))
     }
 
-    /// Sends a message to a partition that another thread has settled on: over a ring if the caller's own thread has settled on
-    /// `home`, otherwise by the mailbox.
+    /// Sends a message to a partition that another thread has settled on: over a ring if the caller's own thread has
+    /// settled on `home`, otherwise by the mailbox.
     pub(super) fn send(
         &self,
         visitor: &mut Visitor<'_, L>,
@@ -133,7 +133,7 @@ impl<L: LockState> Partitions<L> {
             }
             None => {
                 visitor.statistics.messages += 1;
-                visitor.calls.mail.push((to, message));
+                visitor.outbox.mail.push((to, message));
                 self.attend(visitor);
             }
         }
@@ -142,8 +142,8 @@ impl<L: LockState> Partitions<L> {
     /// Does what is left to do when a baton has been given back, until nothing is.
     #[cold]
     fn attend(&self, visitor: &mut Visitor<'_, L>) {
-        while !visitor.calls.is_empty() {
-            let Calls { wakes, nudges, mail, finished } = std::mem::take(visitor.calls);
+        while !visitor.outbox.is_empty() {
+            let Outbox { wakes, nudges, mail, finished } = std::mem::take(visitor.outbox);
             self.acted(finished);
             let others = wakes.iter().filter(|node| visitor.own.is_none_or(|own| !Arc::ptr_eq(own, node)));
             others.for_each(|node| node.waiter().wake());
@@ -156,7 +156,7 @@ impl<L: LockState> Partitions<L> {
         }
     }
 
-    /// Sees to it that somebody acts on a message that was put where `to` finds it.
+    /// Makes sure that some thread acts on a message that was put where `to` finds it.
     fn nudge(&self, to: PartitionId, visitor: &mut Visitor<'_, L>) {
         // SeqCst: the sender's fence of invariant 2, between the message and the look at the baton.
         fence(Ordering::SeqCst);
@@ -166,9 +166,9 @@ impl<L: LockState> Partitions<L> {
             return worker.iter().for_each(Waiter::wake);
         };
         let Visitor { scene, waiter, .. } = *visitor;
-        let (statistics, calls) = (&mut *visitor.statistics, &mut *visitor.calls);
+        let (statistics, outbox) = (&mut *visitor.statistics, &mut *visitor.outbox);
         let is_settled = core.is_settled();
-        receive(mailbox, &mut core, &mut Caller { scene, waiter, statistics, is_settled, calls });
+        receive(mailbox, &mut core, &mut Caller { scene, waiter, statistics, is_settled, outbox });
     }
 
     /// So many *finished* messages were acted upon.
@@ -179,8 +179,9 @@ impl<L: LockState> Partitions<L> {
         }
     }
 
-    /// Waits until partitions have acted on what transactions sent that are over. For one caller at a time, while nobody is in
-    /// the database. What it waits for ends by itself; `limit` is for partitions whose threads are kept from their cores.
+    /// Waits until partitions have acted on the messages of transactions that are over. For one caller at a time, while
+    /// no transaction is in the database. What it waits for ends by itself; `limit` is for partitions whose threads are
+    /// kept from their cores.
     pub(super) fn settle_down(&self, waiter: &Waiter, limit: Duration, statistics: &mut Statistics) -> Wake {
         if self.unfinished.load(Ordering::Acquire) == 0 {
             return Wake::Ready;
@@ -195,8 +196,8 @@ impl<L: LockState> Partitions<L> {
         wake
     }
 
-    /// Settles the calling thread on a partition, which waits through `waiter` when it has nothing to do. Whether it has
-    /// settled: another thread may have before.
+    /// Settles the calling thread on a partition, which waits through `waiter` when it has nothing to do. Whether it
+    /// has settled: another thread may have before.
     pub(super) fn settle(&self, partition: PartitionId, waiter: &Waiter) -> bool {
         let Partition { baton, worker, .. } = self.at(partition);
         let settled = baton.0.settle();
@@ -206,7 +207,7 @@ impl<L: LockState> Partitions<L> {
         settled
     }
 
-    /// Gives up what [`settle`](Self::settle) gave. Whoever has something to do with the partition does it from now on.
+    /// Gives up what [`settle`](Self::settle) gave. From now on any thread that needs the partition works on it.
     pub(super) fn leave(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) {
         if !self.at(partition).baton.0.leave() {
             return;
@@ -230,8 +231,8 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).mailbox.is_full()
     }
 
-    /// Checks the invariants, while no other thread has settled on a partition. `is_shared` says that nobody has the database
-    /// alone.
+    /// Checks the invariants, while no other thread has settled on a partition. `is_shared` says that no transaction
+    /// has the database alone.
     pub(super) fn audit(&self, visitor: &mut Visitor<'_, L>, is_shared: bool) -> Result<(), String> {
         let (mut books, mut is_all_counted) = (Vec::new(), is_shared);
         for number in 0..self.len() {
@@ -239,7 +240,7 @@ impl<L: LockState> Partitions<L> {
             match audited {
                 Ok(Ok(is_quiet)) => is_all_counted &= is_quiet,
                 Ok(Err(error)) => return Err(format!("partition {number}: {error}")),
-                // What its thread is about is not known here.
+                // The thread's state is not known here.
                 Err(Settled) => return Ok(()),
             }
         }

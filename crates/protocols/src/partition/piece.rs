@@ -1,14 +1,14 @@
-//! What one transaction locks in one partition.
+//! The locks of one transaction in one partition.
 
-use super::PartitionId;
+use super::id::PartitionId;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::planned::{Plan, PlannedRow};
 use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordHeader;
 use hotrow_txn::Intent;
 
-/// A partition's part of a plan, kept by the partition: where the transaction is another thread's, and where others have to know
-/// what it asked for.
+/// A partition's part of a plan, kept by the partition: where the transaction is another thread's, and where others
+/// have to know what it asked for.
 #[derive(Debug)]
 pub(super) struct Piece<H> {
     pub(super) rows: Vec<PlannedRow<H>>,
@@ -21,9 +21,9 @@ impl<H> Default for Piece<H> {
     }
 }
 
-/// The same, lent.
+/// A piece that is lent.
 #[derive(Debug)]
-pub struct Wanted<'w, H> {
+pub struct PieceRef<'w, H> {
     pub(super) rows: &'w mut Vec<PlannedRow<H>>,
     pub(super) prefixes: &'w [Counted],
 }
@@ -41,11 +41,11 @@ impl<H: RecordHeader> Piece<H> {
         self.prefixes.clear();
     }
 
-    pub(super) fn wanted(&mut self) -> Wanted<'_, H> {
-        Wanted { rows: &mut self.rows, prefixes: &self.prefixes }
+    pub(super) fn wanted(&mut self) -> PieceRef<'_, H> {
+        PieceRef { rows: &mut self.rows, prefixes: &self.prefixes }
     }
 
-    /// What contention analysis looks at. The names are hashes that were made when the plan was.
+    /// The marks that contention analysis looks at. The names are hashes that were made when the plan was.
     pub(super) fn marks(&self) -> impl Iterator<Item = Mark> + Clone {
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
         let rows = self.rows.iter().map(move |row| Mark::new(row.name, claim(row.intent)));

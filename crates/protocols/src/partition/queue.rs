@@ -1,6 +1,7 @@
 //! The queue of a partition's transactions, in the order in which they asked for their locks.
 //!
-//! One thread at a time works on it: who has the partition's baton. So it has no latch, and states change by assignment.
+//! One thread at a time works on it: the one that has the partition's baton. So it has no latch, and states change by
+//! assignment.
 //!
 //! | state (§2.3) | the transaction |
 //! | --- | --- |
@@ -8,16 +9,12 @@
 //! | blocked | lacks some |
 //! | waiting | has its locks here, and is not this partition's alone: it waits for others, or runs elsewhere |
 
-use super::PartitionId;
+use super::id::{PartitionId, Ticket};
 use super::node::{Attempt, Node};
 use hotrow_sync::Arc;
 use std::collections::VecDeque;
 
-/// A transaction's place in a queue. Places are never given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(pub(super) u64);
-
-/// What a transaction in the queue may do.
+/// The state of a transaction in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Free,
@@ -25,7 +22,7 @@ pub(super) enum State {
     Waiting,
 }
 
-/// Who asks, and is told.
+/// The transaction that asks for locks, and is told of them.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
     pub(super) node: Arc<Node>,
@@ -50,7 +47,7 @@ pub(super) struct Entry<L> {
 pub(super) struct TxnQueue<L> {
     /// The ticket of the first entry.
     first: u64,
-    /// Holes are those who have left; the first entry is none.
+    /// Holes are transactions that have left; the first entry is none.
     entries: VecDeque<Option<Entry<L>>>,
     blocked: usize,
     present: usize,
@@ -63,7 +60,7 @@ impl<L> Default for TxnQueue<L> {
 }
 
 impl<L> TxnQueue<L> {
-    /// Whether nobody is in the queue.
+    /// Whether the queue is empty.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.present == 0
@@ -75,7 +72,7 @@ impl<L> TxnQueue<L> {
         self.blocked
     }
 
-    /// The ticket of who comes next.
+    /// The ticket of the transaction that comes next.
     #[inline]
     pub(super) fn next(&self) -> Ticket {
         Ticket(self.first + self.entries.len() as u64)
@@ -105,13 +102,13 @@ impl<L> TxnQueue<L> {
         Some(entry)
     }
 
-    /// Who has this ticket.
+    /// The entry with this ticket.
     #[inline]
     pub(super) fn get(&self, ticket: Ticket) -> Option<&Entry<L>> {
         self.entries.get(self.position(ticket)?)?.as_ref()
     }
 
-    /// The same, to change what is known of its locks.
+    /// The locks of the entry with this ticket, to be changed.
     #[inline]
     pub(super) fn locks_mut(&mut self, ticket: Ticket) -> Option<&mut L> {
         let position = self.position(ticket)?;
@@ -129,7 +126,7 @@ impl<L> TxnQueue<L> {
         self.iter().find(|(_, entry)| is_it(entry)).map(|(ticket, _)| ticket)
     }
 
-    /// Who is blocked has its locks now: tells who that is.
+    /// A blocked transaction has its locks now: returns the transaction to tell.
     pub(super) fn unblock(&mut self, ticket: Ticket) -> Option<&Asker> {
         let position = self.position(ticket)?;
         let entry = self.entries.get_mut(position)?.as_mut().filter(|entry| entry.state == State::Blocked)?;
@@ -139,14 +136,14 @@ impl<L> TxnQueue<L> {
         Some(asker)
     }
 
-    /// Who stands first.
+    /// The first entry.
     #[inline]
     pub(super) fn front(&self) -> Option<(Ticket, State)> {
         let entry = self.entries.front()?.as_ref().expect("the first entry is no hole");
         Some((Ticket(self.first), entry.state))
     }
 
-    /// Everybody, from the front.
+    /// All entries, from the front.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Entry<L>)> {
         let numbered = self.entries.iter().enumerate();
         numbered.filter_map(|(position, entry)| Some((Ticket(self.first + position as u64), entry.as_ref()?)))

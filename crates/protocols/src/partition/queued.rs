@@ -1,15 +1,15 @@
 //! A lock manager of the traditional kind in each partition, without a latch: `2pl-st` (§3.1.1).
 
+use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
-use super::piece::Wanted;
-use super::queue::Ticket;
+use super::piece::PieceRef;
 use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};
 use hotrow_storage::RecordRef;
 use std::collections::HashSet;
 
-/// A queue of requests for each name that somebody has asked for.
+/// A queue of requests for each name that has been asked for.
 #[derive(Debug, Default)]
 pub struct InQueues {
     queues: RequestQueues<Ticket>,
@@ -22,7 +22,7 @@ fn of_prefix(counted: &Counted) -> (u64, Modes) {
 }
 
 impl InQueues {
-    /// Takes locks for one who waits for nothing, all or none.
+    /// Takes locks for a transaction that waits for nothing, all or none.
     fn add(&mut self, owner: OwnerId, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
         let are_free = locks.clone().all(|(name, modes)| self.queues.is_free(owner, name, modes));
         if are_free {
@@ -45,7 +45,7 @@ impl LockState for InQueues {
         _scene: Scene<'_, ()>,
         ticket: Ticket,
         _behind_nobody: bool,
-        wanted: Wanted<'_, ()>,
+        wanted: PieceRef<'_, ()>,
     ) -> Result<(OwnerId, bool), Exhausted> {
         let owner = self.queues.join(ticket);
         for row in &*wanted.rows {
@@ -58,7 +58,7 @@ impl LockState for InQueues {
     }
 
     #[inline]
-    fn release(&mut self, _scene: Scene<'_, ()>, owner: OwnerId, _wanted: Wanted<'_, ()>, granted: &mut Vec<Ticket>) {
+    fn release(&mut self, _scene: Scene<'_, ()>, owner: OwnerId, _wanted: PieceRef<'_, ()>, granted: &mut Vec<Ticket>) {
         self.queues.release_all(owner, &mut |&ticket| granted.push(ticket));
         self.queues.part(owner);
     }
@@ -101,7 +101,7 @@ impl LockState for InQueues {
     }
 }
 
-/// What a transaction has asked for, each name once.
+/// The names that a transaction has asked for, each once.
 fn names(book: &Book) -> HashSet<u64> {
     let rows = book.rows.iter().map(|&(name, _)| name);
     rows.chain(book.prefixes.iter().map(|counted| counted.name())).collect()

@@ -1,11 +1,11 @@
 //! The order in which transactions of several partitions enter them.
 //!
-//! **The idea.** All partitions have such transactions in one order; then nobody waits in a circle (§2.4, the second way out). A
-//! transaction draws, in one step, the next number of each partition that it will enter. Numbers are dense: a partition
-//! lets number n + 1 in when it has let n in, however the messages overtake each other on their way. Transactions of one
-//! partition need no number: they stand in one queue only.
+//! **The idea.** All partitions have such transactions in one order; then there is no cycle of waits (§2.4, the second
+//! way out). A transaction draws, in one step, the next number of each partition that it will enter. Numbers are dense:
+//! a partition lets number n + 1 in when it has let n in, however the messages overtake each other on their way.
+//! Transactions of one partition need no number: they stand in one queue only.
 
-use super::PartitionId;
+use super::id::PartitionId;
 use hotrow_sync::{CachePadded, Latch};
 
 /// Gives out the numbers of all partitions. Shared by all threads.
@@ -20,8 +20,8 @@ impl Sequencer {
         Self { next: CachePadded(Latch::new(vec![0; partitions].into())) }
     }
 
-    /// The next number of each of `partitions`, which are different, handed to `take`. Who has drawn numbers must bring all of
-    /// them to their partitions: those that come behind are let in after them.
+    /// The next number of each of `partitions`, which are different, handed to `take`. A transaction that has drawn
+    /// numbers must bring all of them to their partitions: transactions behind it are let in after them.
     pub(super) fn draw<'p>(&self, partitions: impl Iterator<Item = (PartitionId, &'p mut u64)>) {
         let mut next = self.next.0.lock();
         for (PartitionId(partition), number) in partitions {

@@ -1,9 +1,10 @@
-//! Real threads: two that settle and act on messages while their own transactions wait, of which one leaves early, and an outsider
-//! that is cancelled now and then.
+//! Real threads: two that settle and act on messages while their own transactions wait, of which one leaves early, and
+//! an outsider that is cancelled now and then.
 
-use super::core::Calls;
+use super::core::Outbox;
+use super::id::PartitionId;
 use super::partitions::{Partitions, Visitor};
-use super::{Analysed, HStore, PartitionConfig, PartitionId, PartitionLocking, Partitioned, Queueing};
+use super::{Analysed, HStore, PartitionConfig, PartitionLocking, Partitioned, Queueing};
 use crate::Instance;
 use crate::shared::planned::Scene;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Tables, Type, Value};
@@ -34,7 +35,7 @@ impl<E: PartitionLocking> Scheduler for Pumping<E> {
             scene: Scene { database: &self.database, guard: participant.guard() },
             waiter: &waiter,
             statistics: &mut Statistics::default(),
-            calls: &mut Calls::default(),
+            outbox: &mut Outbox::default(),
             own: None,
         };
         if self.partitions.is_mine(self.partition) {

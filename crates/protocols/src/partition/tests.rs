@@ -1,10 +1,10 @@
-//! The loop of Fig. 3 step by step, on two threads that do one step at a time; and what settings and tables are refused.
+//! The loop of Fig. 3 step by step, on two threads that do one step at a time; and what settings and tables are
+//! refused.
 
 use super::counted::InRecords;
+use super::id::PartitionId;
 use super::queue::State;
-use super::{
-    Analysed, Counting, HStore, PartitionConfig, PartitionId, PartitionLocking, PartitionWorker, Partitioned, Queueing,
-};
+use super::{Analysed, Counting, HStore, PartitionConfig, PartitionLocking, PartitionWorker, Partitioned, Queueing};
 use crate::Instance;
 use crate::shared::counts::Counts;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};
@@ -65,7 +65,8 @@ struct Client {
     progress: Rc<Cell<Progress>>,
 }
 
-/// One partition with its thread, and the transactions that run there. Even keys are on the left, odd ones on the right.
+/// One partition with its thread, and the transactions that run there. Even keys are on the left, odd ones on the
+/// right.
 struct Side<E: PartitionLocking> {
     number: u16,
     instance: Arc<Instance<Partitioned<E>>>,
@@ -276,7 +277,8 @@ fn a_partition_of_hstore_is_for_one_transaction() {
     });
 }
 
-/// Both sides send at once; each holds the other's back until its own, which comes before it in the order, or after it, has come.
+/// Both sides send at once; each holds the other's back until its own, which comes before it in the order, or after it,
+/// has come.
 #[test]
 fn transactions_of_both_sides_enter_both_in_one_order() {
     use Progress::{Committed, Runs, Waits};
@@ -302,7 +304,8 @@ fn transactions_of_both_sides_enter_both_in_one_order() {
     check::<Queueing>();
 }
 
-/// A transaction gives up before the other side has heard of it, after that one has let it in, and after it has granted.
+/// A transaction gives up before the other side has heard of it, after that one has let it in, and after it has
+/// granted.
 #[test]
 fn who_withdraws_leaves_both_sides_whatever_is_on_its_way() {
     use Progress::{Committed, Gone, Runs, Waits};
@@ -350,8 +353,8 @@ fn absent_rows_of_those_who_withdraw_leave_nothing() {
     });
 }
 
-/// A counter that would overflow ends a transaction of several partitions, or of another thread's, as it ends one at home; nothing is
-/// left of it.
+/// A counter that would overflow ends a transaction of several partitions, or of another thread's, as it ends one at
+/// home; nothing is left of it.
 #[test]
 fn an_exhausted_counter_is_refused_by_other_partitions_too() {
     use Progress::{Committed, Gone, Runs, Waits};
@@ -412,8 +415,8 @@ impl Scheduler for Clock {
     fn resume(&self) {}
 }
 
-/// Who wants to be alone waits for those inside, and then for the last messages of those who are over: not longer together than for one of
-/// them.
+/// Who wants to be alone waits for those inside, and then for the last messages of those who are over: not longer
+/// together than for one of them.
 #[test]
 fn both_waits_of_who_wants_to_be_alone_have_one_deadline() {
     use Progress::{Committed, Runs, Waits};

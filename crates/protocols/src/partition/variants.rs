@@ -6,7 +6,7 @@ use super::queued::InQueues;
 use super::whole::Whole;
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
-/// What tells one engine of the family from another.
+/// What one engine of the family has of its own.
 pub trait PartitionLocking: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -54,7 +54,7 @@ impl PartitionLocking for Counting {
     type Locks = InRecords;
 }
 
-/// The same, with contention analysis.
+/// Counters in the records, with contention analysis.
 pub struct Analysed;
 
 impl PartitionLocking for Analysed {

@@ -1,13 +1,13 @@
 //! The whole partition as one lock: `hstore`.
 
+use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
-use super::piece::Wanted;
-use super::queue::Ticket;
+use super::piece::PieceRef;
 use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordRef;
 
-/// Serial execution: who stands first in the queue has the partition, everybody else waits.
+/// Serial execution: the first transaction in the queue has the partition, all others wait.
 #[derive(Debug, Default)]
 pub struct Whole;
 
@@ -25,13 +25,13 @@ impl LockState for Whole {
         _scene: Scene<'_, ()>,
         _ticket: Ticket,
         behind_nobody: bool,
-        _wanted: Wanted<'_, ()>,
+        _wanted: PieceRef<'_, ()>,
     ) -> Result<((), bool), Exhausted> {
         Ok(((), behind_nobody))
     }
 
     #[inline]
-    fn release(&mut self, _scene: Scene<'_, ()>, _owner: (), _wanted: Wanted<'_, ()>, _granted: &mut Vec<Ticket>) {}
+    fn release(&mut self, _scene: Scene<'_, ()>, _owner: (), _wanted: PieceRef<'_, ()>, _granted: &mut Vec<Ticket>) {}
 
     fn join(&mut self, _ticket: Ticket, behind_nobody: bool) -> Option<()> {
         behind_nobody.then_some(())

@@ -3,14 +3,15 @@
 //! | paper (Fig. 3) | here, in the order in which the pool's loop asks |
 //! | --- | --- |
 //! | first choice: a message was received | [`Duties::receive`] |
-//! | second choice: the blocked front of the queue | done by who has left the front; the pool runs whom it has woken |
+//! | second choice: the blocked front of the queue | done by the transaction that has left the front; the pool runs the one that it has woken |
 //! | third choice: a new request, if the queue is not full | [`Duties::has_room`] |
 //! | SCA, when all else fails | [`Duties::find_work`] |
 
-use super::core::{Calls, Core};
+use super::core::{Core, Outbox};
+use super::id::PartitionId;
 use super::locks::LockState;
 use super::partitions::{Partitions, Visitor};
-use super::{PartitionId, PartitionLocking};
+use super::variants::PartitionLocking;
 use crate::shared::planned::Scene;
 use hotrow_storage::{Database, Participant};
 use hotrow_sync::{Arc, Time, Waiter};
@@ -18,8 +19,8 @@ use hotrow_txn::{Duties, Statistics};
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// A worker. Once it has transactions it may settle on the partition of its own number, if there is one; if another thread has
-/// done so, or there is none, it is an outsider.
+/// A worker. Once it has transactions it may settle on the partition of its own number, if there is one; if another
+/// thread has done so, or there is none, it is an outsider.
 pub struct PartitionWorker<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     partition: Option<PartitionId>,
@@ -29,7 +30,7 @@ pub struct PartitionWorker<E: PartitionLocking> {
     /// The thread's, while it has settled.
     waiter: Option<Waiter>,
     statistics: Statistics,
-    calls: Calls<Header<E>>,
+    outbox: Outbox<Header<E>>,
 }
 
 impl<E: PartitionLocking> PartitionWorker<E> {
@@ -45,7 +46,7 @@ impl<E: PartitionLocking> PartitionWorker<E> {
             database: None,
             waiter: None,
             statistics: Statistics::default(),
-            calls: Calls::default(),
+            outbox: Outbox::default(),
         }
     }
 
@@ -71,7 +72,7 @@ impl<E: PartitionLocking> PartitionWorker<E> {
             scene: Scene { database, guard: participant.guard() },
             waiter,
             statistics: &mut self.statistics,
-            calls: &mut self.calls,
+            outbox: &mut self.outbox,
             own: None,
         };
         let result = visit(&self.partitions, partition, visitor);

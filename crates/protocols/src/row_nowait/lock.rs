@@ -20,7 +20,7 @@ const WRITE: u64 = 1 << 63;
 const FREE: u64 = 0;
 const ONE_READER: u64 = 1;
 
-/// Who asks for locks.
+/// A transaction that asks for locks.
 pub struct Owner {
     number: Number,
 }
@@ -44,7 +44,7 @@ impl LockOwner for Owner {
 }
 
 impl RowLock {
-    /// Acquire and release: who has the lock sees what all before it did.
+    /// Acquire and release: the holder of the lock sees what all holders before it did.
     #[inline]
     fn replace(&self, word: u64, with: u64) -> bool {
         self.word.compare_exchange(word, with, Ordering::AcqRel, Ordering::Acquire).is_ok()

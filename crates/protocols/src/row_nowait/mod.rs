@@ -1,23 +1,27 @@
-//! A lock word in each record, and nobody waits: `row-nowait`.
+//! A lock word in each record, and no transaction waits: `row-nowait`.
 //!
-//! **Paper.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5, the baseline *Row-Locking*.
+//! **Paper.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5,
+//! the baseline *Row-Locking*.
 //!
-//! **The idea.** Who is first to lock a record takes it with one exchange, as under [`ilock`](crate::ilock), and releases it with one store: there are
-//! no waiters to look for. Who comes to a locked one gives up what its request has done so far and tries it again after a pause, until it is granted or a
-//! time-out ends the transaction. That costs nothing while there are no conflicts, and more than the work itself when there are many.
+//! **The idea.** The first transaction to lock a record takes it with one exchange, as under [`ilock`](crate::ilock),
+//! and releases it with one store: there are no waiters to look for. A transaction that comes to a locked record gives
+//! up what its request has done so far and tries the request again after a pause, until it is granted or a time-out
+//! ends the transaction. That costs nothing while there are no conflicts, and more than the work itself when there are
+//! many.
 //!
 //! | paper | code |
 //! | --- | --- |
 //! | row locking | [`RowLock`], the record's header |
 //! | the SQL request is aborted | [`Abort::Conflict`](hotrow_txn::Abort::Conflict), and a roll back to where the request began |
-//! | and retried | by who makes requests, as [`Capabilities::retries_requests`](hotrow_txn::Capabilities::retries_requests) says: a session tries its statement again |
+//! | and retried | by the caller that makes requests, as [`Capabilities::retries_requests`](hotrow_txn::Capabilities::retries_requests) says: a session tries its statement again |
 //! | time-out | the session's: `lock_timeout`, or a second (`deadlock_timeout`) |
 //!
-//! Locks that the given-up request has taken are kept to the transaction's end, as those of a savepoint are: the next attempt needs them in all likelihood.
-//! A procedure has one request, itself: it is rolled back and run again, as under any engine that aborts.
+//! Locks that a given-up request has taken are kept to the transaction's end, as the locks of a savepoint are: the next
+//! attempt needs them in all likelihood. A procedure has one request, itself: it is rolled back and run again, as under
+//! any engine that aborts.
 //!
-//! Absent keys, gaps and unique columns are locked in a lock table in which nobody waits either, as [`shared::record_locks`](crate::shared::record_locks)
-//! says. Isolation levels are those of `ilock`.
+//! Absent keys, gaps and unique columns are locked in a lock table in which no transaction waits either, as
+//! [`shared::record_locks`](crate::shared::record_locks) says. Isolation levels are those of `ilock`.
 
 mod lock;
 
@@ -30,7 +34,7 @@ use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, Setting, WorkerId};
 
-/// Lock words in the records' headers, for which nobody waits.
+/// Lock words in the records' headers, for which no transaction waits.
 pub struct RowNoWait {
     numbers: Arc<Numbers>,
     names: Arc<LockTable>,
@@ -39,7 +43,8 @@ pub struct RowNoWait {
 /// Knobs of [`RowNoWait`].
 #[derive(Clone, Debug)]
 pub struct RowNoWaitConfig {
-    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes 64 bytes.
+    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes
+    /// 64 bytes.
     pub buckets: usize,
 }
 

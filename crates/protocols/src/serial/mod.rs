@@ -9,7 +9,7 @@
 //!
 //! **Invariants**
 //!
-//! 1. Whoever touches a row holds the global lock.
+//! 1. A transaction that touches a row holds the global lock.
 //! 2. The lock is released after the last change is final or undone.
 
 mod transaction;

@@ -1,12 +1,12 @@
 //! Looking up a plan's keys together.
 //!
-//! A short transaction's price is its cache misses. When its keys are known, the slots of all of them are fetched first,
-//! then the records they lead to: the misses overlap instead of adding up.
+//! A short transaction's price is its cache misses. When its keys are known, the slots of all of them are fetched
+//! first, then the records they lead to: the misses overlap instead of adding up.
 
 use hotrow_storage::{Database, Guard, RecordHeader, Table};
 use hotrow_txn::Access;
 
-/// Has the processor fetch the index slots and records of `accesses`, and whatever `also` asks for per access.
+/// Prefetches the index slots and records of `accesses`, and whatever `also` prefetches per access.
 #[inline]
 pub(crate) fn prefetch<'a, H: RecordHeader>(
     database: &Database<H>,

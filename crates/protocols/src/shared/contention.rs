@@ -2,9 +2,9 @@
 //!
 //! **Source.** VLL: A Lock Manager Redesign for Main Memory Database Systems, §2.6 and Fig. 4; for ranges §2.7.
 //!
-//! **The idea.** Counters tell *that* there is a conflict, not with whom. Who wants to know walks the queue from its front and
-//! keeps two bit arrays, of what has been asked for exclusively and shared so far; the first blocked transaction none of
-//! whose requests meets a bit can run. Prefix locks bring two more arrays, for the intentions on shorter prefixes.
+//! **The idea.** Counters tell *that* there is a conflict, not with which transaction. An analysis walks the queue from
+//! its front and keeps two bit arrays, of the requests so far, exclusive and shared; the first blocked transaction none
+//! of whose requests meets a bit can run. Prefix locks bring two more arrays, for the intentions on shorter prefixes.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -13,13 +13,13 @@
 //! | bit maps for I_X and I_S | [`Claim::IntendExclusive`], [`Claim::IntendShared`] |
 //! | `SCA()` | [`Analysis::find`] |
 //!
-//! **No false positives.** Equal names have equal marks, so a conflict always meets a bit. Different names may share one: then a
-//! transaction that could run is passed over.
+//! **No false positives.** Equal names have equal marks, so a conflict always meets a bit. Different names may share
+//! one: then a transaction that could run is passed over.
 //!
 //! # Departures
 //!
-//! A transaction's marks are checked all together before any of them is set. In Fig. 4 they are set on the way, so that a
-//! transaction that reads and writes one record finds itself in its way.
+//! A transaction's marks are checked all together before any of them is set. In Fig. 4 they are set on the way, so that
+//! a transaction that reads and writes one record finds itself in its way.
 //!
 //! The arrays are not zeroed for each run: the words that the last run touched are.
 
@@ -43,7 +43,7 @@ pub(crate) enum Claim {
 pub(crate) const CLAIMS: [Claim; 4] = [Claim::Exclusive, Claim::Shared, Claim::IntendExclusive, Claim::IntendShared];
 
 impl Claim {
-    /// Those that it conflicts with (Fig. 5).
+    /// The claims that it conflicts with (Fig. 5).
     #[inline]
     pub(crate) const fn conflicts(self) -> &'static [Claim] {
         match self {
@@ -94,7 +94,7 @@ impl Mark {
     }
 }
 
-/// What analyses counted.
+/// Counters of analyses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnalysisCounts {
     /// Runs.
@@ -136,7 +136,7 @@ impl Analysis {
         found
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub(crate) fn counts(&self) -> AnalysisCounts {
         self.counts
     }

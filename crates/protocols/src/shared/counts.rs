@@ -2,15 +2,15 @@
 //!
 //! **Source.** VLL: A Lock Manager Redesign for Main Memory Database Systems, §2.1.
 //!
-//! They are read and written by one thread at a time: who is in the critical section, or has the baton of a partition. So they are
-//! plain loads and stores of atomics, and both together are one [`Counts`].
+//! One thread at a time reads and writes them: the one that is in the critical section, or has the baton of a
+//! partition. So they are plain loads and stores of atomics, and both together are one [`Counts`].
 //!
 //! **Invariants**
 //!
-//! 1. A counter is the number of requests for its record that were counted ([`count`]) and neither [taken back](take_back) nor
-//!    [given back](discount).
-//! 2. A record is *dead* once it is decided that it will be unlinked: it has no row, and nobody counts on it. Nobody counts on it
-//!    again.
+//! 1. A counter is the number of requests for its record that were counted ([`count`]) and neither [taken
+//!    back](take_back) nor [given back](discount).
+//! 2. A record is *dead* once it is decided that it will be unlinked: it has no row, and no transaction counts on it,
+//!    then or later.
 //! 3. No counter overflows: a request that would is refused.
 
 use super::range_locks::{Counted, PrefixCounters};
@@ -31,7 +31,7 @@ const EXCLUSIVE: u64 = 1 << 32;
 const MOST: u32 = u32::MAX - 1;
 
 impl Counts {
-    /// Nobody has asked for the record.
+    /// No transaction has asked for the record.
     pub(crate) const NONE: Counts = Counts(0);
 
     /// The record has been taken out of its table: there is nothing to ask for any more.
@@ -125,12 +125,12 @@ impl Colocated {
     }
 }
 
-/// What a transaction asks for, record by record. Counters are read and set while others are kept away.
+/// The requests of a transaction, record by record. Counters are read and set while other threads are kept away.
 pub(crate) trait Requests {
     /// How many requests.
     fn len(&self) -> usize;
 
-    /// What a request wants.
+    /// The intent of a request.
     fn intent(&self, at: usize) -> Intent;
 
     /// Whether two requests are for one record.
@@ -190,7 +190,7 @@ pub(crate) fn take_back(requests: &impl Requests, len: usize) {
     }
 }
 
-/// Takes all requests back. A record without a row that nobody counts on any more is dead.
+/// Takes all requests back. A record without a row that no transaction counts on any more is dead.
 #[inline]
 pub(crate) fn discount(requests: &impl Requests, mut unused: impl FnMut(usize)) {
     for at in 0..requests.len() {
@@ -215,15 +215,15 @@ pub(crate) fn bury(requests: &impl Requests, mut unused: impl FnMut(usize)) {
     }
 }
 
-/// What one transaction has asked for, for audits: records by the names of their locks, and prefixes.
+/// The requests of one transaction, for audits: records by the names of their locks, and prefixes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'l> {
     pub(crate) rows: &'l [(u64, Intent)],
     pub(crate) prefixes: &'l [Counted],
 }
 
-/// Compares the counters of all records with what transactions have asked for. `is_all_counted` says that no record was made for
-/// one who is yet to ask for it, and that nobody has the database alone.
+/// Compares the counters of all records with the requests of transactions. `is_all_counted` says that no record was
+/// made for a transaction that is yet to ask for it, and that none has the database alone.
 pub(crate) fn audit_records<'l, H: RecordHeader>(
     database: &Database<H>,
     guard: Guard<'_>,
@@ -262,7 +262,7 @@ pub(crate) fn audit_records<'l, H: RecordHeader>(
     }
 }
 
-/// Checks that no two of those who run have asked for what conflicts.
+/// Checks that no two running transactions have asked for locks that conflict.
 pub(crate) fn audit_free<'l>(free: impl Iterator<Item = Asked<'l>>) -> Result<(), String> {
     let mut rows: HashMap<u64, Counts> = HashMap::new();
     let mut prefixes = PrefixCounters::default();

@@ -1,18 +1,18 @@
 //! Rows changed in place, with the log that undoes the changes or finishes them.
 //!
 //! **Who may call.** The transaction holds an exclusive lock on every row that it passes here (or is alone), and keeps
-//! it until after [`InPlace::commit`] or [`InPlace::rollback_to`]. What an index entry needs beside the row's lock is
-//! asked of [`IndexLocks`].
+//! it until after [`InPlace::commit`] or [`InPlace::rollback_to`]. The locks that an index entry needs beside the row's
+//! are asked of [`IndexLocks`].
 //!
 //! **Life of a record.** Inserting links a record at once, uncommitted; committing marks it committed. Deleting clears
 //! its presence; committing unlinks it and retires it. So an index shows every key that some transaction may yet bring
-//! back or take away, and whoever meets one waits for its lock. Entries of secondary indexes live the same way: a change
-//! of an indexed column links the new entry at once and unlinks the stale one at commit.
+//! back or take away, and a transaction that meets one waits for its lock. Entries of secondary indexes live the same
+//! way: a change of an indexed column links the new entry at once and unlinks the stale one at commit.
 //!
-//! **Redo.** What the transaction leaves behind of each row that it touched is handed over while those locks are held
-//! ([`InPlace::hand_over`]). So of two transactions that changed the same row, the second one could touch it only after the first had
-//! appended: the ends are in the order of the changes. Who saw a row has waited for its lock as well, and so
-//! appends later. This argues for every engine that has its rows changed here.
+//! **Redo.** The state of each row that the transaction touched is handed over while those locks are held
+//! ([`InPlace::hand_over`]). So of two transactions that changed the same row, the second one could touch it only after
+//! the first had appended: the ends are in the order of the changes. A transaction that saw a row has waited for its
+//! lock as well, and so appends later. This argument holds for every engine that has its rows changed here.
 //!
 //! **Invariants**
 //!
@@ -32,15 +32,15 @@ use hotrow_txn::{Abort, Savepoint, Write};
 use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
-/// What entries of an index need beside the lock on their row. Each may wait, and abort.
+/// The locks that entries of an index need beside the lock on their row. Each may wait, and abort.
 pub trait IndexLocks<H: RecordHeader> {
     /// Whether the key of the row that is inserted had no record: if it has one by now, that one is not locked.
     fn makes(&self) -> bool {
         false
     }
 
-    /// A record was made for a row whose key had none, and is about to be linked. Whether others may count on it from then on: if
-    /// its row goes again, it is the caller who unlinks it.
+    /// A record was made for a row whose key had none, and is about to be linked. Returns whether others may count on
+    /// it from then on: if its row is taken back, the caller unlinks it.
     fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) -> bool {
         false
     }
@@ -62,11 +62,11 @@ pub trait IndexLocks<H: RecordHeader> {
     /// An entry with this key will be unlinked if the transaction commits.
     fn leaving(&mut self, table: &Table<H>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// Rows with these columns of a unique index come or go: nobody else may make such a change.
+    /// Rows with these columns of a unique index come or go: no other transaction may make such a change.
     fn unique(&mut self, table: &Table<H>, index: IndexId, columns: &Key) -> Result<(), Abort>;
 }
 
-/// No locks at all, for those who are alone.
+/// No locks at all, for a transaction that is alone.
 pub(crate) struct Alone;
 
 impl<H: RecordHeader> IndexLocks<H> for Alone {
@@ -91,7 +91,8 @@ impl<H: RecordHeader> IndexLocks<H> for Alone {
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_STEPS: usize = 1 << 14;
 
-/// Transactions with more steps retire nothing, and none retires more rows at once: hot rows are few, and each is looked for in the log.
+/// Transactions with more steps retire nothing, and none retires more rows at once: hot rows are few, and each is
+/// looked for in the log.
 const MOST_STEPS: usize = 256;
 const MOST_RETIRED: usize = 4;
 
@@ -210,7 +211,8 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// The key that an index's columns made before the change that was the step after `before`, if they make another now.
+    /// The key that an index's columns made before the change that was the step after `before`, if they make another
+    /// now.
     #[inline]
     fn changed_columns(
         &self,
@@ -387,8 +389,8 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// Hands what the transaction leaves behind to the database's sink, if there is one: what it is to wait for once its locks are
-    /// released. Comes before [`commit`](Self::commit).
+    /// Hands what the transaction leaves behind to the database's sink, if there is one: what it is to wait for once
+    /// its locks are released. Comes before [`commit`](Self::commit).
     #[inline]
     pub(crate) fn hand_over(&self, database: &Database<H>, guard: Guard<'_>, waiter: &Waiter) -> Option<Position> {
         database.redo().map(|sink| self.append_to(sink, database, guard, waiter))
@@ -416,8 +418,8 @@ impl<H: RecordHeader> InPlace<H> {
         sink.append(End::Next, &mut retired.chain(changes), waiter)
     }
 
-    /// Makes the changes final. The locks are released after this. Deleted records that `keeps` says yes to stay linked,
-    /// absent: somebody counts on them, and the caller unlinks them once nobody does.
+    /// Makes the changes final. The locks are released after this. Deleted records for which `keeps` returns true stay
+    /// linked, absent: a transaction counts on them, and the caller unlinks them once none does.
     pub(crate) fn commit(
         &mut self,
         database: &Database<H>,
@@ -524,8 +526,9 @@ impl<H: RecordHeader> InPlace<H> {
         }
     }
 
-    /// Retires the rows among those that `wants` names which the transaction has changed and done nothing else to, entries included: from
-    /// now on others undo the changes, to what is returned. The transaction has no savepoint to which it may yet roll back.
+    /// Retires the rows among those that `wants` names which the transaction has changed and done nothing else to,
+    /// entries included. From now on others undo the changes, to the rows that are returned. The transaction has no
+    /// savepoint to which it may yet roll back.
     pub(crate) fn retire(
         &mut self,
         database: &Database<H>,

@@ -1,13 +1,13 @@
-//! Transactions that lock rows and change them in place: what is the same whatever their locks are.
+//! Transactions that lock rows and change them in place: the frame that all of them share, whatever their locks are.
 //!
-//! All of them go through one life: each call locks what it touches, finds it, and reads it or changes it by
-//! [`InPlace`]; a commit hands over what it leaves behind, makes it final and only then gives up the locks. How a transaction keeps
-//! others away is its protocol's, written out as its [`Locking`]. There is nothing to choose here.
+//! All of them go through one life. Each call locks what it touches, finds it, and reads it or changes it by
+//! [`InPlace`]. A commit hands its redo record over, makes the changes final and only then gives up the locks. How a
+//! transaction keeps others away is its protocol's, written out as its [`Locking`]. There is nothing to choose here.
 //!
 //! **Invariants**
 //!
 //! 1. A row's bytes are touched after [`Locking`] has said that they may be, and before it [ends](Locking::end).
-//! 2. What is undone or made final is so before the locks go; what is durable is waited for after that.
+//! 2. Changes are undone or made final before the locks go; the wait for the redo record's durability comes after that.
 //! 3. No call leaves an epoch open that [`idle`](Yielding::idle) does not close.
 
 use super::in_place::{InPlace, IndexLocks};
@@ -25,14 +25,14 @@ use std::ops::ControlFlow;
 
 /// How one transaction keeps others away from what it touches.
 pub trait Locking: Send {
-    /// What stands before each record.
+    /// The header of each record.
     type Header: RecordHeader;
 
-    /// What all transactions of the database can do.
+    /// Returns what all transactions of the database can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// A transaction begins; `again` says that the one before was aborted by the engine, and that this one is taken for its retry. It
-    /// enters its epoch when it need not wait longer for its turn.
+    /// A transaction begins; `again` says that the one before was aborted by the engine, and that this one is taken for
+    /// its retry. It enters its epoch when it need not wait longer for its turn.
     fn begin(
         &mut self,
         database: &Database<Self::Header>,
@@ -44,10 +44,11 @@ pub trait Locking: Send {
     /// A call begins, or none will come for a while: what was locked for the last one only is released.
     fn next_call(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>) {}
 
-    /// The record of a row, locked at least until the next call as the isolation level asks; none if the row is not there.
+    /// The record of a row, locked at least until the next call as the isolation level asks; none if the row is not
+    /// there.
     fn read<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
-    /// The same, locked to the transaction's end, to be written.
+    /// The record of a row, locked to the transaction's end, to be written; none if the row is not there.
     fn write<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
     /// Locks a row that is to be inserted, whether or not it is there.
@@ -65,8 +66,8 @@ pub trait Locking: Send {
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
-    /// What is read from now on stays locked to the transaction's end, or as the isolation level asks. Those have nothing to do that
-    /// lock everything so.
+    /// Rows that are read from now on stay locked to the transaction's end, or, if not `hold`, as long as the isolation
+    /// level asks. The default is for protocols that keep all locks to the end.
     fn hold_reads(&mut self, _hold: bool) {}
 
     /// Whether a row is there; if so its presence is locked to the transaction's end.
@@ -77,7 +78,7 @@ pub trait Locking: Send {
         found
     }
 
-    /// The caller keeps everybody else off a table until the transaction's end.
+    /// The caller keeps all other transactions off a table until the transaction's end.
     fn own(&mut self, table: TableId);
 
     /// A call fails, with `abort` or what is answered instead.
@@ -85,7 +86,8 @@ pub trait Locking: Send {
         abort
     }
 
-    /// The transaction waits for its client, or is about to: what it has changed may go to others, who then commit after it or not at all.
+    /// The transaction waits for its client, or is about to: other transactions may have the rows that it has changed,
+    /// and then commit after it or not at all.
     fn retire(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>, _changes: &mut InPlace<Self::Header>) {}
 
     /// Whether the transaction has read or changed what is not committed, or others what it has changed.
@@ -123,7 +125,7 @@ pub trait Locking: Send {
     /// Counters and times.
     fn statistics(&mut self) -> &mut Statistics;
 
-    /// The deadlock that the transaction was the victim of, if anybody knows.
+    /// The deadlock that the transaction was the victim of, if it is known.
     fn deadlock(&self) -> Option<&Deadlock> {
         None
     }
@@ -131,7 +133,7 @@ pub trait Locking: Send {
     /// Adds what was touched outside the access set.
     fn add_missing(&mut self, _accesses: &mut Accesses) {}
 
-    /// What the running transaction keeps from others between two calls.
+    /// How the running transaction excludes others between two calls.
     fn exclusion(&self) -> Exclusion {
         Exclusion::None
     }
@@ -160,7 +162,7 @@ fn fail<L: Locking>(locks: &mut L, failed: &mut bool, abort: Abort, in_reach_of:
     locks.fail(abort, in_reach_of)
 }
 
-/// What a call that fails was about.
+/// The subject of a call that fails.
 pub enum Reach<'a, H: RecordHeader> {
     /// The row that it named.
     Row,
@@ -197,7 +199,7 @@ impl<L: Locking> LockingTransaction<L> {
         }
     }
 
-    /// What every call begins with. An error if no transaction is running, or it will never commit.
+    /// Begins a call. An error if no transaction is running, or it will never commit.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.resume() {

@@ -1,4 +1,4 @@
-//! What two or more protocols use: structures, not control flow.
+//! Structures that two or more protocols use. Control flow stays with each protocol.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -6,37 +6,45 @@
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
 //! | [`counts`] | the counters of records: how many have asked for one |
 //! | [`deadlocks`] | deadlocks, found by the transaction that comes to wait last |
+//! | [`gaps`] | the names of rows, gaps and unique keys, and why locks on them keep phantoms out |
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
 //! | [`locking`] | transactions that lock rows and change them in place |
-//! | [`locks`] | the locks of one transaction: rows, gaps, unique keys |
+//! | [`locks`] | the locks of one transaction, all of them names in a lock table |
 //! | [`mode`] | lock modes and their compatibility |
+//! | [`outside_plan`] | accesses outside a transaction's access set |
+//! | [`parked`] | where a transaction waits |
 //! | [`per_owner`] | a value for each transaction in flight |
 //! | [`range_locks`] | locks on ranges of keys |
 //! | [`planned`] | transactions whose locks are all asked for at once |
+//! | [`read_level`] | the isolation level at which reads lock |
 //! | [`record`] | the access points to a record's row |
 //! | [`record_locks`] | locks that stand before the records, and names for what has no record |
 //! | [`request_queues`] | queues of requests, for transactions that ask for everything at once |
 //! | [`scan`] | scans that lock what they visit |
 //! | [`segmented`] | vectors that grow in place |
 //! | [`time_outs`] | how long transactions wait, and whether time ends their deadlocks |
-//! | [`wait_graph`] | who waits for whom |
+//! | [`wait_graph`] | the wait-for graph |
 //! | [`walk`] | stepping along an index |
 
 pub(crate) mod batch;
 pub(crate) mod contention;
 pub(crate) mod counts;
 pub(crate) mod deadlocks;
+pub(crate) mod gaps;
 pub(crate) mod gate;
 pub(crate) mod in_place;
 pub(crate) mod lock_table;
 pub(crate) mod locking;
 pub(crate) mod locks;
 pub(crate) mod mode;
+pub(crate) mod outside_plan;
+pub(crate) mod parked;
 pub(crate) mod per_owner;
 pub(crate) mod planned;
 pub(crate) mod range_locks;
+pub(crate) mod read_level;
 pub(crate) mod record;
 pub(crate) mod record_locks;
 pub(crate) mod request_queues;

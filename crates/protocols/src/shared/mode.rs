@@ -34,7 +34,7 @@ impl Mode {
         self.0 & Self::EXCLUSIVE.0 != 0 || self == Self::SHARED | Self::INSERT
     }
 
-    /// What people call it; of several modes, the strongest.
+    /// Its name for reports; of several modes, the strongest.
     pub(crate) fn name(self) -> &'static str {
         match self {
             mode if mode.covers(Self::EXCLUSIVE) => "exclusive",

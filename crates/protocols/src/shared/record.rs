@@ -48,8 +48,8 @@ pub(crate) fn deref<'g, H: RecordHeader>(
     guard: Guard<'g>,
     table: &'g Table<H>,
 ) -> RecordRef<'g, H> {
-    // SAFETY: only who holds the exclusive lock unlinks a record, and it is retired after that: one that the caller has
-    // locked is linked, and one that an index led to under this guard was linked then.
+    // SAFETY: only the holder of the exclusive lock unlinks a record, and it is retired after that: a record that
+    // the caller has locked is linked, and one that an index led to under this guard was linked then.
     unsafe { pointer.deref(guard, table.format()) }
 }
 
@@ -84,6 +84,6 @@ pub(crate) fn entry<'g, H: RecordHeader>(
     guard: Guard<'g>,
     index: &'g SecondaryIndex<H>,
 ) -> EntryRef<'g, H> {
-    // SAFETY: only who holds the exclusive lock on its record unlinks an entry.
+    // SAFETY: only the holder of the exclusive lock on its record unlinks an entry.
     unsafe { index.deref(guard, pointer) }
 }

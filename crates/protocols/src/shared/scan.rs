@@ -1,7 +1,7 @@
 //! Scans that lock what they visit, and the gaps between.
 
+use super::gaps::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::lock_table::{Acquired, Name};
-use super::locks::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::mode::Mode;
 use super::record;
 use super::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
@@ -10,16 +10,16 @@ use hotrow_txn::{Abort, Direction, Isolation, LockFor, LockPart, LockTarget, Sca
 use smallvec::SmallVec;
 use std::ops::{Bound, ControlFlow};
 
-/// The locks of one transaction, wherever they are kept: what scans ask for, and those who link and unlink entries.
+/// The locks of one transaction, wherever they are kept, as scans and changes of index entries use them.
 pub(crate) trait ScanLocks<H: RecordHeader> {
-    /// Whether the caller keeps everybody else off the table, so that nothing of it needs a lock.
+    /// Whether the caller keeps all other transactions off the table, so that nothing of it needs a lock.
     fn owns(&self, table: TableId) -> bool;
 
     /// How often the transaction has waited.
     fn waits(&self) -> u64;
 
-    /// From now on, or no longer, what is locked by others is refused with [`Abort::Timeout`] rather than waited for. A transaction begins
-    /// by waiting.
+    /// From now on, or no longer, what is locked by others is refused with [`Abort::Timeout`] rather than waited for. A
+    /// transaction begins by waiting.
     fn refuse_waits(&mut self, refuse: bool);
 
     /// Locks the row of a key, present or absent, and finds its record. The key comes with its hash.
@@ -115,8 +115,9 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// Whether gaps are locked to be read. At repeatable read they are where rows can move within the range, until the scan has
-    /// ended: else a row that moves to where the scan has been is missed, though it was in the range throughout.
+    /// Whether gaps are locked to be read. At repeatable read they are where rows can move within the range, until the
+    /// scan has ended: else a row that moves to where the scan has been is missed, though it was in the range
+    /// throughout.
     fn protects_gaps(&self) -> bool {
         (self.isolation == Isolation::Serializable || self.keeps_rows_from_moving())
             && !self.locks.owns(self.table.id())
@@ -130,7 +131,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             && is_ordered(self.table, self.scan.index)
     }
 
-    /// Whether somebody else had what was not to be waited for.
+    /// Whether another transaction had a lock that was not to be waited for.
     fn is_refused(&self, abort: Abort) -> bool {
         abort == Abort::Timeout && !self.scan.lock.waits()
     }
@@ -163,7 +164,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
                     }
                     locked => locked?,
                 }
-                locks::fence_before_look();
+                gaps::fence_before_look();
                 let is_same = match backward {
                     true => self.begins_still(&steps, from.as_ref(), limit),
                     false => self.are_still(&steps, from.as_ref(), steps.len() < limit),
@@ -179,7 +180,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
                     return if backward { Ok(()) } else { self.lock_break(&steps[position..inside]) };
                 }
                 if self.locks.waits() != waits {
-                    // Whoever was waited for may have moved entries within the rest of the batch.
+                    // The transaction that was waited for may have moved entries within the rest of the batch.
                     from = Bound::Excluded(step.key());
                     continue 'batches;
                 }
@@ -218,7 +219,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.lock_up_to_committed(last.as_ref().map_or(from, Bound::Excluded))
     }
 
-    /// Locks what names the gap below the row at which a forward scan breaks off, if its own entry may yet be rolled back.
+    /// Locks what names the gap below the row at which a forward scan breaks off, if its own entry may yet be rolled
+    /// back.
     fn lock_break(&mut self, rest: &[Step<'_, H>]) -> Result<(), Abort> {
         if !self.protects_gaps() || rest.iter().any(Step::is_committed) {
             return Ok(());
@@ -235,8 +237,9 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.lock_up_to_committed(range.above())
     }
 
-    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or the end's. They are looked at again as a
-    /// whole, when all are locked: an entry that was not committed may go while the next gap is waited for, and another one come below it.
+    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or the end's. They are
+    /// looked at again as a whole, when all are locked: an entry that was not committed may go while the next gap is
+    /// waited for, and another one come below it.
     fn lock_up_to_committed(&mut self, from: Bound<&Key>) -> Result<(), Abort> {
         loop {
             let mut passed: SmallVec<[Step<'s, H>; 2]> = SmallVec::new();
@@ -257,7 +260,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             // Of many that were waited for, most have committed by now: the gaps end at the first one.
             let committed = passed.iter().position(Step::is_committed);
             passed.truncate(committed.map_or(passed.len(), |first| first + 1));
-            locks::fence_before_look();
+            gaps::fence_before_look();
             if self.are_still(&passed, from, at_end && committed.is_none()) {
                 return Ok(());
             }
@@ -270,8 +273,9 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         again.len() == steps.len() && again.iter().zip(steps).all(|(step, again)| step.is_same(again))
     }
 
-    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest is looked at first: a search
-    /// upwards comes to the next leaf later than to the first, and what it finds there may have been linked after an entry that it has missed.
+    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest is
+    /// looked at first: a search upwards comes to the next leaf later than to the first, and what it finds there may
+    /// have been linked after an entry that it has missed.
     fn are_still(&self, steps: &[Step<'_, H>], from: Bound<&Key>, at_end: bool) -> bool {
         let top = match steps.last() {
             Some(last) if !at_end => Bound::Included(last.key()),
@@ -311,7 +315,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         Ok(flow)
     }
 
-    /// Locks one row and visits it, if nobody else has it locked; it stays locked if it is one of those that are wanted.
+    /// Locks one row and visits it, if no other transaction has it locked; it stays locked if the scan wants it.
     fn visit_free(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
         let acquired = match self.locks.lock_record(self.table, step.record, self.mode()) {
             Err(abort) if self.is_refused(abort) => return Ok(ControlFlow::Continue(())),

@@ -2,8 +2,8 @@
 
 use hotrow_sync::OnceLock;
 
-/// Values by position, in segments each twice as large as the one before, made when they are first asked for. Any thread may ask at
-/// any time.
+/// Values by position, in segments each twice as large as the one before, made when they are first asked for. Any
+/// thread may ask at any time.
 #[derive(Debug)]
 pub(crate) struct Segmented<T, const FIRST: usize> {
     segments: Box<[OnceLock<Box<[T]>>]>,

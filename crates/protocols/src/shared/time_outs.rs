@@ -36,7 +36,7 @@ impl Default for TimeOuts {
 }
 
 impl TimeOuts {
-    /// Those that a user has chosen.
+    /// The time-outs that a user has chosen.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self { end_deadlocks: settings.deadlock_time_outs, ..Self::default() }
     }

@@ -1,30 +1,32 @@
-//! Dreadlocks: everybody waits, and whoever finds itself among those it waits for aborts.
+//! Dreadlocks: all transactions wait, and one that finds itself among those that it waits for aborts.
 //!
-//! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all that it waits for, through whomever; a
-//! bitmap that only the transaction itself changes and others read without a latch. It waits looking at the digests
+//! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all that it waits for, through whomever;
+//! a bitmap that only the transaction itself changes and others read without a latch. It waits looking at the digests
 //! of those in its way, and unites them; its own bit among them is a deadlock.
 //!
 //! **Invariants**
 //!
 //! 1. The digest of a transaction that waits holds its blockers, and what it read of their digests. When it does not
 //!    wait, its digest is empty, or about to be.
-//! 2. Whoever adds to its digest sees to it that those who have united it look again. They look by themselves while they spin;
-//!    afterwards they stand in the set of sleepers, and are alarmed.
+//! 2. A transaction that adds to its digest makes sure that the transactions that have united it look again. They look
+//!    by themselves while they spin; afterwards they stand in the set of sleepers, and are alarmed.
 //! 3. A hit is a suspicion: digests are read without a latch, may be late to forget, and owners whose numbers are equal
-//!    modulo [`BITS`] share a bit. Whoever is hit proves it in the graph of exact edges, which also
-//!    tells the deadlock's story.
+//!    modulo [`BITS`] share a bit. A transaction that is hit proves it in the graph of exact edges, which also tells
+//!    the deadlock's story.
 //!
-//! **No deadlock is missed.** Between *I am in the set of sleepers, then I read your digest* and *I have added to my digest,
-//! then I read the set of sleepers* there is a sequentially consistent fence on either side, so one of the two sees the
-//! other. The same goes for *I say that you are waited for*. So when all of a cycle sleep, each one's digest holds
-//! its blocker's and its blocker, hence all of them hold all. Take the one whose edge of the cycle was published last: it
-//! has looked since, what it found is its digest, and that holds itself. So it was hit when the graph had the whole cycle.
+//! **No deadlock is missed.** Between *I am in the set of sleepers, then I read your digest* and *I have added to my
+//! digest, then I read the set of sleepers* there is a sequentially consistent fence on either side, so one of the two
+//! sees the other. The same goes for *I say that you are waited for*. So when all of a cycle sleep, each one's digest
+//! holds its blocker's and its blocker, hence all of them hold all. Take the one whose edge of the cycle was published
+//! last: it has looked since, what it found is its digest, and that holds itself. So it was hit when the graph had the
+//! whole cycle.
 //!
-//! **Departures.** Spinning is bounded: it lasts as long as the waiter's flavour spins, and turns into waiting. On fewer
-//! cores than workers the paper's spinning transactions would keep off those they wait for.
+//! **Departures.** Spinning is bounded: it lasts as long as the waiter's flavour spins, and turns into waiting. On
+//! fewer cores than workers the paper's spinning transactions would keep off those they wait for.
 
 use super::policy::{LEVELS, Policy};
-use crate::shared::lock_table::{OwnerId, Parked, Queued, WaitPolicy};
+use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};
+use crate::shared::parked::Parked;
 use crate::shared::per_owner::PerOwner;
 use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::{InFlight, WaitGraph};
@@ -37,7 +39,7 @@ use std::time::Duration;
 pub struct Dreadlocks {
     config: DreadlocksConfig,
     digests: PerOwner<CachePadded<Digest>>,
-    /// Those who wait and do not look by themselves.
+    /// The transactions that wait and do not look by themselves.
     sleepers: OwnerSet,
     pub(super) graph: WaitGraph,
 }
@@ -120,7 +122,8 @@ impl WaitPolicy for Dreadlocks {
             return Wake::Ready;
         }
         let _sleeping = self.sleepers.enter(waiter);
-        // SeqCst: we say that we sleep, then read digests; they add to their digests, then read who sleeps.
+        // SeqCst: we say that we sleep, then read digests; they add to their digests, then read which transactions
+        // sleep.
         fence(Ordering::SeqCst);
         if has_news() { Wake::Ready } else { parked.wait(deadline) }
     }
@@ -132,10 +135,10 @@ impl WaitPolicy for Dreadlocks {
 }
 
 impl Dreadlocks {
-    /// `blockers`, and all those that they wait for.
+    /// The digests of `blockers`: they, and all that they wait for.
     fn union(&self, blockers: &[InFlight]) -> Bits {
         let mut union = Bits::default();
-        // One that is over is in nobody's way, whatever its owner's next transaction waits for.
+        // A transaction that is over blocks none, whatever its owner's next transaction waits for.
         for blocker in blockers.iter().filter(|&&blocker| self.graph.is_running(blocker)) {
             union.add(blocker.owner);
             self.digests.get(blocker.owner).unite_into(&mut union);
@@ -143,7 +146,7 @@ impl Dreadlocks {
         union
     }
 
-    /// `waiter` has added to its digest: has those look again who have united it.
+    /// `waiter` has added to its digest: makes the transactions look again that have united it.
     fn alarm_sleepers(&self, waiter: OwnerId) {
         // SeqCst: the other side of both fences above.
         fence(Ordering::SeqCst);
@@ -166,7 +169,7 @@ pub(super) const BITS: u32 = 1024;
 
 const WORDS: usize = BITS as usize / 64;
 
-/// What is known of whom a transaction waits for. Changed by that transaction only, read by all.
+/// The digest of the transactions that one waits for. Changed by that transaction only, read by all.
 #[derive(Debug, Default)]
 struct Digest {
     words: [AtomicU64; WORDS],

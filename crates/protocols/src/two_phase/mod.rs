@@ -1,10 +1,12 @@
-//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-waitfor`, `2pl-dreadlocks`, `2pl-timeout`, `lock-table`.
+//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-waitfor`,
+//! `2pl-dreadlocks`, `2pl-timeout`, `lock-table`.
 //!
-//! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §4, the baselines.
+//! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §4, the
+//! baselines.
 //!
-//! **The idea.** A transaction locks each row as it comes to it, shared to read and exclusive to write, and keeps its locks
-//! until it ends. Rows are changed in place; a log undoes them. What happens when a lock is not free is the deadlock
-//! policy's choice, the only thing in which the engines differ.
+//! **The idea.** A transaction locks each row as it comes to it, shared to read and exclusive to write, and keeps its
+//! locks until it ends. Rows are changed in place; a log undoes them. The deadlock policy decides what happens when a
+//! lock is not free; the engines differ in nothing else.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -15,28 +17,29 @@
 //! | dreadlocks, digests as bitmaps | [`Dreadlocks`] |
 //! | timestamps from the core's own counter | [`WaitDie::begin`] |
 //!
-//! Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5, compare their lock manager with *Lock-Table*, a
-//! centralized lock table with time-outs whose transactions have a thread each: that is `2pl-timeout`, and [`Centralized`] gives it that name, `lock-table`.
-//! All that are compared there have the same time-outs, and so they have here if time-outs are asked for.
+//! Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5, compare their
+//! lock manager with *Lock-Table*, a centralized lock table with time-outs whose transactions have a thread each: that
+//! is `2pl-timeout`, and [`Centralized`] gives it that name, `lock-table`. All engines that are compared there have the
+//! same time-outs, and so they have here if time-outs are asked for.
 //!
 //! # Phantoms
 //!
-//! The paper locks records only. Serializable transactions here also lock what is *not* there: absent keys, gaps, and the
-//! columns of unique indexes, as [`shared::locks`](crate::shared::locks) says.
+//! The paper locks records only. Serializable transactions here also lock what is *not* there: absent keys, gaps, and
+//! the columns of unique indexes, as [`shared::gaps`](crate::shared::gaps) says.
 //!
 //! # Read committed
 //!
-//! A read's lock is released when the transaction goes on to its next call (cursor stability); gaps are not locked. Writes are as
-//! in serializable, announcing themselves to gaps included, since others may be serializable.
+//! A read's lock is released when the transaction goes on to its next call (cursor stability); gaps are not locked.
+//! Writes are as in serializable, announcing themselves to gaps included, since other transactions may be serializable.
 //!
 //! # Departures
 //!
-//! Requests are not objects linked into the head from a pool: a granted request is 8 bytes in the head's own cache line,
-//! and the pool holds what its owner needs to release it. One line less is touched per lock.
+//! Requests are not objects linked into the head from a pool: a granted request is 8 bytes in the head's own cache
+//! line, and the pool holds what its owner needs to release it. One line less is touched per lock.
 //!
-//! Wait-die compares timestamps of the process's clock, taken at the first try and kept for the retries: on a machine with one
-//! invariant counter for all cores the two are the same. A request also waits for conflicting requests before it in the
-//! queue, so it must be older than those, too.
+//! Wait-die compares timestamps of the process's clock, taken at the first try and kept for the retries: on a machine
+//! with one invariant counter for all cores the two are the same. A request also waits for conflicting requests before
+//! it in the queue, so it must be older than those, too.
 
 mod dreadlocks;
 mod policy;

@@ -1,5 +1,5 @@
-//! Random interleavings of transactions that deadlock, under `--cfg shuttle`: every latch, word and flag a place to switch
-//! threads at. shuttle has no time, and reports a deadlock that nobody finds as one of its own.
+//! Random interleavings of transactions that deadlock, under `--cfg shuttle`: every latch, word and flag a place to
+//! switch threads at. shuttle has no time, and reports a deadlock that nobody finds as one of its own.
 
 use super::{Dreadlocks, Policy, WaitFor};
 use crate::shared::lock_table::{LockTable, Name, Requester};
@@ -43,8 +43,8 @@ impl Script {
     }
 }
 
-/// So many transactions, and somebody who cancels one of them: all end, and leave nothing behind. `arrange` gives the locks of
-/// a transaction, by its number, an order; `deadlocks` says whether deadlocks are possible then.
+/// So many transactions, and somebody who cancels one of them: all end, and leave nothing behind. `arrange` gives the
+/// locks of a transaction, by its number, an order; `deadlocks` says whether deadlocks are possible then.
 fn check<P: Policy>(count: usize, modes: &'static [Mode], arrange: fn(usize, &mut Script), deadlocks: bool) {
     let model = move || {
         let (table, policy) = (LockTable::new(2), Arc::new(P::new(&P::Config::default())));

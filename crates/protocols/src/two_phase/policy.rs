@@ -1,7 +1,7 @@
 //! The deadlock policies.
 
-use crate::shared::deadlocks::{NameWait, Request, Waits};
-use crate::shared::lock_table::{Name, OwnerId, Requester, WaitPolicy};
+use crate::shared::deadlocks::{Blocked, Request, Waits};
+use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::per_owner::PerOwner;
 use crate::shared::time_outs::{Limits, TimeOuts};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use hotrow_sync::{Arc, Time};
 use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scheduler, Setting, Settings};
 use std::time::Duration;
 
-/// What makes a two-phase-locking engine: who may wait for whom.
+/// The policy that makes a two-phase-locking engine: which transaction may wait for which.
 pub trait Policy: WaitPolicy + Sized + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -32,16 +32,17 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool);
 }
 
-/// What all of the family offer. A level between the two is raised to serializable.
+/// The levels that all engines of the family offer. A level between the two is raised to serializable.
 pub(super) const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
 
 /// Wait-die: an older transaction waits for a younger one, a younger one aborts. No deadlock can arise.
 ///
-/// A transaction that holds nothing yet waits for anybody: nobody waits for it but who stands behind it in the same queue.
-/// Who holds something is therefore compared with all who hold the lock and all before it in the queue, conflicting or
-/// not. Leave the newcomers out of a cycle of waits: each waits for a holder of the lock, or for one who stands before it,
-/// and these were there when the one behind the newcomer was compared with them. What is left is a cycle of transactions of
-/// which each is older than the next. An upgrade that goes before others changes nothing of that, for it was a holder before.
+/// A transaction that holds nothing yet may wait for any other: only transactions that stand behind it in the same
+/// queue wait for it. A transaction that holds a lock is therefore compared with all holders of the lock and all before
+/// it in the queue, conflicting or not. Leave the newcomers out of a cycle of waits: each waits for a holder of the
+/// lock, or for one that stands before it, and these were there when the transaction behind the newcomer was compared
+/// with them. A cycle remains of transactions of which each is older than the next. An upgrade that goes before others
+/// changes nothing of that, for it was a holder before.
 pub struct WaitDie {
     config: WaitDieConfig,
     stamps: PerOwner<AtomicU64>,
@@ -172,7 +173,7 @@ impl WaitPolicy for Timeout {
     }
 }
 
-/// The same under the name of the lock manager that iLock is measured against.
+/// [`Timeout`] under the name of the lock manager that iLock is measured against.
 pub struct Centralized(Timeout);
 
 impl Policy for Centralized {
@@ -222,6 +223,29 @@ impl WaitPolicy for Centralized {
 
     fn ends_to_wait(&self, requester: &Requester) {
         self.0.ends_to_wait(requester);
+    }
+}
+
+/// A transaction all of whose locks are names in a lock table.
+struct NameWait {
+    table: Arc<LockTable>,
+    owner: OwnerId,
+    name: Name,
+}
+
+impl Blocked for NameWait {
+    type Lock = Name;
+
+    fn awaited(&self) -> Name {
+        self.name
+    }
+
+    fn holds(&mut self, name: Name) -> bool {
+        self.table.is_held(name, self.owner)
+    }
+
+    fn hash(Name(name): Name) -> u64 {
+        name
     }
 }
 

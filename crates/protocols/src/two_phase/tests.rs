@@ -344,8 +344,8 @@ fn who_lets_go_is_waited_for_no_more() {
 /// Rounds of each thread under stress.
 const ROUNDS: u64 = 3_000;
 
-/// Threads that take three locks of six names in each round; those for whom it failed release all and go on. Returns how many
-/// were victims. `order` arranges the names.
+/// Threads that take three locks of six names in each round; those for whom it failed release all and go on. Returns
+/// how many were victims. `order` arranges the names.
 fn stress<P: Policy>(order: fn(&mut [u64; 3])) -> u64 {
     let (table, policy) = (LockTable::new(2), P::new(&P::Config::default()));
     let victims = thread::scope(|scope| {

@@ -1,12 +1,12 @@
 //! A transaction under two-phase locking.
 
 use super::policy::Policy;
-use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
-use crate::shared::lock_table::{LockTable, Name};
+use crate::shared::lock_table::LockTable;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced, Locks};
 use crate::shared::mode::Mode;
+use crate::shared::read_level::ReadLevel;
 use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
@@ -25,9 +25,9 @@ pub struct TwoPhase<P> {
 /// Knobs of [`TwoPhase`] with a policy's own.
 #[derive(Clone, Debug)]
 pub struct TwoPhaseConfig<C> {
-    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot transactions hold some
-    /// hundred locks at once and would do with far fewer; a statement that updates a million rows holds a million, and
-    /// finds each among those of its bucket.
+    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot transactions hold
+    /// some hundred locks at once and would do with far fewer; a statement that updates a million rows holds a million,
+    /// and finds each among those of its bucket.
     pub buckets: usize,
     /// The policy's knobs.
     pub policy: C,
@@ -73,9 +73,7 @@ impl<P: Policy> Protocol for TwoPhase<P> {
     ) -> TwoPhaseTransaction<P> {
         let locking = TwoPhaseLocking {
             locks: Locks::new(self.policy.clone(), self.table.requester(waiter)),
-            lock_table: self.table.clone(),
-            granted: Isolation::Serializable,
-            isolation: Isolation::Serializable,
+            level: ReadLevel::default(),
         };
         LockingTransaction::new(database, locking)
     }
@@ -93,12 +91,8 @@ pub type TwoPhaseTransaction<P> = LockingTransaction<TwoPhaseLocking<P>>;
 
 /// The locks of one transaction, taken as it comes to what they protect.
 pub struct TwoPhaseLocking<P> {
-    lock_table: Arc<LockTable>,
     locks: Locks<P>,
-    /// The level that was granted.
-    granted: Isolation,
-    /// As which reads lock: the same, or serializable while they are held.
-    isolation: Isolation,
+    level: ReadLevel,
 }
 
 impl<P: Policy> Locking for TwoPhaseLocking<P> {
@@ -117,8 +111,7 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         begin: &Begin<'_>,
         again: bool,
     ) -> Result<(), Abort> {
-        self.granted = P::INFO.granted(begin.isolation);
-        self.isolation = self.granted;
+        self.level = ReadLevel::of(P::INFO.granted(begin.isolation));
         participant.enter();
         let limits = self.locks.policy.limits(begin.one_shot);
         self.locks.requester.begin(begin.label, limits);
@@ -128,9 +121,7 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         let waiter = self.locks.waiter();
         self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), again);
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(database, participant.guard(), accesses.rows(), |_, access| {
-                self.lock_table.prefetch(Name(access.lock_name()));
-            });
+            self.locks.prefetch(database, participant.guard(), accesses);
         }
         Ok(())
     }
@@ -142,7 +133,7 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
 
     #[inline]
     fn read<'s>(&mut self, row: Sought<'_, 's, ()>) -> Result<Option<RecordRef<'s, ()>>, Abort> {
-        match self.isolation {
+        match self.level.now() {
             Isolation::ReadCommitted => self.locks.row_for_now(row.table.id(), row.key, row.hash)?,
             _ => drop(self.locks.row(row.table.id(), row.key, row.hash, Mode::SHARED)?),
         }
@@ -171,15 +162,15 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         scan: &Scan,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
-        Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+        Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.level.now() }.run(visit)
     }
 
     fn hold_reads(&mut self, hold: bool) {
-        self.isolation = if hold { Isolation::Serializable } else { self.granted };
+        self.level.hold_reads(hold);
     }
 
     fn hold_row(&mut self, row: Sought<'_, '_, ()>) -> Result<bool, Abort> {
-        locks::hold_row(&mut self.locks, row, self.granted)
+        locks::hold_row(&mut self.locks, row, self.level.granted())
     }
 
     fn own(&mut self, table: TableId) {

@@ -1,4 +1,4 @@
-//! The wait-for graph: everybody waits, but whoever closes a cycle aborts.
+//! The wait-for graph: all transactions wait, but one that closes a cycle aborts.
 
 use super::policy::{LEVELS, Policy};
 use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};
@@ -8,7 +8,7 @@ use hotrow_sync::Time;
 use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
-/// Deadlock detection in a wait-for graph: who closes a cycle finds it, and aborts.
+/// Deadlock detection in a wait-for graph: the transaction that closes a cycle finds it, and aborts.
 pub struct WaitFor {
     config: WaitForConfig,
     pub(super) graph: WaitGraph,

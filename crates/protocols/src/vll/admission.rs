@@ -3,7 +3,7 @@
 use super::Variant;
 use super::counters::Counters;
 use super::critical::{Begun, Core};
-use super::queue::Seat;
+use super::queue::Slot;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Counts, Requests, bury};
 use crate::shared::planned::{Admission, Copies, Glance, Needs, Place, Plan, PlannedRow, Scene, drop_lost_tables};
@@ -18,11 +18,11 @@ use std::time::Duration;
 /// A transaction in flight, as the lock manager knows it: what it is in the queue with, and how it waits.
 pub(super) struct Member {
     core: Arc<Core>,
-    seat: Seat,
+    slot: Slot,
     waiter: Waiter,
     /// Set while the worker has more to do than this transaction: otherwise its processor is idle when it waits.
     is_pooled: Arc<AtomicBool>,
-    /// It has not told what it asks for, though somebody may want to know.
+    /// It has not published its requests, though another transaction may want to know them.
     is_concealed: bool,
 }
 
@@ -37,14 +37,14 @@ pub(super) enum Refused {
 
 impl Member {
     pub(super) fn new(core: &Arc<Core>, waiter: Waiter, is_pooled: Arc<AtomicBool>) -> Self {
-        let seat = core.seats().take(waiter.clone());
-        Self { core: core.clone(), seat, waiter, is_pooled, is_concealed: false }
+        let slot = core.slots().take(waiter.clone());
+        Self { core: core.clone(), slot, waiter, is_pooled, is_concealed: false }
     }
 
-    /// Says what the next transaction will ask for, to those who analyse the queue. As long as nobody is blocked nobody
-    /// does, and a transaction of a pool, which is over soon, says nothing. A session's transaction may stay in the
-    /// queue for long, and says it in any case. If the one before it `keeps` what it asked for, its seat is still in
-    /// the queue for that, and nothing is told.
+    /// Publishes the requests of the next transaction, for analyses of the queue. As long as no transaction is blocked
+    /// there are none, and a transaction of a pool, which is over soon, publishes nothing. A session's transaction may
+    /// stay in the queue for long, and publishes them in any case. If the transaction before it `keeps` its locks, its
+    /// slot is still in the queue for those, and nothing is published.
     #[inline]
     pub(super) fn publish(&mut self, keeps: bool, marks: impl Iterator<Item = Mark>) {
         if !self.core.analyses() {
@@ -52,9 +52,9 @@ impl Member {
         }
         self.is_concealed = keeps || (self.is_pooled() && !self.core.are_blocked());
         if self.is_concealed {
-            self.seat.conceal();
+            self.slot.conceal();
         } else {
-            self.seat.publish(marks);
+            self.slot.publish(marks);
         }
     }
 
@@ -62,7 +62,7 @@ impl Member {
     #[cold]
     fn publish_late(&mut self, marks: impl Iterator<Item = Mark>) {
         if std::mem::take(&mut self.is_concealed) {
-            self.seat.publish(marks);
+            self.slot.publish(marks);
             self.core.has_changed();
         }
     }
@@ -70,13 +70,13 @@ impl Member {
     /// Adds to what it asks for. Inside the critical section.
     fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
         if self.core.analyses() {
-            self.seat.publish_more(marks);
+            self.slot.publish_more(marks);
         }
     }
 
-    /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first wait.
-    /// `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each record without a row
-    /// that is dead when this fails.
+    /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first
+    /// wait. `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each
+    /// record without a row that is dead when this fails.
     #[inline]
     pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,
@@ -87,7 +87,7 @@ impl Member {
         statistics: &mut Statistics,
         mut unused: impl FnMut(usize),
     ) -> Result<(), Refused> {
-        match self.core.begin(&mut self.seat, kept, requests, prefixes, &mut unused) {
+        match self.core.begin(&mut self.slot, kept, requests, prefixes, &mut unused) {
             Begun::Free => Ok(()),
             Begun::Dead(at) => Err(Refused::Dead(at)),
             Begun::Exhausted => Err(Refused::Over(Abort::Resources)),
@@ -108,7 +108,7 @@ impl Member {
         statistics: &mut Statistics,
         unused: impl FnMut(usize),
     ) {
-        let are_blocked = self.core.finish(&self.seat, requests, prefixes, unused);
+        let are_blocked = self.core.finish(&self.slot, requests, prefixes, unused);
         if are_blocked && self.idles() {
             self.core.analyse(statistics);
         }
@@ -125,8 +125,8 @@ impl Member {
         self.is_pooled.load(Ordering::Relaxed)
     }
 
-    /// Whether what a transaction has asked for may be given back with what the next one asks for: that one is to come soon, and
-    /// nobody waits.
+    /// Whether the locks of a transaction may be given back together with the requests of the next one: that one is to
+    /// come soon, and no transaction waits.
     #[inline]
     fn may_keep(&self) -> bool {
         self.is_pooled() && !self.core.are_blocked()
@@ -135,7 +135,7 @@ impl Member {
     /// Not blocked any more.
     #[inline]
     fn is_called(&self) -> bool {
-        !self.seat.waits()
+        !self.slot.waits()
     }
 }
 
@@ -181,7 +181,7 @@ impl<R: Requests, U: FnMut(usize)> Waiting<'_, R, U> {
 
     fn withdraw(&mut self) {
         let Self { member, requests, prefixes, unused } = self;
-        member.core.finish(&member.seat, *requests, prefixes, unused);
+        member.core.finish(&member.slot, *requests, prefixes, unused);
     }
 }
 
@@ -249,7 +249,8 @@ pub(super) const KEEPS_NOT: u32 = 64;
 /// How a transaction asks for its locks.
 pub struct VllAdmission<V: Variant> {
     member: Member,
-    /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are there.
+    /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are
+    /// there.
     keeps: bool,
     /// So many transactions more keep nothing.
     keeps_not: u32,
@@ -267,7 +268,7 @@ impl<V: Variant> VllAdmission<V> {
         let prefixes = plan.prefixes.counted();
         self.member.publish(keeps, marks(&plan.rows, prefixes));
         if self.member.core.has_ledgers() {
-            self.member.seat.write_down(plan.rows.iter().map(|row| (row.name, row.intent)), prefixes);
+            self.member.slot.write_down(plan.rows.iter().map(|row| (row.name, row.intent)), prefixes);
         }
     }
 
@@ -275,7 +276,7 @@ impl<V: Variant> VllAdmission<V> {
     fn publish_more(&self, row: Option<PlannedRow<V::Record>>, prefixes: &[Counted]) {
         self.member.publish_more(marks(row.as_slice(), prefixes));
         if self.member.core.has_ledgers() {
-            self.member.seat.write_down_more(row.map(|row| (row.name, row.intent)), prefixes);
+            self.member.slot.write_down_more(row.map(|row| (row.name, row.intent)), prefixes);
         }
     }
 }
@@ -310,7 +311,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
         if self.keeps && (self.member.core.are_blocked() || self.member.core.has_ledgers()) {
-            // What is published is of one transaction.
+            // The published requests are those of one transaction.
             if self.member.core.are_blocked() {
                 self.keeps_not = KEEPS_NOT;
             }
@@ -366,7 +367,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
         after.is_some()
     }
 
-    /// Who sees the record afterwards finds it counted, and the transaction says before that it asks for it.
+    /// A transaction that sees the record afterwards finds it counted, and this one says before that it asks for it.
     #[inline]
     fn lock_made(
         &mut self,
@@ -382,7 +383,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
     fn add_made(&mut self, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) {
         plan.rows.push(row);
         if self.member.core.has_ledgers() {
-            self.member.seat.write_down_more(Some((row.name, row.intent)), &[]);
+            self.member.slot.write_down_more(Some((row.name, row.intent)), &[]);
         }
     }
 

@@ -7,10 +7,10 @@ use crate::shared::counts::{self, Asked};
 use hotrow_storage::{Database, Guard, RecordRef};
 
 impl Core {
-    /// Checks the queue, that those who run are not in each other's way, and that the counters of all records and prefixes are
-    /// the requests of those who are in the queue. What
-    /// these have asked for is known from the first audit on; those that began before make it look at the queue only.
-    /// `is_shared` says that nobody has the database alone, in which records are not counted on.
+    /// Checks the queue, that running transactions do not conflict, and that the counters of all records and prefixes
+    /// are the requests of the transactions in the queue. Requests are known from the first audit on; transactions that
+    /// began before make it look at the queue only. `is_shared` says that no transaction has the database alone, in
+    /// which records are not counted on.
     pub(super) fn audit<C: Counters>(
         &self,
         database: &Database<C>,
@@ -18,9 +18,9 @@ impl Core {
         is_shared: bool,
     ) -> Result<(), String> {
         let critical = self.enter();
-        critical.queue.audit(self.seats())?;
+        critical.queue.audit(self.slots())?;
         self.keep_ledgers();
-        let ledgers: Option<Vec<Ledger>> = critical.queue.iter().map(|entry| self.seats().ledger(entry)).collect();
+        let ledgers: Option<Vec<Ledger>> = critical.queue.iter().map(|entry| self.slots().ledger(entry)).collect();
         let Some(ledgers) = ledgers else { return Ok(()) };
         let free = critical.queue.iter().zip(&ledgers).filter(|(entry, _)| !entry.is_blocked());
         counts::audit_free(free.map(|(_, ledger)| asked(ledger)))?;

@@ -1,8 +1,8 @@
 //! The counters of a record: how many transactions in the queue have asked for it exclusively, how many shared.
 //!
 //! They are read and written inside the critical section only, so they are plain loads and stores of atomics, and both
-//! together are one [`Counts`]. Where they are kept is what tells `vll` from `vll-arrayed`: in the word before the record
-//! ([`Colocated`], §2.1), or in two vectors ([`Arrayed`], §2.2).
+//! together are one [`Counts`]. Where they are kept is what tells `vll` from `vll-arrayed`: in the word before the
+//! record ([`Colocated`], §2.1), or in two vectors ([`Arrayed`], §2.2).
 
 use crate::shared::counts::{Colocated, Counts};
 use crate::shared::record;
@@ -10,8 +10,8 @@ use hotrow_storage::{Guard, RecordHeader, RecordPtr, prefetch};
 use hotrow_sync::PlainAtomicU32;
 use hotrow_sync::atomic::Ordering;
 
-/// A record's header that says where the record's counters are. [`get`](Self::get) and [`set`](Self::set) are called inside the
-/// critical section, or by the transaction that made the record before anybody else has seen it.
+/// A record's header that says where the record's counters are. [`get`](Self::get) and [`set`](Self::set) are called
+/// inside the critical section, or by the transaction that made the record before any other has seen it.
 pub trait Counters: RecordHeader {
     /// The counters of a record.
     fn get(record: RecordPtr<Self>, guard: Guard<'_>) -> Counts;
@@ -19,7 +19,7 @@ pub trait Counters: RecordHeader {
     /// Sets the counters of a record.
     fn set(record: RecordPtr<Self>, guard: Guard<'_>, counts: Counts);
 
-    /// Has the processor fetch counters that are not beside the record's word, before the critical section.
+    /// Prefetches counters that are not beside the record's word, before the critical section.
     #[inline]
     fn prefetch(_record: RecordPtr<Self>, _guard: Guard<'_>) {}
 }

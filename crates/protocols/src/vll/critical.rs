@@ -8,7 +8,7 @@
 //! | `TxnQueue is not full` | [`Core::has_room`] |
 //! | SCA (Fig. 4) | [`Core::analyse`] |
 
-use super::queue::{Entry, Seat, Seats, TxnQueue, Woken};
+use super::queue::{Entry, Slot, Slots, TxnQueue, Woken};
 use crate::shared::contention::Analysis;
 use crate::shared::counts::{self, Refused, Requests, bury, discount};
 use crate::shared::range_locks::{Counted, PrefixCounters};
@@ -23,9 +23,9 @@ pub(super) enum Begun {
     Free,
     /// It is in the queue, and waits for its locks.
     Blocked,
-    /// A record that it asks for is dead: nothing is counted, nobody waits.
+    /// A record that it asks for is dead: nothing is counted, and the transaction does not wait.
     Dead(usize),
-    /// A counter is exhausted: nothing is counted, nobody waits.
+    /// A counter is exhausted: nothing is counted, and the transaction does not wait.
     Exhausted,
 }
 
@@ -33,22 +33,23 @@ pub(super) enum Begun {
 #[derive(Debug)]
 pub(super) struct Core {
     critical: CachePadded<Latch<Critical>>,
-    /// Whether there is room and whether somebody is blocked, as of late: to be looked at outside of the critical section.
+    /// Whether there is room and whether a transaction is blocked, as of late: to be looked at outside of the critical
+    /// section.
     room: CachePadded<AtomicBool>,
     blocked: CachePadded<AtomicBool>,
-    seats: Arc<Seats>,
+    slots: Arc<Slots>,
     /// Contention analysis, if the engine does any, for one thread at a time.
     analyst: Option<Mutex<Analyst>>,
-    /// How often something happened because of which an analysis may find what the last one did not: somebody has left the
+    /// The number of events because of which an analysis may find what the last one did not: a transaction has left the
     /// queue while others were blocked, or tells now what it conceals no longer.
     changes: CachePadded<AtomicU64>,
-    /// Somebody wanted to analyse and found another one at it, which is to look again.
+    /// A thread wanted to analyse and found another one at it, which is to look again.
     missed: CachePadded<AtomicBool>,
     /// Whether transactions write down what they ask for.
     has_ledgers: AtomicBool,
 }
 
-/// What the critical section protects, beside the counters of records.
+/// The state that the critical section protects, beside the counters of records.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Critical {
@@ -76,7 +77,7 @@ impl Core {
             critical: CachePadded(Latch::new(critical)),
             room: CachePadded(AtomicBool::new(true)),
             blocked: CachePadded(AtomicBool::new(false)),
-            seats: Arc::default(),
+            slots: Arc::default(),
             analyst: analyses.then(Mutex::default),
             changes: CachePadded(AtomicU64::new(0)),
             missed: CachePadded(AtomicBool::new(false)),
@@ -84,9 +85,9 @@ impl Core {
         })
     }
 
-    /// The seats of its transactions.
-    pub(super) fn seats(&self) -> &Arc<Seats> {
-        &self.seats
+    /// The slots of its transactions.
+    pub(super) fn slots(&self) -> &Arc<Slots> {
+        &self.slots
     }
 
     /// Whether contention analysis reads what transactions publish.
@@ -98,7 +99,7 @@ impl Core {
     /// Whether transactions write down what they ask for, for audits.
     #[inline]
     pub(super) fn has_ledgers(&self) -> bool {
-        // Relaxed: who does not know yet has no ledger, and the audit sees that.
+        // Relaxed: a transaction that does not know yet has no ledger, and the audit sees that.
         self.has_ledgers.load(Ordering::Relaxed)
     }
 
@@ -115,10 +116,10 @@ impl Core {
         self.room.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody is blocked: as of late.
+    /// Whether a transaction is blocked: as of late.
     #[inline]
     pub(super) fn are_blocked(&self) -> bool {
-        // Relaxed: who does not know yet conceals what it asks for, and analyses end there.
+        // Relaxed: a transaction that does not know yet conceals what it asks for, and analyses end there.
         self.blocked.load(Ordering::Relaxed)
     }
 
@@ -133,7 +134,7 @@ impl Core {
         self.critical.0.lock()
     }
 
-    /// Leaves the critical section, and wakes whom it has let go.
+    /// Leaves the critical section, and wakes the transactions that it has let go.
     #[inline]
     pub(super) fn leave(&self, mut critical: LatchGuard<'_, Critical>, woken: Woken) {
         let room = critical.queue.has_room();
@@ -150,32 +151,32 @@ impl Core {
         }
         drop(critical);
         if !woken.is_empty() {
-            self.seats.wake(woken);
+            self.slots.wake(woken);
         }
     }
 
-    /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of the one
-    /// before it on this seat, all for records with rows. `unused` is as for [`finish`](Self::finish).
+    /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of
+    /// the one before it on this slot, all for records with rows. `unused` is as for [`finish`](Self::finish).
     #[inline]
     pub(super) fn begin<R: Requests>(
         &self,
-        seat: &mut Seat,
+        slot: &mut Slot,
         kept: Option<&R>,
         requests: &R,
         prefixes: &[Counted],
         unused: impl FnMut(usize),
     ) -> Begun {
-        seat.prefetch();
+        slot.prefetch();
         let mut critical = self.enter();
         let mut woken = Woken::new();
         if let Some(kept) = kept {
-            critical.give_back(seat, kept, &[], |_| {}, &mut woken);
+            critical.give_back(slot, kept, &[], |_| {}, &mut woken);
             if critical.queue.blocked() > 0 && self.analyses() {
                 self.has_changed();
             }
         }
         let begun = match critical.request(requests, prefixes) {
-            Ok(is_free) if critical.queue.enqueue(seat, !is_free) => Begun::Blocked,
+            Ok(is_free) if critical.queue.enqueue(slot, !is_free) => Begun::Blocked,
             Ok(_) => Begun::Free,
             Err(Refused::Dead(at)) => Begun::Dead(at),
             Err(Refused::Exhausted) => {
@@ -187,19 +188,19 @@ impl Core {
         begun
     }
 
-    /// Gives everything back and leaves the queue, blocked or not (FinishTransaction, Fig. 1). `unused` is told of each record
-    /// without a row that nobody counts on any more: it is dead now. Whether others are blocked.
+    /// Gives everything back and leaves the queue, blocked or not (FinishTransaction, Fig. 1). `unused` is told of each
+    /// record without a row that no transaction counts on any more: it is dead now. Returns whether others are blocked.
     #[inline]
     pub(super) fn finish(
         &self,
-        seat: &Seat,
+        slot: &Slot,
         requests: &impl Requests,
         prefixes: &[Counted],
         unused: impl FnMut(usize),
     ) -> bool {
         let mut critical = self.enter();
         let mut woken = Woken::new();
-        critical.give_back(seat, requests, prefixes, unused, &mut woken);
+        critical.give_back(slot, requests, prefixes, unused, &mut woken);
         let are_blocked = critical.queue.blocked() > 0;
         if are_blocked && self.analyses() {
             self.has_changed();
@@ -208,13 +209,14 @@ impl Core {
         are_blocked
     }
 
-    /// Contention analysis (SCA, Fig. 4): whether it found a blocked transaction that conflicts with none before it. That
-    /// one has been unblocked and woken. An analyst that is at it already does it for all: it looks again for what has
-    /// changed meanwhile.
+    /// Contention analysis (SCA, Fig. 4): whether it found a blocked transaction that conflicts with none before it.
+    /// That one has been unblocked and woken. An analyst that is at it already does it for all: it looks again for what
+    /// has changed meanwhile.
     ///
-    /// Only the list of those in the queue is taken inside the critical section. What they asked for is read outside: of
-    /// those that are still in the queue it is complete, as nobody adds to it what another one has asked for; at one that
-    /// conceals it the analysis ends; those that have left are in nobody's way. Nobody who came later can be before the one that is found.
+    /// Only the list of the transactions in the queue is taken inside the critical section. Their requests are read
+    /// outside. Those of transactions that are still in the queue are complete, as each transaction adds its own only;
+    /// at a transaction that conceals its requests the analysis ends; transactions that have left conflict with none. A
+    /// transaction that came later cannot be before the one that is found.
     pub(super) fn analyse(&self, statistics: &mut Statistics) -> bool {
         let Some(latch) = &self.analyst else { return false };
         let mut found = false;
@@ -228,7 +230,7 @@ impl Core {
             }) else {
                 return found;
             };
-            // What the note stands for is looked at from here on.
+            // The event that the note stands for is looked at from here on.
             self.missed.0.swap(false, Ordering::AcqRel);
             found |= self.analyse_alone(&mut analyst, statistics);
             drop(analyst);
@@ -256,7 +258,7 @@ impl Core {
             entries.extend(critical.queue.iter());
         }
         let before = analysis.counts();
-        let queue = entries.iter().map_while(|&entry| Some((entry, entry.is_blocked(), self.seats.footprint(entry)?)));
+        let queue = entries.iter().map_while(|&entry| Some((entry, entry.is_blocked(), self.slots.footprint(entry)?)));
         let found = analysis.find(queue);
         let after = analysis.counts();
         statistics.analyses += after.runs - before.runs;
@@ -266,7 +268,7 @@ impl Core {
         *in_vain = None;
         let mut woken = Woken::new();
         let mut critical = self.enter();
-        critical.queue.unblock(&self.seats, found, &mut woken);
+        critical.queue.unblock(&self.slots, found, &mut woken);
         self.leave(critical, woken);
         true
     }
@@ -277,7 +279,7 @@ impl Critical {
     #[inline]
     fn give_back(
         &mut self,
-        seat: &Seat,
+        slot: &Slot,
         requests: &impl Requests,
         prefixes: &[Counted],
         unused: impl FnMut(usize),
@@ -287,7 +289,7 @@ impl Critical {
         if !prefixes.is_empty() {
             self.prefixes.release(prefixes);
         }
-        self.queue.remove(seat, woken);
+        self.queue.remove(slot, woken);
     }
 
     /// Counts everything that is asked for: whether all of it is granted.

@@ -2,12 +2,13 @@
 //!
 //! **Paper.** Ren, Thomson, Abadi: VLL: a lock manager redesign for main memory database systems, §2.1, §2.2, §2.6.
 //!
-//! **The idea.** A record's lock is two counters beside the record: how many transactions have asked for it exclusively, how
-//! many shared. A transaction asks for all its locks in one critical section, in which it also enters a queue; who finds the counters
-//! at zero is *free* and runs, who does not is *blocked*. Nobody knows who waits for whom. But whoever is at the front of
-//! the queue has all its locks: those before it are gone, and those after it let it go first. So there are no deadlocks, and
-//! no lists of requests to keep. Where that knows too little, an analysis of the queue finds out more, when there is
-//! nothing better to do.
+//! **The idea.** A record's lock is two counters beside the record: the number of transactions that have asked for it
+//! exclusively, and the number that have asked for it shared. A transaction asks for all its locks in one critical
+//! section, in which it also enters a queue. A transaction that finds the counters at zero is *free* and runs; any
+//! other is *blocked*. The counters do not tell which transaction waits for which. But the transaction at the front of
+//! the queue has all its locks: the transactions before it are gone, and those after it let it go first. So there are
+//! no deadlocks, and no lists of requests to keep. Where the counters know too little, an analysis of the queue finds
+//! out more, when a worker has nothing better to do.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -23,70 +24,74 @@
 //! | lock that turns out to be missing: abort, restart (§2.4) | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan) |
 //! | VLLR (§2.7) | [`range_locks`](crate::shared::range_locks) |
 //!
-//! **Definitions.** A transaction *counts on* a record while a request of its own is in the record's counters. A record is *dead* once it
-//! is decided that it will be unlinked: its counters say so, and nobody counts on it again.
+//! **Definitions.** A transaction *counts on* a record while a request of its own is in the record's counters. A record
+//! is *dead* once it is decided that it will be unlinked: its counters say so, and no transaction counts on it again.
 //!
-//! **Invariants**, whenever nobody is in the critical section
+//! **Invariants**, whenever no thread is in the critical section
 //!
-//! 1. *Counters are requests.* The counters of a record, and of a prefix, are the numbers of requests for it by transactions that are
-//!    in the queue, once each. [`begin`](critical::Core::begin) and [`finish`](critical::Core::finish) are the only ones to change
-//!    both; a late lock is added by a transaction in the queue.
-//! 2. *Who runs has its locks.* No free transaction asked for anything that conflicts with what another free one asked for. One that
-//!    enters free found no conflicting count, and by 1 nobody in the queue had asked. One that is unblocked at the front has
-//!    nobody before it, and those behind it that run were free beside it: they found its counts when they entered, or
-//!    were found by an analysis to conflict with nobody before them, it included. One that an analysis unblocks conflicts with
-//!    nobody before it, and those behind it found its counts. A late lock is added if nobody at all has asked for what
+//! 1. *Counters are requests.* The counters of a record, and of a prefix, are the numbers of requests for it by
+//!    transactions that are in the queue, once each. Only [`begin`](critical::Core::begin) and
+//!    [`finish`](critical::Core::finish) change both; a late lock is added by a transaction in the queue.
+//! 2. *A transaction that runs has its locks.* No free transaction asked for anything that conflicts with what another
+//!    free one asked for. A transaction that enters free found no conflicting count, and by 1 no transaction in the
+//!    queue had asked. A transaction that is unblocked at the front has none before it. Those behind it that run were
+//!    free beside it: they found its counts when they entered, or an analysis found that they conflict with no
+//!    transaction before them, it included. A transaction that an analysis unblocks conflicts with none before it, and
+//!    those behind it found its counts. A late lock is added if no transaction at all has asked for anything that
 //!    conflicts with it.
-//! 3. *The front is not blocked* ([`queue`]). So somebody runs as long as anybody is in the queue, and everybody comes to the front: no
-//!    deadlock, nobody starves.
-//! 4. *Requests are ordered in one way.* Of two transactions that conflict anywhere, the one that entered first has precedence
-//!    everywhere, because everything is asked for in the one critical section. With 2, and locks held to the end, transactions
-//!    are serializable in the order of their entries.
-//! 5. *A key has one record while anybody counts on it.* An absent row of a plan has a placeholder: a record that is linked and
-//!    not present. A deleted row's record stays as one. Whoever takes the last count from a record without a row declares it
-//!    dead in the same critical section, and unlinks it afterwards. Who looked it up before, and comes to count on it, finds it
-//!    dead and looks the key up again, until the next record has taken its place.
-//! 6. *Counters do not overflow*: a request that would is refused with [`Abort::Resources`](hotrow_txn::Abort::Resources), and nothing
-//!    of it stays counted.
-//! 7. *Whatever ends a wait*, a grant, time-out, cancellation, a coroutine that is dropped or a panic, the transaction is
-//!    either free or out of the queue with all its counts taken back.
-//! 8. *A glance is sound.* A row is copied inside the critical section when nobody has asked for it exclusively: by 1 nobody may be
-//!    writing it, and what is there is committed. Where all rows of a transaction are copied in one critical section, it is
-//!    serialized there.
+//! 3. *The front is not blocked* ([`queue`]). So some transaction runs as long as the queue is not empty, and every
+//!    transaction comes to the front: there is no deadlock, and none starves.
+//! 4. *Requests are ordered in one way.* Of two transactions that conflict anywhere, the one that entered first has
+//!    precedence everywhere, because all locks are asked for in the one critical section. With 2, and locks held to the
+//!    end, transactions are serializable in the order of their entries.
+//! 5. *A key has one record while any transaction counts on it.* An absent row of a plan has a placeholder: a record
+//!    that is linked and not present. A deleted row's record stays as a placeholder. The transaction that takes the
+//!    last count from a record without a row declares it dead in the same critical section, and unlinks it afterwards.
+//!    A transaction that looked it up before, and comes to count on it, finds it dead and looks the key up again, until
+//!    the next record has taken its place.
+//! 6. *Counters do not overflow*: a request that would overflow one is refused with
+//!    [`Abort::Resources`](hotrow_txn::Abort::Resources), and nothing of it stays counted.
+//! 7. *Whatever ends a wait*, a grant, time-out, cancellation, a coroutine that is dropped or a panic, the transaction
+//!    is either free or out of the queue with all its counts taken back.
+//! 8. *A glance is sound.* A row is copied inside the critical section when no transaction has asked for it
+//!    exclusively: by 1 none may be writing it, and what is there is committed. Where all rows of a transaction are
+//!    copied in one critical section, it is serialized there.
 //!
 //! # Departures
 //!
-//! **Who runs what.** In the paper any worker takes the blocked front. Here a transaction is run by the worker that it began on: whoever
-//! makes it free, by leaving the queue's front or by an analysis, wakes it.
+//! **Which worker runs a transaction.** In the paper any worker takes the blocked front. Here a transaction runs on the
+//! worker that it began on. The thread that makes it free, by leaving the queue's front or by an analysis, wakes it.
 //!
 //! **The queue** is a ring of positions, and may be left by blocked transactions too: they have time limits and clients
 //! that go away.
 //!
-//! **Requests of one transaction for one record** may be several. Its own are told from others' only where a conflict seems found.
+//! **Requests of one transaction for one record** may be several. Its own are told from others' only where a conflict
+//! seems found.
 //!
-//! **Records are looked up before the critical section** and not again after it: the plan's pointers serve for locking, for
-//! running and for releasing.
+//! **Records are looked up before the critical section** and not again after it: the plan's pointers serve for locking,
+//! for running and for releasing.
 //!
-//! **One entry for two.** A worker of the pool goes from one transaction to the next without a pause, so it finishes the one and
-//! begins the other in one entry into the critical section, as long as nobody is blocked: its lines, which come from another
-//! core, come once. Whoever commits keeps its locks and its place in the queue until then; it is over, and counts as any
-//! other there. Before the worker does anything else ([`Yielding::idle`](hotrow_txn::Yielding::idle)) they are given back. If somebody
-//! is blocked when the next transaction begins, the following ones of that slot keep nothing for a while.
+//! **One entry for two.** A worker of the pool goes from one transaction to the next without a pause, so it finishes
+//! the one and begins the other in one entry into the critical section, as long as no transaction is blocked: the
+//! section's lines, which come from another core, come once. A transaction that commits keeps its locks and its place
+//! in the queue until then; it is over, and counts as any other there. Before the worker does anything else
+//! ([`Yielding::idle`](hotrow_txn::Yielding::idle)) they are given back. If a transaction is blocked when the
+//! next one begins, the following transactions of that slot keep nothing for a while.
 //!
-//! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if
-//! nobody has asked for anything that conflicts with it. A record that the transaction has made for a new row is counted
-//! before it is linked, without the critical section: nobody else can have seen it.
+//! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, the lock is added on
+//! the spot if no transaction has asked for anything that conflicts with it. A record that the transaction has made for
+//! a new row is counted before it is linked, without the critical section: no other thread can have seen it.
 //!
-//! **Reads that do not enter the queue.** A transaction that only reads at read committed, and every reconnaissance, copies one row at a
-//! time (invariant 8); only where a writer is in the way it waits in the queue, for that row alone. A serializable transaction that only reads
-//! a few small rows copies all of them at once, if no writer is in the way.
+//! **Reads that do not enter the queue.** A transaction that only reads at read committed, and every reconnaissance,
+//! copies one row at a time (invariant 8). Only if it meets a writer, it waits in the queue, for that row alone. A
+//! serializable transaction that only reads a few small rows copies all of them at once, unless it meets a writer.
 //!
-//! **Arrayed counters** stand in vectors of the record's segment, 2 MiB of memory, rather than of the whole table. Their place is
-//! computed from the record's address: to lock a row is to read and write its counters and no line of its record. Two things still
-//! read the record. The worker that plans a transaction compares the key that it looked up, before the critical section. And
-//! when the last count of a record is given back, inside it, the record says whether it has a row; the worker that gives it
-//! back has just run the transaction, so that line is in its cache. A lock manager on a thread of its own, for which the paper
-//! makes the vectors, is not among our engines.
+//! **Arrayed counters** stand in vectors of the record's segment, 2 MiB of memory, rather than of the whole table.
+//! Their place is computed from the record's address: to lock a row is to read and write its counters and no line of
+//! its record. Two steps still read the record. The worker that plans a transaction compares the key that it looked up,
+//! before the critical section. And when the last count of a record is given back, inside it, the record says whether
+//! it has a row; the worker that gives it back has just run the transaction, so that line is in its cache. A lock
+//! manager on a thread of its own, for which the paper makes the vectors, is not among our engines.
 
 mod admission;
 mod audit;
@@ -131,9 +136,9 @@ pub struct VllConfig {
     /// At so many blocked transactions a worker of a pool begins no other one. Sessions are not held back: the limit is
     /// for a closed loop of transactions, and a session's next statement may be about other rows.
     ///
-    /// The longer the queue, the likelier a new transaction conflicts with somebody in it and is blocked in its turn. Under high
-    /// contention a short queue is better, under low contention a long one does no harm. Blocked transactions
-    /// are a measure of both: where they are many the limit is met early, where they are few never (§2.1).
+    /// The longer the queue, the likelier a new transaction conflicts with another one in it and is blocked in its
+    /// turn. Under high contention a short queue is better, under low contention a long one does no harm. Blocked
+    /// transactions are a measure of both: where they are many the limit is met early, where they are few never (§2.1).
     pub blocked_limit: usize,
     /// The longest wait for locks or for the whole database. There are no deadlocks to end, but there are clients that
     /// never come back.
@@ -192,7 +197,7 @@ impl<V: Variant> Protocol for Vll<V> {
     }
 }
 
-/// What a worker of a pool does beside running transactions (VLLMainLoop).
+/// The duties of a worker of a pool beside running transactions (VLLMainLoop).
 pub struct VllWorker {
     core: Arc<Core>,
     is_pooled: Arc<AtomicBool>,
@@ -202,8 +207,8 @@ pub struct VllWorker {
     statistics: Statistics,
 }
 
-/// When a worker of a pool analyses the queue next. Who analyses is in the way of those who could run, so after an analysis that found
-/// nothing the worker lets some time pass, each time twice as much.
+/// When a worker of a pool analyses the queue next. An analysis delays transactions that could run, so after one that
+/// found nothing the worker lets some time pass, each time twice as much.
 #[derive(Default)]
 struct Looks {
     next: Time,

@@ -1,5 +1,5 @@
-//! Random interleavings of beginning, finishing, withdrawing and analysing, under `--cfg shuttle`: two records, a queue of four
-//! positions, every latch and flag a place to switch threads at.
+//! Random interleavings of beginning, finishing, withdrawing and analysing, under `--cfg shuttle`: two records, a queue
+//! of four positions, every latch and flag a place to switch threads at.
 
 use super::admission::{Member, Refused};
 use super::critical::Core;
@@ -105,7 +105,7 @@ impl World {
     fn assert_at_rest(&self) {
         let critical = self.core.enter();
         assert_eq!((critical.queue.iter().count(), critical.queue.blocked()), (0, 0));
-        critical.queue.audit(self.core.seats()).expect("the queue's invariants hold");
+        critical.queue.audit(self.core.slots()).expect("the queue's invariants hold");
         assert!(self.records.iter().all(|record| record.counts() == Counts::NONE), "{:?}", self.records);
     }
 }

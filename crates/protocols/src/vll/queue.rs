@@ -1,22 +1,23 @@
 //! The TxnQueue: the transactions that have asked for their locks, in the order in which they did.
 //!
-//! **Definitions.** A transaction in flight has a [`Seat`] for as long as its object lives, and is in the queue once at a
-//! time. In the queue it is *free*, it has all its locks and runs; or *blocked*. There is *room* while fewer
+//! **Definitions.** A transaction in flight has a [`Slot`] for as long as its object lives, and is in the queue once at
+//! a time. In the queue it is *free*, it has all its locks and runs; or *blocked*. There is *room* while fewer
 //! transactions are blocked than the limit says: a worker of a pool looks before it begins another transaction. The
-//! queue itself refuses nobody: a session's transaction is not to wait for those that are blocked on rows of which it
-//! asks for none.
+//! queue itself refuses no transaction: a session's is not to wait for transactions that are blocked on rows of which
+//! it asks for none.
 //!
-//! **The idea.** A ring of positions. Who leaves, from anywhere, empties its position; the front is the first that is
-//! not empty. When the ring is full of holes it is compacted, when it is full of transactions it grows: so it is never much larger
-//! than what is in it, however long somebody stays at its front.
+//! **The idea.** A ring of positions. A transaction that leaves, from anywhere, empties its position; the front is the
+//! first that is not empty. When the ring is full of holes it is compacted, when it is full of transactions it grows:
+//! so it is never much larger than its contents, however long a transaction stays at its front.
 //!
-//! **Invariants.** Everything here happens inside the critical section; [`Seats`] are outside.
+//! **Invariants.** Everything here happens inside the critical section; [`Slots`] are outside.
 //!
 //! 1. The order of the ring is the order in which its transactions entered. Compacting keeps it.
-//! 2. The front is not blocked: entering an empty queue is free, and who leaves the front unblocks the next one.
+//! 2. The front is not blocked: a transaction that enters an empty queue is free, and one that leaves the front
+//!    unblocks the next one.
 //! 3. `blocked` is the number of ring entries that are blocked.
-//! 4. A seat's flag is set while its transaction is blocked in the ring, and only then. Who clears it
-//!    wakes the transaction after the critical section.
+//! 4. A slot's flag is set while its transaction is blocked in the ring, and only then. The thread that clears it wakes
+//!    the transaction after the critical section.
 
 use crate::shared::contention::Mark;
 use crate::shared::range_locks::Counted;
@@ -27,21 +28,21 @@ use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::Intent;
 use smallvec::SmallVec;
 
-/// The seats of all transactions in flight. Shared by all threads.
+/// The slots of all transactions in flight. Shared by all threads.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
+pub(crate) struct Slots {
     places: Segmented<Place, 64>,
-    free: Mutex<FreeSeats>,
+    free: Mutex<FreeSlots>,
 }
 
 #[derive(Debug, Default)]
-struct FreeSeats {
+struct FreeSlots {
     /// With the turns that were taken on them.
     numbers: Vec<(u32, u32)>,
     next: u32,
 }
 
-/// What others see of a transaction in flight.
+/// The part of a transaction in flight that others see.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Place {
@@ -54,7 +55,7 @@ struct Place {
     ledger: Mutex<Ledger>,
 }
 
-/// What a transaction has asked for, as an audit reads it.
+/// The requests of a transaction, as an audit reads them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     /// By name.
@@ -64,12 +65,12 @@ pub(crate) struct Ledger {
     turn: u32,
 }
 
-/// What a transaction has asked for, as contention analysis reads it: the marks of its requests.
+/// The requests of a transaction, as contention analysis reads them: their marks.
 ///
-/// The transaction itself writes it, before it enters the queue or as soon as it is blocked, and adds to it inside the critical
-/// section, or before others can see what it adds. Others read it outside: while the transaction is in the queue they see all that it
-/// asked for before they looked
-/// into the queue, or that it is concealed. Of one that has left meanwhile they may see anything.
+/// The transaction itself writes it, before it enters the queue or as soon as it is blocked, and adds to it inside the
+/// critical section, or before others can see what it adds. Others read it outside: while the transaction is in the
+/// queue they see all that it asked for before they looked into the queue, or that it is concealed. Of one that has
+/// left meanwhile they may see anything.
 #[derive(Debug, Default)]
 struct Footprint {
     len: AtomicU32,
@@ -81,18 +82,18 @@ const CONCEALED: u32 = u32::MAX;
 
 /// A transaction in flight's place among all others. For one thread at a time.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    seats: Arc<Seats>,
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
     number: u32,
-    /// How often somebody on this seat has entered the queue.
+    /// How often a transaction of this slot has entered the queue.
     turn: u32,
     /// The address of the entry that it is likely to write next: it is told to the cache before the critical section.
     likely: usize,
 }
 
-impl Seats {
-    /// A seat for a transaction that waits through `waiter`.
-    pub(crate) fn take(self: &Arc<Self>, waiter: Waiter) -> Seat {
+impl Slots {
+    /// A slot for a transaction that waits through `waiter`.
+    pub(crate) fn take(self: &Arc<Self>, waiter: Waiter) -> Slot {
         let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
         let (number, turn) = free.numbers.pop().unwrap_or_else(|| {
             free.next += 1;
@@ -100,7 +101,7 @@ impl Seats {
         });
         drop(free);
         *self.place(number).waiter.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(waiter);
-        Seat { seats: self.clone(), number, turn, likely: 0 }
+        Slot { slots: self.clone(), number, turn, likely: 0 }
     }
 
     #[inline]
@@ -118,7 +119,7 @@ impl Seats {
         }
     }
 
-    /// What the transaction of `entry` has asked for, if it has written that down.
+    /// The requests of the transaction of `entry`, if it has written them down.
     pub(crate) fn ledger(&self, entry: Entry) -> Option<Ledger> {
         let ledger = self.place(entry.number()).ledger.lock().unwrap_or_else(|poison| poison.into_inner());
         (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
@@ -134,14 +135,14 @@ impl Seats {
     }
 }
 
-impl Seat {
+impl Slot {
     #[inline]
     fn place(&self) -> &Place {
-        self.seats.place(self.number)
+        self.slots.place(self.number)
     }
 
-    /// The transaction is about to enter the queue: the cache line of its entry is asked for, which comes from another core
-    /// otherwise while everybody waits.
+    /// The transaction is about to enter the queue: prefetches the cache line of its entry, which would otherwise come
+    /// from another core while all others wait.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_to_write(std::ptr::without_provenance(self.likely));
@@ -169,8 +170,8 @@ impl Seat {
         ledger.prefixes.extend_from_slice(prefixes);
     }
 
-    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it before, or
-    /// is over.
+    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it
+    /// before, or is over.
     pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
         self.append(0, marks);
     }
@@ -181,7 +182,8 @@ impl Seat {
         self.place().footprint.len.store(CONCEALED, Ordering::Release);
     }
 
-    /// Adds to what the transaction asks for, unless it conceals that. Inside the critical section, or before others can see it.
+    /// Adds to what the transaction asks for, unless it conceals that. Inside the critical section, or before others
+    /// can see it.
     pub(crate) fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
         // Relaxed: only this thread writes it.
         let len = self.place().footprint.len.load(Ordering::Relaxed);
@@ -201,14 +203,14 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         *self.place().waiter.lock().unwrap_or_else(|poison| poison.into_inner()) = None;
-        self.seats.free.lock().unwrap_or_else(|poison| poison.into_inner()).numbers.push((self.number, self.turn));
+        self.slots.free.lock().unwrap_or_else(|poison| poison.into_inner()).numbers.push((self.number, self.turn));
     }
 }
 
-/// A transaction in the ring, told from all that had its seat before and will after; or nobody.
+/// A transaction in the ring, told from all that had its slot before and will after; or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(u64);
 
@@ -217,9 +219,9 @@ const BLOCKED: u64 = 1;
 
 impl Entry {
     #[inline]
-    fn new(seat: &Seat, is_blocked: bool) -> Self {
-        let turn = seat.turn << 1 | u32::from(is_blocked);
-        Entry(u64::from(seat.number + 1) << 32 | u64::from(turn))
+    fn new(slot: &Slot, is_blocked: bool) -> Self {
+        let turn = slot.turn << 1 | u32::from(is_blocked);
+        Entry(u64::from(slot.number + 1) << 32 | u64::from(turn))
     }
 
     fn number(self) -> u32 {
@@ -235,11 +237,11 @@ impl Entry {
     }
 }
 
-/// Those to wake, after the critical section.
+/// The slots of the transactions to wake, after the critical section.
 pub(crate) type Woken = SmallVec<[u32; 2]>;
 
-/// The queue. It lives inside the critical section. What every transaction changes comes first, and goes from core to core in
-/// one cache line.
+/// The queue. It lives inside the critical section. What every transaction changes comes first, and goes from core to
+/// core in one cache line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct TxnQueue {
@@ -279,71 +281,71 @@ impl TxnQueue {
 
     /// The transaction enters the queue, having asked for its locks. Whether it is blocked: at the front it is not.
     #[inline]
-    pub(crate) fn enqueue(&mut self, seat: &mut Seat, is_blocked: bool) -> bool {
+    pub(crate) fn enqueue(&mut self, slot: &mut Slot, is_blocked: bool) -> bool {
         if self.tail - self.head == self.ring.len() as u64 {
-            self.make_space(&seat.seats);
+            self.make_space(&slot.slots);
         }
-        seat.turn = seat.turn.wrapping_add(1);
+        slot.turn = slot.turn.wrapping_add(1);
         let is_blocked = is_blocked && self.head < self.tail;
         if is_blocked {
             self.blocked += 1;
-            seat.place().waits.store(true, Ordering::Release);
+            slot.place().waits.store(true, Ordering::Release);
         }
         // Relaxed: for the critical section.
-        seat.place().position.store(self.tail, Ordering::Relaxed);
-        *self.at(self.tail) = Entry::new(seat, is_blocked);
+        slot.place().position.store(self.tail, Ordering::Relaxed);
+        *self.at(self.tail) = Entry::new(slot, is_blocked);
         // One other transaction enters between two of its turns, or a few do: a line has eight entries.
-        seat.likely = std::ptr::from_ref(self.at(self.tail)).wrapping_add(2).addr();
+        slot.likely = std::ptr::from_ref(self.at(self.tail)).wrapping_add(2).addr();
         self.tail += 1;
         is_blocked
     }
 
     /// The transaction leaves the queue, from wherever it is. If it was the front, the next one is it now.
     #[inline]
-    pub(crate) fn remove(&mut self, seat: &Seat, woken: &mut Woken) {
+    pub(crate) fn remove(&mut self, slot: &Slot, woken: &mut Woken) {
         // Relaxed: for the critical section.
-        let position = seat.place().position.load(Ordering::Relaxed);
+        let position = slot.place().position.load(Ordering::Relaxed);
         let entry = std::mem::replace(self.at(position), NOBODY);
-        debug_assert!(entry.freed() == Entry::new(seat, false), "a transaction leaves the queue once");
+        debug_assert!(entry.freed() == Entry::new(slot, false), "a transaction leaves the queue once");
         if entry.is_blocked() {
             self.blocked -= 1;
-            seat.place().waits.store(false, Ordering::Release);
+            slot.place().waits.store(false, Ordering::Release);
         }
         if position == self.head {
-            self.advance(&seat.seats, woken);
+            self.advance(&slot.slots, woken);
         }
     }
 
     /// Unblocks a transaction that contention analysis found, unless it has been unblocked or has left meanwhile.
-    pub(crate) fn unblock(&mut self, seats: &Seats, entry: Entry, woken: &mut Woken) -> bool {
+    pub(crate) fn unblock(&mut self, slots: &Slots, entry: Entry, woken: &mut Woken) -> bool {
         // Relaxed: for the critical section.
-        let position = seats.place(entry.number()).position.load(Ordering::Relaxed);
+        let position = slots.place(entry.number()).position.load(Ordering::Relaxed);
         if !(self.head..self.tail).contains(&position) || *self.at(position) != entry {
             return false;
         }
-        self.free(seats, position, woken);
+        self.free(slots, position, woken);
         true
     }
 
-    /// Everybody in the queue, from its front.
+    /// All entries of the queue, from its front.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Entry> + '_ {
-        (self.head..self.tail).map(|position| self.ring[self.slot(position)]).filter(|&entry| entry != NOBODY)
+        (self.head..self.tail).map(|position| self.ring[self.index(position)]).filter(|&entry| entry != NOBODY)
     }
 
     #[inline]
-    fn slot(&self, position: u64) -> usize {
+    fn index(&self, position: u64) -> usize {
         position as usize & (self.ring.len() - 1)
     }
 
     #[inline]
     fn at(&mut self, position: u64) -> &mut Entry {
-        let slot = self.slot(position);
-        &mut self.ring[slot]
+        let index = self.index(position);
+        &mut self.ring[index]
     }
 
     /// Finds the new front, and unblocks it (VLLMainLoop's first choice, Fig. 1).
     #[inline]
-    fn advance(&mut self, seats: &Seats, woken: &mut Woken) {
+    fn advance(&mut self, slots: &Slots, woken: &mut Woken) {
         while self.head < self.tail {
             let front = *self.at(self.head);
             if front == NOBODY {
@@ -351,50 +353,50 @@ impl TxnQueue {
                 continue;
             }
             if front.is_blocked() {
-                self.free(seats, self.head, woken);
+                self.free(slots, self.head, woken);
             }
             return;
         }
     }
 
-    fn free(&mut self, seats: &Seats, position: u64, woken: &mut Woken) {
+    fn free(&mut self, slots: &Slots, position: u64, woken: &mut Woken) {
         let entry = self.at(position);
         *entry = entry.freed();
         let number = entry.number();
         self.blocked -= 1;
-        seats.place(number).waits.store(false, Ordering::Release);
+        slots.place(number).waits.store(false, Ordering::Release);
         woken.push(number);
     }
 
     /// Drops the holes of a ring that has no position left, in a larger ring if there are few.
     #[cold]
-    fn make_space(&mut self, seats: &Seats) {
+    fn make_space(&mut self, slots: &Slots) {
         let present: Vec<_> = self.iter().collect();
         let size = if present.len() > self.ring.len() / 2 { self.ring.len() * 2 } else { self.ring.len() };
         self.ring = vec![NOBODY; size].into();
         self.tail = self.head;
         for entry in present {
             // Relaxed: for the critical section.
-            seats.place(entry.number()).position.store(self.tail, Ordering::Relaxed);
+            slots.place(entry.number()).position.store(self.tail, Ordering::Relaxed);
             *self.at(self.tail) = entry;
             self.tail += 1;
         }
     }
 
-    /// Checks the invariants, for transactions that are in the queue with these seats.
-    pub(crate) fn audit(&self, seats: &Seats) -> Result<(), String> {
+    /// Checks the invariants, for transactions that are in the queue with these slots.
+    pub(crate) fn audit(&self, slots: &Slots) -> Result<(), String> {
         let entries: Vec<_> = self.iter().collect();
         if let Some(front) = entries.first().filter(|entry| entry.is_blocked()) {
-            return Err(format!("the front of the queue, seat {}, is blocked", front.number()));
+            return Err(format!("the front of the queue, slot {}, is blocked", front.number()));
         }
         let blocked = entries.iter().filter(|entry| entry.is_blocked()).count();
         if blocked != self.blocked {
             return Err(format!("{blocked} transactions are blocked, {} are counted", self.blocked));
         }
         for entry in &entries {
-            let place = seats.place(entry.number());
+            let place = slots.place(entry.number());
             if place.waits.load(Ordering::Acquire) != entry.is_blocked() {
-                return Err(format!("seat {} does not know whether it is blocked", entry.number()));
+                return Err(format!("slot {} does not know whether it is blocked", entry.number()));
             }
         }
         Ok(())
@@ -406,18 +408,18 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A queue and the seats of some transactions, called by letters.
+    /// A queue and the slots of some transactions, called by letters.
     struct Case {
         queue: TxnQueue,
-        seats: Arc<Seats>,
-        taken: Vec<Seat>,
+        slots: Arc<Slots>,
+        taken: Vec<Slot>,
     }
 
     impl Case {
         fn new(limit: usize, transactions: usize) -> Self {
-            let seats: Arc<Seats> = Arc::default();
-            let taken = (0..transactions).map(|_| seats.take(Waiter::thread(Duration::ZERO))).collect();
-            Self { queue: TxnQueue::new(limit), seats, taken }
+            let slots: Arc<Slots> = Arc::default();
+            let taken = (0..transactions).map(|_| slots.take(Waiter::thread(Duration::ZERO))).collect();
+            Self { queue: TxnQueue::new(limit), slots, taken }
         }
 
         /// `+a` enters free, `!a` blocked, `-a` leaves, `*a` is unblocked by an analysis.
@@ -425,19 +427,19 @@ mod tests {
             let (verb, name) = step.split_at(1);
             let at = usize::from(name.as_bytes()[0] - b'a');
             let mut woken = Woken::new();
-            let Self { queue, seats, taken } = self;
+            let Self { queue, slots, taken } = self;
             match verb {
                 "+" => drop(queue.enqueue(&mut taken[at], false)),
                 "!" => drop(queue.enqueue(&mut taken[at], true)),
                 "-" => queue.remove(&taken[at], &mut woken),
                 "*" => {
                     let entry = queue.iter().find(|entry| entry.number() == taken[at].number).expect("in the queue");
-                    assert!(queue.unblock(seats, entry, &mut woken));
-                    assert!(!queue.unblock(seats, entry, &mut woken), "once");
+                    assert!(queue.unblock(slots, entry, &mut woken));
+                    assert!(!queue.unblock(slots, entry, &mut woken), "once");
                 }
                 other => panic!("no step is called {other}"),
             }
-            self.queue.audit(&self.seats).expect("invariants hold after each step");
+            self.queue.audit(&self.slots).expect("invariants hold after each step");
         }
 
         /// The queue, blocked ones as capitals.
@@ -506,13 +508,13 @@ mod tests {
         let old = case.queue.iter().nth(1).expect("b is in the queue");
         ["-b", "!c", "!b"].into_iter().for_each(|step| case.step(step));
         let mut woken = Woken::new();
-        assert!(!case.queue.unblock(&case.seats, old, &mut woken), "b has left and come again");
+        assert!(!case.queue.unblock(&case.slots, old, &mut woken), "b has left and come again");
         case.step("-b");
         drop(case.taken.remove(1));
-        let mut again = case.seats.take(Waiter::thread(Duration::ZERO));
+        let mut again = case.slots.take(Waiter::thread(Duration::ZERO));
         assert_eq!(again.number, 1);
         assert!(case.queue.enqueue(&mut again, true));
-        assert!(!case.queue.unblock(&case.seats, old, &mut woken), "somebody else has its seat");
+        assert!(!case.queue.unblock(&case.slots, old, &mut woken), "somebody else has its slot");
         case.queue.remove(&again, &mut woken);
     }
 
@@ -527,7 +529,7 @@ mod tests {
             case.taken[0].publish_more(more.clone().map(mark));
             let entry = case.queue.iter().next().expect("it is there");
             let expected: Vec<_> = first.chain(more).map(mark).collect();
-            let footprint = case.seats.footprint(entry).expect("it has been published");
+            let footprint = case.slots.footprint(entry).expect("it has been published");
             assert_eq!(footprint.collect::<Vec<_>>(), expected);
             case.step("-a");
         }

@@ -3,7 +3,7 @@
 use super::admission::{KEEPS_NOT, Member, Refused};
 use super::counters::Counters;
 use super::critical::{Begun, Core};
-use super::queue::Seat;
+use super::queue::Slot;
 use super::{Analysed, InVectors, Looks, Plain, Variant, Vll, VllConfig};
 use crate::Instance;
 use crate::shared::contention::{Claim, Mark};
@@ -25,7 +25,7 @@ type Asking = Vec<(usize, Intent)>;
 struct Trace {
     core: Arc<Core>,
     records: Arc<[(char, Colocated)]>,
-    transactions: Vec<(char, Seat, Asking)>,
+    transactions: Vec<(char, Slot, Asking)>,
 }
 
 struct Asked<'t> {
@@ -71,14 +71,14 @@ impl Trace {
             self.core.analyse(&mut Statistics::default());
         } else if let Some(name) = step.strip_prefix('-') {
             let at = self.transactions.iter().position(|(other, ..)| name.starts_with(*other)).expect("it began");
-            let (_, seat, requests) = self.transactions.remove(at);
-            assert!(!seat.waits(), "only who has its locks runs and finishes");
+            let (_, slot, requests) = self.transactions.remove(at);
+            assert!(!slot.waits(), "only who has its locks runs and finishes");
             let asked = Asked { records: &self.records, requests: &requests };
-            self.core.finish(&seat, &asked, &[], |_| {});
+            self.core.finish(&slot, &asked, &[], |_| {});
         } else {
             self.begin(step);
         }
-        self.core.enter().queue.audit(self.core.seats()).expect("the queue's invariants hold after each step");
+        self.core.enter().queue.audit(self.core.slots()).expect("the queue's invariants hold after each step");
     }
 
     fn begin(&mut self, step: &str) {
@@ -100,13 +100,13 @@ impl Trace {
                 }
             }
         }
-        let mut seat = self.core.seats().take(waiter);
+        let mut slot = self.core.slots().take(waiter);
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
-        seat.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
+        slot.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
         let asked = Asked { records: &self.records, requests: &requests };
-        let begun = self.core.begin(&mut seat, None, &asked, &[], |_| {});
+        let begun = self.core.begin(&mut slot, None, &asked, &[], |_| {});
         assert!(matches!(begun, Begun::Free | Begun::Blocked), "{begun:?}");
-        self.transactions.push((name.chars().next().expect("a name"), seat, requests));
+        self.transactions.push((name.chars().next().expect("a name"), slot, requests));
     }
 
     /// As the paper prints it: each record's C_X and C_S, then the queue, with blocked transactions in brackets.
@@ -115,7 +115,7 @@ impl Trace {
             let counts = counters.counts();
             format!("{name} {} {}", counts.exclusive(), counts.shared())
         });
-        let queue = self.transactions.iter().map(|(name, seat, _)| match seat.waits() {
+        let queue = self.transactions.iter().map(|(name, slot, _)| match slot.waits() {
             true => format!("[{name}]"),
             false => name.to_string(),
         });
@@ -165,12 +165,12 @@ fn who_finds_an_analyst_at_work_has_him_look_again() {
         trace.step(step);
     }
     let at = trace.transactions.iter().position(|(name, ..)| *name == 'E').expect("it began");
-    let (_, seat, requests) = trace.transactions.remove(at);
+    let (_, slot, requests) = trace.transactions.remove(at);
     let (core, records) = (trace.core.clone(), trace.records.clone());
     let found = Arc::new(AtomicBool::new(true));
     let told = found.clone();
     let end_and_look = move || {
-        core.finish(&seat, &Asked { records: &records, requests: &requests }, &[], |_| {});
+        core.finish(&slot, &Asked { records: &records, requests: &requests }, &[], |_| {});
         told.store(core.analyse(&mut Statistics::default()), Ordering::Release);
     };
     *woken.0.lock().expect("nobody panics") = Some(Box::new(end_and_look));
@@ -485,20 +485,21 @@ fn a_full_queue_lets_in_who_asks_for_other_rows() {
     let [hot, other] =
         [&[(0, Intent::Write)], &[(1, Intent::Write)]].map(|requests| Asked { records: &records, requests });
     let [mut one, mut two, mut three, mut four] =
-        std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
-    let begin = |seat: &mut Seat, asked| core.begin(seat, None, asked, &[], |_| {});
+        std::array::from_fn(|_| core.slots().take(Waiter::thread(Duration::ZERO)));
+    let begin = |slot: &mut Slot, asked| core.begin(slot, None, asked, &[], |_| {});
     assert_eq!([begin(&mut one, &hot), begin(&mut two, &hot)], [Begun::Free, Begun::Blocked]);
     assert!(!core.has_room());
     assert_eq!([begin(&mut three, &other), begin(&mut four, &hot)], [Begun::Free, Begun::Blocked]);
-    for (seat, asked) in [(&three, &other), (&one, &hot), (&two, &hot), (&four, &hot)] {
-        assert!(!seat.waits());
-        core.finish(seat, asked, &[], |_| {});
+    for (slot, asked) in [(&three, &other), (&one, &hot), (&two, &hot), (&four, &hot)] {
+        assert!(!slot.waits());
+        core.finish(slot, asked, &[], |_| {});
     }
     assert!(core.has_room());
     assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE; 2]);
 }
 
-/// What a transaction will ask for is not told while its seat is still in the queue for what the one before it has kept.
+/// What a transaction will ask for is not told while its slot is still in the queue for what the one before it has
+/// kept.
 #[test]
 fn an_analysis_does_not_pass_over_what_is_kept() {
     let core = Core::new(8, true);
@@ -507,7 +508,7 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
         [&[(0, Intent::Write)], &[(1, Intent::Write)]].map(|requests| Asked { records: &records, requests });
     let marks = |at: u64| std::iter::once(Mark::new(mix(at), Claim::Exclusive));
     let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
-    let mut blocked = core.seats().take(Waiter::thread(Duration::ZERO));
+    let mut blocked = core.slots().take(Waiter::thread(Duration::ZERO));
     let statistics = &mut Statistics::default();
     member.publish(false, marks(0));
     assert_eq!(member.enter(None, (&kept, &[]), || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
@@ -533,7 +534,7 @@ fn an_analysis_passes_over_a_session_that_is_long_in_the_queue() {
     let mut session = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
     session.publish(false, marks(0));
     assert_eq!(session.enter(None, (&mine, &[]), || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
-    let [mut free, mut blocked] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
+    let [mut free, mut blocked] = std::array::from_fn(|_| core.slots().take(Waiter::thread(Duration::ZERO)));
     free.publish(marks(1));
     assert_eq!(core.begin(&mut free, None, &other, &[], |_| {}), Begun::Free);
     blocked.publish(marks(1));

@@ -1,4 +1,4 @@
-//! What tells the engines apart: where counters are kept, and whether the queue is analysed.
+//! The engines of the family: they differ in where counters are kept, and in whether the queue is analysed.
 
 use super::counters::{Arrayed, Counters};
 use crate::shared::counts::Colocated;

@@ -42,13 +42,14 @@ fn retries_requests(engine: &Arc<dyn Engine>) -> bool {
     engine.info().capabilities.retries_requests
 }
 
-/// Whether the engine keeps versions, so that of two that write one row the second aborts at once, and nobody waits for who
-/// writes. Those offer snapshots.
+/// Whether the engine keeps versions, so that of two that write one row the second aborts at once, and nobody waits for
+/// who writes. Those offer snapshots.
 fn first_writer_wins(engine: &Arc<dyn Engine>) -> bool {
     engine.info().isolation.contains(&Isolation::Snapshot)
 }
 
-/// Whether the engine's transactions lock what they read, unless they say otherwise: who changes it waits before its end.
+/// Whether the engine's transactions lock what they read, unless they say otherwise: who changes it waits before its
+/// end.
 fn writers_wait_for_readers(engine: &Arc<dyn Engine>) -> bool {
     engine.info().concurrency == Some(Concurrency::Pessimistic)
 }

@@ -115,8 +115,8 @@ impl<'a> Pair<'a> {
         self.txn.begin(&begin).expect("nobody else is there");
     }
 
-    /// Does one transaction's calls on an engine that wants to know what they will touch: nothing at first, and then what was
-    /// missing.
+    /// Does one transaction's calls on an engine that wants to know what they will touch: nothing at first, and then
+    /// what was missing.
     fn planned(&mut self, calls: &[Call]) {
         self.accesses = Some(Accesses::new());
         for _ in 0..=3 * calls.len() {

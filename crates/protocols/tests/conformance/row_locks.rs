@@ -7,7 +7,8 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, LockStatistics, Residual, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
-/// A table with the rows 0 to 5, of which a transaction that runs has read 2 to update it and deleted 4; it has inserted 9.
+/// A table with the rows 0 to 5, of which a transaction that runs has read 2 to update it and deleted 4; it has
+/// inserted 9.
 struct Held {
     engine: Arc<dyn Engine>,
     table: TableId,
@@ -16,7 +17,8 @@ struct Held {
     isolation: Isolation,
 }
 
-/// Does `check` with every engine whose transactions lock rows as they come to them, for each shape of table, and at each level.
+/// Does `check` with every engine whose transactions lock rows as they come to them, for each shape of table, and at
+/// each level.
 fn while_some_are_held(check: impl Fn(&mut Held)) {
     for_each_engine(|engine| {
         let info = engine.info();

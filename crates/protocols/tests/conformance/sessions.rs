@@ -35,8 +35,8 @@ fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Writ
     })
 }
 
-/// Does `check` with every engine whose transactions wait, while a thread waits to update the row that another updated; or, where
-/// there are versions, waits before its end, having updated a row that another read.
+/// Does `check` with every engine whose transactions wait, while a thread waits to update the row that another updated;
+/// or, where there are versions, waits before its end, having updated a row that another read.
 fn while_one_waits(check: impl Fn(Blocked)) {
     for_each_engine(|engine| {
         let waits = !first_writer_wins(engine) || writers_wait_for_readers(engine);
@@ -138,7 +138,8 @@ fn locks_are_counted_while_they_are_held_and_waited_for() {
         txn.begin(&Begin::default()).expect("nobody else is there");
         insert(&mut *txn, table, 1, 1).expect("nobody is in the way");
         read(&mut *txn, table, 2).expect("nobody is in the way");
-        // The row, which may have its name locked beside its record, the key that is not there, four gaps and two unique names.
+        // The row, which may have its name locked beside its record, the key that is not there, four gaps and two
+        // unique names.
         if let Some(LockStatistics { held, .. }) = engine.locks() {
             assert!((5..=9).contains(&held), "{name}: {held}");
         }
@@ -203,7 +204,8 @@ const REQUESTS: [Request; 4] = [
     |txn, table| scan(txn, table, 0, 4),
 ];
 
-/// Where nobody waits, a transaction that meets another one keeps what it has done before, and tries again what it was about.
+/// Where nobody waits, a transaction that meets another one keeps what it has done before, and tries again what it was
+/// about.
 #[test]
 fn who_is_refused_goes_on_from_a_savepoint() {
     for_each_engine(|engine| {
@@ -373,7 +375,8 @@ fn transactions_meet_where_they_must_and_only_there() {
     });
 }
 
-/// What is read to be held is so as at serializable, also when nothing more is to be held, and what was done to it meanwhile was undone.
+/// What is read to be held is so as at serializable, also when nothing more is to be held, and what was done to it
+/// meanwhile was undone.
 #[test]
 fn held_reads_meet_others_at_read_committed_as_at_serializable() {
     for_each_engine(|engine| {
@@ -418,7 +421,8 @@ fn held_reads_meet_others_at_read_committed_as_at_serializable() {
     });
 }
 
-/// Who holds a row's presence keeps off those who would delete it, and where nobody need wait for who changes its other columns, nobody else.
+/// Who holds a row's presence keeps off those who would delete it, and where nobody need wait for who changes its other
+/// columns, nobody else.
 #[test]
 fn a_row_that_is_held_stays_and_may_change() {
     for_each_engine(|engine| {
@@ -474,8 +478,8 @@ fn a_row_that_is_held_stays_and_may_change() {
     });
 }
 
-/// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds nobody up; and it
-/// reads on after others were there.
+/// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds
+/// nobody up; and it reads on after others were there.
 #[test]
 fn an_idle_reader_at_read_committed_holds_nobody_up() {
     for_each_engine(|engine| {

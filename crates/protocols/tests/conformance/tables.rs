@@ -12,8 +12,8 @@ pub type Values = Vec<Value<'static>>;
 /// Which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One integer key, ordered and partitioned; by `number`, ordered; by `name`, hash and unique; by `number` and `name`, ordered and
-    /// unique.
+    /// One integer key, ordered and partitioned; by `number`, ordered; by `name`, hash and unique; by `number` and
+    /// `name`, ordered and unique.
     Indexed,
     /// A text key of more than 24 bytes, ordered.
     LongKeys,

@@ -1,4 +1,5 @@
-//! Engines that keep versions: nobody waits before its end, the first writer of a row wins, and what must be the same at the end.
+//! Engines that keep versions: nobody waits before its end, the first writer of a row wins, and what must be the same
+//! at the end.
 
 use crate::tables::{Shape, row};
 use crate::{first_writer_wins, for_each_engine, refusing, writers_wait_for_readers};
@@ -98,7 +99,8 @@ fn nobody_waits_before_its_end_and_the_first_writer_wins() {
 
 #[test]
 fn a_level_says_what_must_be_the_same_at_the_end() {
-    // What one transaction reads, what another one writes then, and at which levels both can commit, the second one first.
+    // What one transaction reads, what another one writes then, and at which levels both can commit, the second one
+    // first.
     let cases: [(&str, Step, Step, [bool; 4]); 6] = [
         ("nothing in common", |txn, t| read(txn, t, 0), |txn, t| write(txn, t, 2, 9), [true; 4]),
         ("a row", |txn, t| read(txn, t, 0), |txn, t| write(txn, t, 0, 9), [true, false, true, false]),
@@ -138,7 +140,8 @@ fn a_level_says_what_must_be_the_same_at_the_end() {
     }
 }
 
-/// At every level what is read to be held must be the same at the end: who changes it waits, or who has read it finds out.
+/// At every level what is read to be held must be the same at the end: who changes it waits, or who has read it finds
+/// out.
 #[test]
 fn what_is_held_is_the_same_at_the_end() {
     let cases: [(&str, Step, Step, bool); 6] = [

@@ -1,8 +1,9 @@
 //! Broken engines are caught, and for what they do.
 
-use crate::broken::{Broken, Flaw};
 use crate::engines::{Never, run_scripts};
-use crate::script::{End, Script, Step, Told};
+use crate::planted::PlantedEngine;
+use crate::planted::flawed::Flaw;
+use crate::script::{Declared, End, Script, Step};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
 use hotrow_protocols::{ENGINES, open};
@@ -39,11 +40,11 @@ fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Scr
 
 fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
     let (table, isolation, concurrency) = (fixture.table, Isolation::Serializable, None);
-    Script { table, isolation, concurrency, steps: steps.to_vec(), end, told: Told::Nothing }
+    Script { table, isolation, concurrency, steps: steps.to_vec(), end, declared: Declared::Nothing }
 }
 
 fn with_flaw(engine: &str, flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {
-    move || Arc::new(Broken { inner: open(engine).expect("it is in the registry"), flaw })
+    move || PlantedEngine::over(open(engine).expect("it is in the registry"), flaw)
 }
 
 fn no_isolation() -> Arc<dyn Engine> {
@@ -95,8 +96,8 @@ fn scan_while_rows_change(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// Between the keys 0 and 4: one transaction inserts below a key of its own, while the committed key above that goes, others
-/// insert and take back what is beside it, and two look at the place twice.
+/// Between the keys 0 and 4: one transaction inserts below a key of its own, while the committed key above that goes,
+/// others insert and take back what is beside it, and two look at the place twice.
 fn inserts_below_inserts(fixture: &Fixture) -> Vec<Script> {
     let insert = |key| Step::Insert(fixture.row(key, 1, None));
     let twice = [scan(fixture, 1, 1), Step::Read(Key::Int(0)), scan(fixture, 1, 1)];
@@ -146,8 +147,8 @@ fn flaws_are_caught() {
     }
 }
 
-/// How many of 200 seeds end with a row that refers to one that is not there, although whoever inserted it has kept the other one's key, and
-/// whoever deleted that one has looked for rows that refer to it.
+/// How many of 200 seeds end with a row that refers to one that is not there, although whoever inserted it has kept the
+/// other one's key, and whoever deleted that one has looked for rows that refer to it.
 fn dangling(engine: impl Fn() -> Arc<dyn Engine>, isolation: Isolation) -> usize {
     let is_dangling = |seed: &u64| {
         let fixture = Arc::new(Fixture::over(engine(), true));

@@ -1,10 +1,12 @@
-//! Bugs planted in three small engines, of two-phase locking, of very lightweight locking and of versions, and which check finds each.
+//! Bugs planted in three small engines, of two-phase locking, of very lightweight locking and of versions, and which
+//! check finds each.
 
 use crate::engines::{Never, run_scripts};
-use crate::planted::{self, Planted};
-use crate::planted_hekaton::{self, PlantedHekaton};
-use crate::planted_vll::{self, PlantedVll};
-use crate::script::{End, Script, Step, Told};
+use crate::planted::PlantedEngine;
+use crate::planted::two_phase::{self, TwoPhase};
+use crate::planted::versions::{self, Versions};
+use crate::planted::vll::{self, Vll};
+use crate::script::{Declared, End, Script, Step};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
 use hotrow_protocols::open;
@@ -35,8 +37,8 @@ enum FoundBy {
     Redo,
 }
 
-/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else finds a
-/// bug does without.
+/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else
+/// finds a bug does without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audits {
     Yes,
@@ -59,9 +61,9 @@ trait Bugs: Copy + Debug {
     }
 }
 
-impl Bugs for planted::Bug {
+impl Bugs for two_phase::Bug {
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
-        Arc::new(Planted::new(inner, self))
+        PlantedEngine::over(inner, TwoPhase::new(self))
     }
 
     fn pauses(self) -> bool {
@@ -69,15 +71,16 @@ impl Bugs for planted::Bug {
     }
 }
 
-impl Bugs for planted_vll::Bug {
+impl Bugs for vll::Bug {
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
-        Arc::new(PlantedVll::new(inner, self))
+        PlantedEngine::over(inner, Vll::new(self))
     }
 }
 
-impl Bugs for planted_hekaton::Bug {
+impl Bugs for versions::Bug {
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
-        Arc::new(PlantedHekaton::new(inner, self))
+        let versions = Versions::new(&inner, self);
+        PlantedEngine::over(inner, versions)
     }
 
     fn pauses(self) -> bool {
@@ -135,7 +138,7 @@ fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
         concurrency: None,
         steps: steps.to_vec(),
         end,
-        told: Told::Everything,
+        declared: Declared::Everything,
     }
 }
 
@@ -205,11 +208,11 @@ fn queue_up(fixture: &Fixture) -> Vec<Script> {
 
 /// Both write the same two items of one partition in opposite order, and tell of the first one only.
 fn surprise(fixture: &Fixture) -> Vec<Script> {
-    let told_of_one = |first, second| Script {
-        told: Told::Some(1),
+    let declares_first = |first, second| Script {
+        declared: Declared::Some(1),
         ..script(fixture, End::Commit, &[Step::Update(first, 1), Step::Update(second, 1)])
     };
-    vec![told_of_one(X, Z), told_of_one(Z, X)]
+    vec![declares_first(X, Z), declares_first(Z, X)]
 }
 
 /// Several count on one absent row.
@@ -234,7 +237,8 @@ fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one reads then.
+/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one
+/// reads then.
 fn delete_in_vain(fixture: &Fixture) -> Vec<Script> {
     let miss = script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 2)]);
     vec![
@@ -316,7 +320,7 @@ fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
 fn each_bug_of_two_phase_locking_is_found_by_the_check_that_is_there_for_it() {
     use Audits::No;
     use FoundBy::*;
-    use planted::Bug;
+    use two_phase::Bug;
     assert_found(&[
         (Bug::ReadLockReleasedEarly, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
         (Bug::ReadLockReleasedEarly, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
@@ -340,7 +344,7 @@ fn each_bug_of_two_phase_locking_is_found_by_the_check_that_is_there_for_it() {
 fn each_bug_of_very_lightweight_locking_is_found_by_the_checks_that_are_there_for_it() {
     use Audits::{No, Yes};
     use FoundBy::*;
-    use planted_vll::Bug;
+    use vll::Bug;
     assert_found(&[
         (Bug::WithdrawalKeepsCounters, Yes, queue_up, Audit),
         (Bug::WithdrawalUnblocksNobody, Yes, queue_up, Audit),
@@ -367,7 +371,7 @@ fn each_bug_of_very_lightweight_locking_is_found_by_the_checks_that_are_there_fo
 fn each_bug_of_versions_is_found_by_the_check_that_is_there_for_it() {
     use Audits::{No, Yes};
     use FoundBy::*;
-    use planted_hekaton::Bug;
+    use versions::Bug;
     assert_found(&[
         (Bug::NoDependencyOnReads, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
         (Bug::NoDependencyOnIgnores, No, delete_in_vain, Checker(AnomalyKind::CircularInformation)),
@@ -393,8 +397,8 @@ fn each_bug_of_versions_is_found_by_the_check_that_is_there_for_it() {
 #[test]
 fn nothing_is_found_where_nothing_is_wrong() {
     for scripts in ALL {
-        assert_eq!(found(planted::Bug::None, Audits::Yes, scripts), BTreeSet::new());
-        assert_eq!(found(planted_vll::Bug::None, Audits::Yes, scripts), BTreeSet::new());
-        assert_eq!(found(planted_hekaton::Bug::None, Audits::Yes, scripts), BTreeSet::new());
+        assert_eq!(found(two_phase::Bug::None, Audits::Yes, scripts), BTreeSet::new());
+        assert_eq!(found(vll::Bug::None, Audits::Yes, scripts), BTreeSet::new());
+        assert_eq!(found(versions::Bug::None, Audits::Yes, scripts), BTreeSet::new());
     }
 }

@@ -10,8 +10,9 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction, Yielding};
 use std::time::Duration;
 
-/// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say. Where deadlocks
-/// do not end by time-out a wait ends because somebody goes on, and a time-out is a deadlock that should not be.
+/// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say.
+/// Where deadlocks do not end by time-out a wait ends because somebody goes on, and a time-out is a deadlock that
+/// should not be.
 const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 
 /// Engines in which nobody waits: who meets another transaction aborts.

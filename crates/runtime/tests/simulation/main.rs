@@ -1,16 +1,12 @@
 //! Every engine of the registry under the seeded simulator, and broken engines that must be caught.
 //!
-//! `HOTROW_SIM_SEEDS=10000 cargo test -p hotrow-runtime --test simulation` runs the long form; a failure prints the seed
-//! to see it again with.
+//! `HOTROW_SIM_SEEDS=10000 cargo test -p hotrow-runtime --test simulation` runs the long form; a failure prints the
+//! seed to see it again with.
 
 mod anomalies;
-mod broken;
 mod bugs;
 mod engines;
 mod planted;
-mod planted_hekaton;
-mod planted_queues;
-mod planted_vll;
 mod script;
 mod stress;
 mod table;

@@ -43,14 +43,14 @@ pub enum End {
     Vanish,
 }
 
-/// What an engine that needs the access set is told.
+/// What a transaction declares of its accesses to an engine that needs them beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Declared {
     /// Nothing, as of an interactive transaction.
     Nothing,
-    /// The accesses of every step, as far as the step says them.
+    /// The accesses of every step, as far as the step knows them.
     Everything,
-    /// Those of the steps whose bit is set, as if that were all.
+    /// The accesses of the steps whose bit is set, as if these were all steps.
     Some(u64),
     /// What a reconnaissance finds.
     Found,
@@ -65,7 +65,7 @@ pub struct Script {
     pub concurrency: Option<Concurrency>,
     pub steps: Vec<Step>,
     pub end: End,
-    pub told: Told,
+    pub declared: Declared,
 }
 
 /// Keys of [`Mix::Phantoms`] are below this: few, so that transactions meet.
@@ -81,15 +81,15 @@ pub enum Mix {
     Everything(i64),
     /// Scans of small ranges, made again at the end, with inserts and deletes in between, and many rollbacks.
     Phantoms,
-    /// Reads and updates of a few keys, all told beforehand: what waits then waits for a row's lock.
+    /// Reads and updates of a few keys, all declared beforehand: what waits then waits for a row's lock.
     Queues,
     /// Reads and changes of a few rows that others may have before their writers end, and many rollbacks.
     Retired,
 }
 
 impl Script {
-    /// A random one. `may_be_silent` says whether it may tell nothing of what it touches, and so have the whole database of an
-    /// engine that plans.
+    /// A random transaction. If it `may_be_silent`, it may declare nothing, and so get the whole database of an engine
+    /// that plans.
     pub fn random(random: &mut Random, fixture: &Fixture, isolation: Isolation, mix: Mix, may_be_silent: bool) -> Self {
         let (steps, rollbacks) = match mix {
             Mix::Everything(keys) => {
@@ -106,25 +106,25 @@ impl Script {
             96.. => End::Vanish,
             _ => End::Commit,
         };
-        let told = match random.below(10) {
-            _ if mix == Mix::Queues => Told::Everything,
-            0..2 if may_be_silent => Told::Nothing,
-            0..5 => Told::Everything,
-            5..8 => Told::Some(random.below(1 << 8)),
-            _ => Told::Found,
+        let declared = match random.below(10) {
+            _ if mix == Mix::Queues => Declared::Everything,
+            0..2 if may_be_silent => Declared::Nothing,
+            0..5 => Declared::Everything,
+            5..8 => Declared::Some(random.below(1 << 8)),
+            _ => Declared::Found,
         };
         // Optimistic and pessimistic transactions side by side.
         let choice = fixture.engine.info().concurrency.filter(|_| random.chance(50));
         let concurrency = choice.map(|_| *random.pick(&Concurrency::ALL));
-        Self { table: fixture.table, isolation, concurrency, steps, end, told }
+        Self { table: fixture.table, isolation, concurrency, steps, end, declared }
     }
 
     /// Begins and makes the calls; ends nothing. If the engine needs accesses, `planner` has them, or finds them first.
     pub fn call<T: Transaction>(&self, txn: &mut T, planner: &mut Planner) -> Result<(), Abort> {
-        if self.told != Told::Nothing && planner.is_unknown() {
+        if self.declared != Declared::Nothing && planner.is_unknown() {
             planner.reconnoitre(txn, self)?;
         }
-        let accesses = if self.told == Told::Nothing { None } else { planner.accesses() };
+        let accesses = if self.declared == Declared::Nothing { None } else { planner.accesses() };
         let (concurrency, one_shot) = (self.concurrency, true);
         txn.begin(&Begin { one_shot, accesses, concurrency, ..Begin::at(self.isolation) })?;
         let called = self.run(txn);
@@ -140,10 +140,10 @@ impl Procedure for Script {
 
     fn accesses(&self, accesses: &mut Accesses) {
         for (number, step) in self.steps.iter().enumerate() {
-            match self.told {
-                Told::Nothing | Told::Found => {}
-                Told::Some(steps) if steps >> number & 1 == 0 => {}
-                Told::Everything | Told::Some(_) => step.push_accesses(self.table, accesses),
+            match self.declared {
+                Declared::Nothing | Declared::Found => {}
+                Declared::Some(steps) if steps >> number & 1 == 0 => {}
+                Declared::Everything | Declared::Some(_) => step.push_accesses(self.table, accesses),
             }
         }
     }

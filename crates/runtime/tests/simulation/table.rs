@@ -50,7 +50,8 @@ pub struct Seen {
     pub messages: u64,
     /// Audits while three transactions or more stood in the engine's queues.
     pub queues: u64,
-    /// Versions that were read, or passed by, before it was certain that they, or what replaced them, would be committed.
+    /// Versions that were read, or passed by, before it was certain that they, or what replaced them, would be
+    /// committed.
     pub speculative_reads: u64,
     pub speculative_ignores: u64,
     /// Transactions that had to wait for another one's commit because of that.
@@ -163,7 +164,8 @@ impl Fixture {
         self.seen.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// What the engine holds to be true of itself, after a step. `queued` says how many transactions wait in its queues.
+    /// What the engine holds to be true of itself, after a step. `queued` says how many transactions wait in its
+    /// queues.
     pub fn audit(&self, queued: usize) -> Result<(), String> {
         self.seen().queues += u64::from(queued >= 3);
         self.engine.audit()
@@ -177,8 +179,8 @@ impl Fixture {
         Row::from_values(&self.engine.layout(self.table), &values)
     }
 
-    /// The history is isolated as its transactions' levels promise, the rows are those that it implies, the indexes agree with each
-    /// other, no lock is left, and the redo records make these rows again.
+    /// The history is isolated as its transactions' levels promise, the rows are those that it implies, the indexes
+    /// agree with each other, no lock is left, and the redo records make these rows again.
     pub fn check(&self) -> Result<(), String> {
         let history = self.recording.history().clone();
         check(&history).map_err(|objection| objection.to_string())?;

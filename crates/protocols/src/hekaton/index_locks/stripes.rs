@@ -1,9 +1,9 @@
 //! A table of locks by name, divided into stripes.
 //!
-//! A stripe says in one word which names it may have: a bit for each of 64 groups of names. A transaction that looks for locks reads the word. It takes the
-//! stripe's latch only if the bit of its name is set.
+//! A stripe says in one word which names it may have: a bit for each of 64 groups of names. A transaction that looks
+//! for locks reads the word. It takes the stripe's latch only if the bit of its name is set.
 
-use super::super::transactions::TxnId;
+use super::super::txn_id::TxnId;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Latch, OnceLock};
 
@@ -67,10 +67,11 @@ fn bit(name: u64) -> u64 {
     1 << (name >> 58)
 }
 
-/// A lock: its name, what is locked, and by whom.
+/// A lock: its name, what is locked, and the transaction that has it.
 type Entry<T> = (u64, T, TxnId);
 
-/// Locks of some names. A stripe has a cache line of its own, so that a lock writes no line that is read for names of other stripes.
+/// Locks of some names. A stripe has a cache line of its own, so that a lock writes no line that is read for names of
+/// other stripes.
 #[repr(align(64))]
 pub(super) struct Stripe<T> {
     /// The bits of the names that are held.
@@ -117,7 +118,8 @@ impl<T> Stripe<T> {
         self.names.store(names, Ordering::Release);
     }
 
-    /// Appends the transactions that have a lock of this name for which `is_hit` holds. It is asked of no lock of another name.
+    /// Appends the transactions that have a lock of this name for which `is_hit` holds. It is asked of no lock of
+    /// another name.
     pub fn holders(&self, name: u64, mut is_hit: impl FnMut(&T) -> bool, holders: &mut impl Extend<TxnId>) {
         let held = self.held.lock();
         let of_name = &held[of(&held, name)];

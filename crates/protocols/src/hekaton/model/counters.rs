@@ -10,7 +10,8 @@
 //! | who is broken (AbortNow) is resolved when it has heard of all | both |
 
 use super::super::clock::Clock;
-use super::super::transactions::{Dependencies, Registered, Transactions, TxnId};
+use super::super::transactions::{Dependencies, Registered, Transactions};
+use super::super::txn_id::TxnId;
 use super::{check_times, together, waiter};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Waiter, Wake};
@@ -104,7 +105,8 @@ fn an_answer_that_is_late_is_nobody_elses() {
     }
 }
 
-/// Whoever is asked ends, and its slot is used again and asked again; several ask. All that wait hear, once, of the one they asked.
+/// Whoever is asked ends, and its slot is used again and asked again; several ask. All that wait hear, once, of the one
+/// they asked.
 #[test]
 fn whoever_asks_is_answered_by_the_one_it_asked() {
     check_times(10, || {

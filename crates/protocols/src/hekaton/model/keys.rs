@@ -112,7 +112,8 @@ fn delete_again(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(),
     Ok(())
 }
 
-/// A row refers to another one. Somebody deletes that one, unless what refers to it is there, and somebody else changes it.
+/// A row refers to another one. Somebody deletes that one, unless what refers to it is there, and somebody else changes
+/// it.
 #[test]
 fn a_row_whose_key_is_kept_is_there_when_its_keeper_has_committed() {
     let levels = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];

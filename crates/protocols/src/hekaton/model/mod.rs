@@ -1,6 +1,6 @@
-//! Random interleavings of transactions over versions, under `--cfg shuttle`: every word, latch and flag is a place to switch threads
-//! at. shuttle has no time, and reports a wake-up that is lost as a deadlock; its memory is sequentially consistent, so a
-//! fence or an ordering that is too weak is not found here.
+//! Random interleavings of transactions over versions, under `--cfg shuttle`: every word, latch and flag is a place to
+//! switch threads at. shuttle has no time, and reports a wake-up that is lost as a deadlock; its memory is sequentially
+//! consistent, so a fence or an ordering that is too weak is not found here.
 //!
 //! Most models say what to break to see them fail.
 

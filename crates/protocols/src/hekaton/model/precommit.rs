@@ -1,5 +1,5 @@
-//! End timestamps: one for each transaction, the same for all who look, later than every time that was read before; whoever
-//! helps, and however late.
+//! End timestamps: one for each transaction, the same for all who look, later than every time that was read before;
+//! whoever helps, and however late.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -9,7 +9,9 @@
 //! | `look` takes one that wants a timestamp for an active one | it |
 
 use super::super::clock::{Clock, Timestamp};
-use super::super::transactions::{State, Transactions, TxnId};
+use super::super::status::State;
+use super::super::transactions::Transactions;
+use super::super::txn_id::TxnId;
 use super::{check_times, together, waiter};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};

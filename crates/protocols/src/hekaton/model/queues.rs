@@ -1,5 +1,5 @@
-//! Queues of writers: whoever waits is woken, in the order of arrival, however the waits of others end. Waits that unwind are in
-//! `tests::queues`: shuttle's tasks share a thread, and would take the unwinding of one for that of all.
+//! Queues of writers: whoever waits is woken, in the order of arrival, however the waits of others end. Waits that
+//! unwind are in `tests::queues`: shuttle's tasks share a thread, and would take the unwinding of one for that of all.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -161,7 +161,8 @@ fn until_it_waits(waiter: &Waiter) {
     }
 }
 
-/// Two wait, one after the other. Then the first writer ends, while the wait of one of the two is cut, and a third one comes.
+/// Two wait, one after the other. Then the first writer ends, while the wait of one of the two is cut, and a third one
+/// comes.
 #[test]
 fn those_that_stay_go_on_in_the_order_in_which_they_came() {
     let cases = [None, Some(Cut::TimesOut), Some(Cut::IsCancelled)]

@@ -9,7 +9,7 @@
 use super::read_locks::transact;
 use super::{Scene, check, check_times, together};
 use crate::hekaton::index_locks::{IndexLocks, Part};
-use crate::hekaton::transactions::TxnId;
+use crate::hekaton::txn_id::TxnId;
 use crate::shared::walk::Range;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key};
 use hotrow_sync::Arc;

@@ -74,7 +74,8 @@ fn nobody_waits_and_the_first_writer_wins() {
 
 #[test]
 fn a_level_says_what_must_be_the_same_at_the_end() {
-    // What one transaction reads, what another one commits then, and at which levels the first commits a write of its own.
+    // What one transaction reads, what another one commits then, and at which levels the first commits a write of its
+    // own.
     let cases: [(&str, Step, Step, [bool; 4]); 12] = [
         ("nothing in common", |c, t| read(c, t, 0), |c, t| c.write(t, 1, 9), [true; 4]),
         ("a row", |c, t| read(c, t, 0), |c, t| c.write(t, 0, 9), [true, false, true, false]),
@@ -123,7 +124,8 @@ fn what_was_undone_was_read_all_the_same() {
     let refused: fn(&Fixture, &mut dyn Transaction, Step) = |case, txn, step| {
         assert_eq!(step(case, txn), Ok(Write::Duplicate(IndexRef::Secondary(IndexId(0)))));
     };
-    // What a transaction does for nothing, what another one commits then, and at which levels the first commits a write of its own.
+    // What a transaction does for nothing, what another one commits then, and at which levels the first commits a write
+    // of its own.
     let (row, key) = ([true, false, true, false], [true, true, true, false]);
     type Case = (&'static str, fn(&Fixture, &mut dyn Transaction, Step), Step, Step, [bool; 4]);
     let cases: [Case; 6] = [

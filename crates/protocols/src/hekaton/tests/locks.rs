@@ -36,7 +36,8 @@ fn scan_first(case: &Fixture, txn: &mut dyn Transaction) -> Result<Write, Abort>
 
 #[test]
 fn who_changes_what_a_pessimist_has_read_ends_after_it() {
-    // What a pessimist does, what another one does then, and whether that one has to wait: at repeatable read, at serializable.
+    // What a pessimist does, what another one does then, and whether that one has to wait: at repeatable read, at
+    // serializable.
     let cases: [(&str, Step, Step, [bool; 2]); 15] = [
         ("nothing in common", |c, t| read(c, t, 0), |c, t| c.write(t, 1, 9), [false; 2]),
         ("a row", |c, t| read(c, t, 0), |c, t| c.write(t, 0, 9), [true; 2]),

@@ -1,15 +1,16 @@
 //! Giving way to a writer that came before: undoing what was begun, and waiting in that one's queue.
 
-use super::super::queues::{Met, Place, Ticket};
-use super::super::transactions::SlotNumber;
+use super::super::queues::{Conflict, Place, Ticket};
+use super::super::shared::Shared;
+use super::super::txn_id::SlotNumber;
 use super::super::wait_for::Blocked;
-use super::{HekatonTransaction, Shown};
+use super::{BlockedGuard, HekatonTransaction};
 use hotrow_txn::{Abort, Savepoint};
 
 impl HekatonTransaction {
     /// Undoes everything since a savepoint, or all, and waits for the transaction that was met. False if none was.
     pub(super) fn undo_and_wait(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
-        let met = self.reader.look.met.take();
+        let conflict = self.reader.look.conflict.take();
         match to.filter(|_| self.running) {
             Some(savepoint) => {
                 // An abort that is bound to come comes at the next call.
@@ -19,7 +20,7 @@ impl HekatonTransaction {
             }
             None => {
                 // The place that it waits for next it keeps, if it is the first there.
-                let is_next = |place: Place| met.as_ref().is_some_and(|met| met.place == place);
+                let is_next = |place: Place| conflict.as_ref().is_some_and(|conflict| conflict.place == place);
                 self.reader.look.turns.retain(|turn| !is_next(turn.0));
                 self.failed = None;
                 if self.running {
@@ -27,13 +28,13 @@ impl HekatonTransaction {
                 }
             }
         }
-        let (Some(met), Some(slot)) = (met, self.slot) else { return Ok(false) };
-        self.wait_in_queue(met, slot).map(|()| true)
+        let (Some(conflict), Some(slot)) = (conflict, self.slot) else { return Ok(false) };
+        self.wait_in_queue(conflict, slot).map(|()| true)
     }
 
     /// Waits until the transaction has its turn at a place.
-    fn wait_in_queue(&mut self, met: Met, slot: SlotNumber) -> Result<(), Abort> {
-        let (shared, me, place) = (self.shared.clone(), self.reader.look.me, met.place);
+    fn wait_in_queue(&mut self, conflict: Conflict, slot: SlotNumber) -> Result<(), Abort> {
+        let (shared, me, place) = (self.shared.clone(), self.reader.look.me, conflict.place);
         if self.running {
             // Those that it depends on are about to end; until they have, it cannot leave its epoch.
             self.wait_for_dependencies()?;
@@ -42,18 +43,18 @@ impl HekatonTransaction {
         }
         let transactions = &shared.transactions;
         let (id, limit) = (self.running.then_some(me), self.waiter.lock_timeout());
-        let holder = met.writer.map(|(writer, _)| writer);
-        let standing = Standing { shared: &shared, place, slot };
-        let (waiter, label, target) = (self.waiter.clone(), self.label, met.target.clone());
+        let holder = conflict.writer.map(|(writer, _)| writer);
+        let guard = QueueGuard { shared: &shared, place, slot };
+        let (waiter, label, target) = (self.waiter.clone(), self.label, conflict.target.clone());
         let is_first = transactions.queues.stand(place, Ticket { slot, id, waiter, label, target }, holder);
-        if let Some(writer) = met.writer.filter(|_| is_first) {
+        if let Some(writer) = conflict.writer.filter(|_| is_first) {
             transactions.call_after(writer, place);
         }
         let shown = id.map(|id| {
             let read_locks = self.reader.held.rows().to_vec();
-            let at = Some((place, met.target));
+            let at = Some((place, conflict.target));
             shared.show(Blocked { id, label: self.label, read_locks, at, victim: None });
-            Shown { shared: &shared, me: id }
+            BlockedGuard { shared: &shared, me: id }
         });
         self.look_for_deadlock(place);
         let waited = match id {
@@ -73,12 +74,12 @@ impl HekatonTransaction {
             return Err(Abort::Deadlock);
         }
         waited?;
-        std::mem::forget(standing);
+        std::mem::forget(guard);
         self.reader.look.turns.push((place, false));
         Ok(())
     }
 
-    /// Looks for deadlocks among those that wait at a place for a transaction that waits itself. Only they can close a
+    /// Looks for deadlocks among the transactions that wait at a place for one that waits itself. Only they can close a
     /// cycle now.
     fn look_for_deadlock(&mut self, place: Place) {
         let transactions = &self.shared.transactions;
@@ -111,7 +112,7 @@ impl HekatonTransaction {
         }
     }
 
-    /// The same of a transaction that is over: those behind it are next.
+    /// Ends the turns of a transaction that is over: the ones behind it are next.
     pub(super) fn leave_queues(&mut self) {
         let Some(slot) = self.slot else { return };
         for (place, _) in self.reader.look.turns.drain(..) {
@@ -120,14 +121,14 @@ impl HekatonTransaction {
     }
 }
 
-/// Takes a transaction out of a queue, however its wait ends, unless it has its turn.
-struct Standing<'s> {
-    shared: &'s super::Shared,
+/// Takes the transaction out of a queue when its wait ends in whatever way, unless it has its turn.
+struct QueueGuard<'s> {
+    shared: &'s Shared,
     place: Place,
     slot: SlotNumber,
 }
 
-impl Drop for Standing<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         self.shared.transactions.queues.leave(self.place, self.slot);
     }

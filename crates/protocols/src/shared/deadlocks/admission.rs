@@ -1,35 +1,40 @@
 //! How many transactions work on the locks of a hot set at once.
 //!
-//! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the Avoidance of
-//! Data-Contention Thrashing. Transactions are admitted as conflicts allow. There the measure is the share of locks that
-//! blocked transactions hold; here it is the share of attempts that end as the victim of a deadlock. Waits by themselves cost
-//! nothing that another transaction could use: a queue at one hot row moves as fast as its holders do, however long it is.
+//! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the
+//! Avoidance of Data-Contention Thrashing. Transactions are admitted as conflicts allow. There the measure is the share
+//! of locks that blocked transactions hold; here it is the share of attempts that end as the victim of a deadlock.
+//! Waits by themselves cost nothing that another transaction could use: a queue at one hot row moves as fast as its
+//! holders do, however long it is.
 //!
-//! **Definitions.** A lock is *hot* for some time after transactions waited for it while there was a deadlock, or were held back at it. A
-//! transaction that locks as it goes needs a *ticket* before it takes its first hot lock. If no ticket is free it is *held
-//! back*: it waits, with the locks that it has, until one is. It keeps the ticket to its end.
+//! **Definitions.** A lock is *hot* for some time after transactions waited for it while there was a deadlock, or were
+//! held back at it. A transaction that locks as it goes needs a *ticket* before it takes its first hot lock. If no
+//! ticket is free it is *held back*: it waits, with the locks that it has, until one is. It keeps the ticket to its
+//! end.
 //!
-//! **The number of tickets** is a [`LoadLimit`](hotrow_txn::LoadLimit): an attempt fails if it is the victim of a deadlock and has a ticket. When it is one,
-//! the transactions that meet on hot locks run one after the other.
+//! **The number of tickets** is a [`LoadLimit`](hotrow_txn::LoadLimit): an attempt fails if it is the victim of a
+//! deadlock and has a ticket. When it is one, the transactions that meet on hot locks run one after the other.
 //!
 //! **Invariants**
 //!
-//! 1. A transaction that has not met a hot lock needs no ticket, and is not held back. Neither is a transaction at read committed
-//!    while it only reads, since its read locks end with their calls.
-//! 2. *No holder of a ticket waits for a transaction that is held back.* A transaction that comes to wait lets in the transaction that holds
-//!    its lock, if that one is held back. A transaction is not held back while another one waits for a lock that it holds.
-//!    Both look at the list under its mutex, and every transaction is listed that comes to wait while any lock is hot. So
-//!    tickets close no cycle of such waits. A wait that began before, by a transaction that held nothing, is not listed: its transaction has no
-//!    ticket.
-//! 3. *A ticket's holder that stands still keeps nobody out for long.* A ticket counts for a *lease*: some multiple of the time for which
-//!    tickets are held here. After that its holder goes on beside the limit. So it is with a client that thinks in the middle
-//!    of its transaction, and with a transaction that waits for something which is no lock of the engine, such as a table lock.
-//! 4. Of the transactions that are held back the oldest is let in first, and a transaction that is tried again keeps its age. Those that are let
-//!    in because another transaction waits for them count like others, so for a while there may be more tickets than the limit.
+//! 1. A transaction that has not met a hot lock needs no ticket, and is not held back. Neither is a transaction at read
+//!    committed while it only reads, since its read locks end with their calls.
+//! 2. *No holder of a ticket waits for a transaction that is held back.* A transaction that comes to wait lets in the
+//!    transaction that holds its lock, if that one is held back. A transaction is not held back while another one waits
+//!    for a lock that it holds. Both look at the list under its mutex, and every transaction is listed that comes to
+//!    wait while any lock is hot. So tickets close no cycle of such waits. A wait that began before, by a transaction
+//!    that held nothing, is not listed: its transaction has no ticket.
+//! 3. *A ticket's holder that stands still keeps no other out for long.* A ticket counts for a *lease*: some multiple
+//!    of the time for which tickets are held here. After that its holder goes on beside the limit. That is the case of
+//!    a client that thinks in the middle of its transaction, and of a transaction that waits for something which is no
+//!    lock of the engine, such as a table lock.
+//! 4. Of the transactions that are held back the oldest is let in first, and a transaction that is tried again keeps
+//!    its age. Transactions that are let in because another one waits for them count like others, so for a while there
+//!    may be more tickets than the limit.
 //!
-//! **Cost.** While no lock is hot, each lock costs a read of one word that nobody writes. While some are, a lock costs a look
-//! at its place in a table, and a hot one a look at the clock, too. When for a second there was no deadlock and no transaction was held back, no lock is hot
-//! any more: who waits next, or comes to such a lock, notices.
+//! **Cost.** While no lock is hot, each lock costs a read of one word that no thread writes. While some are, a lock
+//! costs a look at its place in a table, and a hot one a look at the clock, too. When for a second there was no
+//! deadlock and no transaction was held back, no lock is hot any more: the next transaction that waits, or comes to
+//! such a lock, notices.
 
 use super::Standing;
 use hotrow_sync::Time;
@@ -118,8 +123,8 @@ pub(super) struct HotTickets {
 }
 
 impl HotTickets {
-    /// A transaction returns its ticket: `lost` says that it was the victim of a deadlock, `is_short` that others are held
-    /// back for want of tickets. Locks cool with time.
+    /// A transaction returns its ticket: `lost` says that it was the victim of a deadlock, `is_short` that others are
+    /// held back for want of tickets. Locks cool with time.
     pub(super) fn take_back(&mut self, holder: u32, now: Time, lost: bool, is_short: bool, heat: &Heat) {
         self.tickets.take_back(holder, now, lost.then_some(Abort::Deadlock), is_short);
         self.returned += 1;
@@ -143,13 +148,14 @@ impl HotTickets {
     }
 }
 
-/// What is kept of admission beside the list of waiting transactions.
+/// The state of admission beside the list of waiting transactions.
 pub(super) fn admission() -> (Heat, HotTickets) {
     (Heat::new(), HotTickets::default())
 }
 
-/// Whether a transaction needs a ticket for hot locks. A transaction whose access set is locked as it begins needs none. A one-shot
-/// transaction holds its locks for no round trip of a client, so it needs a ticket only after it has been a victim.
+/// Whether a transaction needs a ticket for hot locks. A transaction whose access set is locked as it begins needs
+/// none. A one-shot transaction holds its locks for no round trip of a client, so it needs a ticket only after it has
+/// been a victim.
 pub(crate) fn needs_ticket(standing: &Standing, one_shot: bool, is_declared: bool) -> bool {
     !is_declared && (!one_shot || standing.has_lost())
 }

@@ -1,4 +1,5 @@
-//! Random interleavings of tickets, under `--cfg shuttle`: transactions that are held back, let in, cancelled and waited for.
+//! Random interleavings of tickets, under `--cfg shuttle`: transactions that are held back, let in, cancelled and
+//! waited for.
 
 use super::*;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
@@ -102,7 +103,8 @@ fn a_holder_of_a_ticket_waits_for_nobody_that_is_held_back() {
             let waits = waits.clone();
             thread::spawn(move || assert!(ticket(&waits, &Waiter::thread(Duration::ZERO), 2), "it is let in"))
         };
-        // It comes to wait for what the other one holds, before or after that is held back, and goes on when it has ended.
+        // It comes to wait for what the other one holds, before or after that is held back, and goes on when it has
+        // ended.
         let parked = Arc::new(Parked::new(first));
         let request =
             |parked| Request { parked, target: LockTarget::Database, mode: Mode::EXCLUSIVE, standing: standing(1) };

@@ -6,11 +6,12 @@ use std::cmp::Ordering;
 /// A transaction that has been a victim so often is ranked by its age alone.
 const YIELDS: u32 = 8;
 
-/// Transactions that began in the same one of these are of one age, as long as they have not been victims for so often: about 4 ms.
-/// Among them the one that closes a cycle is the best victim, because it runs, and no other has to be woken to leave.
+/// Transactions that began in the same one of these are of one age, as long as they have not been victims for so often:
+/// about 4 ms. Among them the one that closes a cycle is the best victim, because it runs, and no other has to be woken
+/// to leave.
 pub(super) const AGE_NS: u64 = 1 << 22;
 
-/// What a transaction in flight brings to the choice of a victim. Its retries keep it.
+/// The standing of a transaction in flight when a victim is chosen. Its retries keep it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     /// When its first attempt began; of a one-shot transaction, when that first came to wait, which is hardly later and
@@ -58,9 +59,10 @@ impl Standing {
         (self.began.unwrap_or_default(), self.number)
     }
 
-    /// Orders by who is to be the victim: the greatest. One-shot transactions come before others, because they are tried again without
-    /// a client's help; but only for so many times, so that each of them ends. Of the rest the youngest comes first. Those of one
-    /// age are equals until they have been victims for so many times; then they are older than others of that age, in the exact order.
+    /// Orders transactions by which is to be the victim: the greatest. One-shot transactions come before others,
+    /// because they are tried again without a client's help; but only for so many times, so that each of them ends. Of
+    /// the rest the youngest comes first. Transactions of one age are equals until they have been victims for so many
+    /// times; then they are older than others of that age, in the exact order.
     pub(super) fn cmp(&self, other: &Standing) -> Ordering {
         let rank = |standing: &Standing| {
             let yields = standing.one_shot && standing.defeats < YIELDS;

@@ -95,7 +95,8 @@ fn of_equals_the_transaction_that_closes_a_cycle_is_its_victim_and_the_only_one(
             found = begin(&waits, &all[label], Numbers(held.to_vec(), awaited));
         }
         assert_eq!(found.as_deref(), expected, "{transactions:?}");
-        // The victim has no edges any more: a transaction that waits for it, and that it would wait for, is in no cycle.
+        // The victim has no edges any more: a transaction that waits for it, and that it would wait for, is in no
+        // cycle.
         let closing = transactions.last().filter(|(held, awaited)| expected.is_some() && !held.contains(awaited));
         if let Some(&(held, awaited)) = closing {
             let late = parked(99);

@@ -1,5 +1,5 @@
-//! Random interleavings of the gate, under `--cfg shuttle`: every word and the mutex a place to switch threads at. shuttle
-//! is sequentially consistent; that the words need it is invariant 2.
+//! Random interleavings of the gate, under `--cfg shuttle`: every word and the mutex a place to switch threads at.
+//! shuttle is sequentially consistent; that the words need it is invariant 2.
 
 use super::*;
 use hotrow_sync::atomic::AtomicUsize;

@@ -54,7 +54,7 @@ fn many_are_inside_together_and_one_is_alone() {
     a.leave();
     b.leave();
     assert_eq!(close(&mut c), Ok(()));
-    assert_eq!(c.standing, Standing::Alone);
+    assert_eq!(c.state, PassState::Alone);
     assert_eq!((enter(&mut a), close(&mut b)), (Err(Abort::Cancelled), Err(Abort::Cancelled)));
     c.leave();
     assert_eq!(close(&mut b), Ok(()));

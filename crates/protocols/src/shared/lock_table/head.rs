@@ -1,7 +1,8 @@
-//! The heads of a bucket: who holds a name, and who waits for it.
+//! The heads of a bucket: the transactions that hold a name, and those that wait for it.
 
-use super::{Name, OwnerId, Parked, WaitPolicy, Wakes};
+use super::{Name, OwnerId, WaitPolicy, Wakes};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
 use hotrow_txn::{LockTarget, LockWait};
 use smallvec::SmallVec;
@@ -37,15 +38,15 @@ struct Granted {
 /// A request that waits.
 pub(super) struct Waiting {
     pub(super) owner: OwnerId,
-    /// What the owner is to hold once granted, all in all.
+    /// The mode that the owner is to hold once granted, all in all.
     pub(super) mode: Mode,
     pub(super) upgrade: bool,
-    /// What the name is the name of.
+    /// The thing that the name stands for.
     pub(super) target: LockTarget,
     pub(super) parked: Arc<Parked>,
 }
 
-/// Who is in the way of a request.
+/// The transactions that a request waits for.
 pub(super) type Blockers = SmallVec<[OwnerId; 8]>;
 
 impl Heads {
@@ -62,7 +63,7 @@ impl Heads {
         self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
     }
 
-    /// Who holds a name or waits before `owner`, which waits for it; nobody if it does not.
+    /// The transactions that hold a name or wait before `owner`, which waits for it; none if it does not.
     pub(super) fn in_the_way(&mut self, name: Name, owner: OwnerId) -> Blockers {
         let Some(head) = self.find(name) else { return Blockers::new() };
         let mut queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -95,7 +96,8 @@ impl Heads {
         self.tidy(name);
     }
 
-    /// The same for one that goes on, and may come to wait for those that are still waiting here.
+    /// Releases a name of a transaction that goes on, and may come to wait for the requests that are still waiting
+    /// here.
     pub(super) fn release_early<P: WaitPolicy>(&mut self, name: Name, owner: OwnerId, policy: &P, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
         head.granted.retain(|granted| granted.owner != owner);
@@ -120,7 +122,7 @@ impl Heads {
         waiting.remove(position);
         head.grant_waiting(wakes);
         if P::TRACKS {
-            // If somebody was granted, the first of the queue was withdrawn, and the positions begin anew.
+            // If a request was granted, the first of the queue was withdrawn, and the positions begin anew.
             head.tell_blockers(position, policy, wakes);
         }
         self.tidy(name);
@@ -143,7 +145,7 @@ impl Heads {
         std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
     }
 
-    /// Adds who waits for whom, by their labels.
+    /// Adds all waits, by the transactions' labels.
     pub(super) fn waits(&self, label: &impl Fn(OwnerId) -> u32, waits: &mut Vec<LockWait>) {
         for head in self.heads() {
             let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -182,7 +184,7 @@ impl Head {
         self.name == name.0 && !self.is_free()
     }
 
-    /// What `owner` holds, and what all others hold together.
+    /// The modes that `owner` holds, and those that all others hold together.
     #[inline]
     pub(super) fn holders(&self, owner: OwnerId) -> (Mode, Mode) {
         let mut modes = (Mode::NONE, Mode::NONE);
@@ -218,8 +220,8 @@ impl Head {
         if upgrade { waiting.iter().take_while(|waiting| waiting.upgrade).count() } else { waiting.len() }
     }
 
-    /// Who is in the way of a request at `place`, leaving out those that another one of them waits for: requests that
-    /// conflict, from the nearest on to one that waits for everybody before it; and if there is none, holders.
+    /// The blockers of a request at `place`, leaving out those that another one of them waits for: requests that
+    /// conflict, from the nearest on to one that waits for all before it; and if there is none, holders.
     pub(super) fn blockers(&self, owner: OwnerId, mode: Mode, place: usize) -> Blockers {
         let mut blockers = Blockers::new();
         let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place)).rev();
@@ -234,7 +236,7 @@ impl Head {
         blockers
     }
 
-    /// All others who hold the name, and all who wait before `place`.
+    /// All other holders of the name, and all that wait before `place`.
     pub(super) fn everybody(&self, owner: OwnerId, place: usize) -> Blockers {
         let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place));
         let holders = self.granted.iter().filter(|held| held.owner != owner);
@@ -270,8 +272,8 @@ impl Head {
         }
     }
 
-    /// Tells the policy who is in the way of the requests from `place` on whose blockers can have changed: those up to
-    /// the first that hides what is before it from those behind it.
+    /// Tells the policy the blockers of the requests from `place` on whose blockers can have changed: those up to the
+    /// first that hides the requests before it from those behind it.
     pub(super) fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {
@@ -288,7 +290,7 @@ impl Head {
 
 #[cfg(all(test, not(shuttle)))]
 impl Heads {
-    /// How those wait who wait for the bucket's first name.
+    /// The places at which transactions wait for the bucket's first name.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Arc<Parked>> {
         self.first.waiting.iter().flat_map(|waiting| waiting.iter()).map(|waiting| &waiting.parked)
     }

@@ -1,5 +1,5 @@
-//! Random interleavings of the lock table, under `--cfg shuttle`: one bucket, few names, every latch and flag a place to
-//! switch threads at.
+//! Random interleavings of the lock table, under `--cfg shuttle`: one bucket, few names, every latch and flag a place
+//! to switch threads at.
 
 use super::*;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};

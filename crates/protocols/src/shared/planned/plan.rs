@@ -1,7 +1,7 @@
 //! The plan: what an access set needs locked, found out before anything is asked for.
 
-use super::Scene;
 use super::prefixes;
+use super::scene::Scene;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
@@ -37,7 +37,15 @@ impl<H> Clone for PlannedRow<H> {
 
 impl<H> Copy for PlannedRow<H> {}
 
-/// What an engine wants to know of a plan's rows.
+impl<'s, H: RecordHeader> Scene<'s, H> {
+    /// The record of a planned row, if it has one and its table is there.
+    #[inline]
+    pub(crate) fn record_of(self, row: &PlannedRow<H>) -> Option<RecordRef<'s, H>> {
+        Some(self.deref(self.table(row.table)?, row.record?))
+    }
+}
+
+/// What a plan has to find out of its rows for an engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
     /// Records, also of absent rows: they carry the locks.
@@ -46,7 +54,7 @@ pub struct Needs {
     pub(crate) partitions: bool,
 }
 
-/// Where a prefix lock has to be for those to meet it who conflict with it, for engines that keep partitions apart.
+/// Where a prefix lock has to be so that conflicting transactions meet it, for engines that keep partitions apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In this partition: it is about rows that live there.
@@ -71,7 +79,7 @@ impl<H: RecordHeader> PlannedRow<H> {
         Self::unfound(table, key, name, intent, needs).with(needs.records.then(|| record.ptr()))
     }
 
-    /// The same, of a row whose record is not known.
+    /// A planned row whose record is not known.
     #[inline]
     pub(super) fn unfound(table: &Table<H>, key: &Key, name: u64, intent: Intent, needs: Needs) -> Self {
         let partition = if needs.partitions { table.partition_of(key) as u16 } else { 0 };
@@ -94,8 +102,8 @@ impl<H: RecordHeader> PlannedRow<H> {
     }
 }
 
-/// What one transaction locks before it runs, and what it has come to lock since. The lists are used again by the next
-/// transaction.
+/// The locks that one transaction takes before it runs, and has come to take since. The lists are used again by the
+/// next transaction.
 pub struct Plan<H> {
     /// The access set's rows, in its order, then those of ranges, then those that were added late.
     pub(crate) rows: Vec<PlannedRow<H>>,
@@ -109,9 +117,9 @@ pub struct Plan<H> {
     pub(super) is_partial: bool,
     /// Entries that may come and go: their common prefixes are locked exclusively.
     entries_below: Vec<EntriesAccess>,
-    /// Records that nobody counts on any more and that are not present: to be unlinked.
+    /// Records that no transaction counts on any more and that are not present: to be unlinked.
     pub(crate) unused: Vec<(TableId, RecordPtr<H>)>,
-    /// Those that are unlinked.
+    /// The records that are unlinked.
     pub(super) garbage: Vec<Garbage>,
     /// The row that is asked for next, if the procedure keeps to its order.
     next: usize,
@@ -143,8 +151,8 @@ impl<H> Default for Plan<H> {
 pub(super) enum Reach {
     /// To its end.
     Whole,
-    /// Within this range, if it holds the scan's beginning: a reconnaissance broke off where that ends. How many such ranges
-    /// there are: more than one if the scan went farther than an earlier attempt did.
+    /// Within this range, if it holds the scan's beginning: a reconnaissance broke off where that ends. How many such
+    /// ranges there are: more than one if the scan went farther than an earlier attempt did.
     Part(walk::Range, usize),
 }
 
@@ -202,8 +210,8 @@ impl<H: RecordHeader> Plan<H> {
         Ok(())
     }
 
-    /// Looks the rows of the access set up, all together: their slots in the index are fetched first, then the records that
-    /// these lead to, and when those are there they are compared.
+    /// Looks the rows of the access set up, all together: their slots in the index are fetched first, then the records
+    /// that these lead to, and when those are there they are compared.
     #[inline]
     fn look_up(&mut self, scene: Scene<'_, H>, accesses: &[Access], needs: Needs) {
         let mut tables = Tables { scene, last: None };
@@ -293,8 +301,8 @@ impl<H: RecordHeader> Plan<H> {
             Scan { lower: range.lower.clone(), upper: range.upper.clone(), ..Scan::all(range.table, range.index) };
         // A scan that cannot be walked fails when it runs, too.
         let _ = walk::along(table, scene.guard, &scan, &mut |step| {
-            // Only a record that was found by its key may be counted on: another one may not be linked to its end yet. Whoever
-            // is to bring the row, or back, has locked its entry.
+            // Only a record that was found by its key may be counted on: another one may not be linked to its end
+            // yet. The transaction that is to bring the row, or back, has locked its entry.
             if !step.record.is_present() {
                 return ControlFlow::Continue(());
             }
@@ -345,7 +353,7 @@ impl<H: RecordHeader> Plan<H> {
         self.entries_below.push(entries.clone());
     }
 
-    /// Whether the entry with this key is one of those that may come and go, as far as is known by how their keys begin.
+    /// Whether the entry with this key may come or go, as far as is known by how the keys of such entries begin.
     #[inline]
     pub(super) fn holds_entry(&self, table: TableId, index: IndexRef, key: &Key) -> bool {
         let holds = |entries: &EntriesAccess| {
@@ -354,7 +362,7 @@ impl<H: RecordHeader> Plan<H> {
         self.entries_below.iter().any(holds)
     }
 
-    /// Unlinks what nobody counts on any more.
+    /// Unlinks the records that no transaction counts on any more.
     #[inline]
     pub(super) fn unlink_unused(&mut self, scene: Scene<'_, H>) {
         while let Some((id, pointer)) = self.unused.pop() {
@@ -429,7 +437,8 @@ impl<H: RecordHeader> Plan<H> {
         is_next
     }
 
-    /// The position of a row with this key, whose lock has this name, and an intent that covers `intent`. The plan is admitted.
+    /// The position of a row with this key, whose lock has this name, and an intent that covers `intent`. The plan is
+    /// admitted.
     pub(super) fn find(
         &mut self,
         scene: Scene<'_, H>,
@@ -452,7 +461,7 @@ impl<H: RecordHeader> Plan<H> {
         if self.sorted.is_empty() || late > SEARCHED.max(4 * self.sorted.len().isqrt()) {
             let named = |(position, row): (usize, &PlannedRow<H>)| (row.name, position as u32);
             self.sorted.extend(self.rows.iter().enumerate().skip(self.sorted.len()).map(named));
-            // What is in order already is not sorted again.
+            // A list that is in order already is not sorted again.
             self.sorted.sort();
         }
         let first = self.sorted.partition_point(|&(other, _)| other < name);
@@ -474,7 +483,7 @@ fn place_of_range<H: RecordHeader>(table: &Table<H>, index: IndexRef, lower: &Bo
     partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16))
 }
 
-/// Forgets the rows of tables that have been dropped meanwhile: nobody counts on them any more.
+/// Forgets the rows of tables that have been dropped meanwhile: no transaction counts on them any more.
 #[inline]
 pub(crate) fn drop_lost_tables<H: RecordHeader>(scene: Scene<'_, H>, rows: &mut Vec<PlannedRow<H>>) {
     let mut last = None;

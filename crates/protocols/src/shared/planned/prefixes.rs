@@ -14,7 +14,7 @@ pub(super) fn push_entry(locks: &mut PrefixLocks, table: TableId, index: IndexRe
     locks.push(space(table, index).point(key), true);
 }
 
-/// A range will be scanned; if rows are to be written, so that nobody else scans it.
+/// A range will be scanned; if rows are to be written, so that no other transaction scans it.
 pub(super) fn push_range(locks: &mut PrefixLocks, range: &RangeAccess) {
     let prefixes = space(range.table, range.index).range(&range.lower, &range.upper, Cover::default());
     for prefix in prefixes {
@@ -22,7 +22,7 @@ pub(super) fn push_range(locks: &mut PrefixLocks, range: &RangeAccess) {
     }
 }
 
-/// What is locked for a range, if it is known to be more.
+/// The range that is locked for a range, if it is known to be more.
 pub(super) fn locked_range(range: &RangeAccess) -> Option<RangeAccess> {
     let prefixes = space(range.table, range.index).range(&range.lower, &range.upper, Cover::CommonPrefix);
     let is_string = |bound: &Bound<Key>| match bound {
@@ -45,7 +45,8 @@ pub(super) fn locked_range(range: &RangeAccess) -> Option<RangeAccess> {
     Some(RangeAccess { lower, upper, ..range.clone() })
 }
 
-/// Whether an entry with this key may come or go under the locks that are held: it, or a prefix of it, is locked exclusively.
+/// Whether an entry with this key may come or go under the locks that are held: it, or a prefix of it, is locked
+/// exclusively.
 pub(super) fn holds_entry(held: &mut PrefixLocks, table: TableId, index: IndexRef, key: &Key) -> bool {
     if held.is_empty() {
         return false;

@@ -1,14 +1,14 @@
 //! The counters of prefixes where every bit is a level: six levels to a block.
 //!
-//! The paper's counters cost one step for each bit of a prefix, to count and to give back. Most of them say the same of each
-//! other: whoever locks a prefix intends something on all that are above it. Here the prefixes down to six bits below one are a
-//! *block*, and a lock is counted once in each block on the way to its prefix:
+//! The paper's counters cost one step for each bit of a prefix, to count and to give back. Most of them say the same of
+//! each other: a transaction that locks a prefix intends something on all that are above it. Here the prefixes down to
+//! six bits below one are a *block*, and a lock is counted once in each block on the way to its prefix:
 //!
 //! - in the block of the prefix, at its *node*, of 63: C_X and C_S of the paper;
 //! - in each block above it, at the *exit*, of 64, by which the way leaves the block: I_X and I_S of the prefix there.
 //!
-//! The intentions on nodes are not counted. Each block has a bit for every node that is locked and for every exit that is
-//! passed, so what lies above a node, or below it, is found with one mask.
+//! The intentions on nodes are not counted. Each block has a bit for every node that is locked and for every exit that
+//! is passed, so what lies above a node, or below it, is found with one mask.
 //!
 //! | Fig. 5 | here |
 //! | --- | --- |
@@ -17,11 +17,12 @@
 //!
 //! **Invariants**
 //!
-//! 1. A counter is the number of requests that were counted there and not given back; a bit is set while its counter is not
-//!    zero.
-//! 2. A block is there while one of its counters is not zero; those of the first twelve levels, which are few, always are.
-//! 3. Two prefixes, one of which begins with the other, meet in the block of the shorter one: at two of its nodes, or at a node
-//!    and an exit below it.
+//! 1. A counter is the number of requests that were counted there and not given back; a bit is set while its counter is
+//!    not zero.
+//! 2. A block is there while one of its counters is not zero; those of the first twelve levels, which are few, always
+//!    are.
+//! 3. Two prefixes, one of which begins with the other, meet in the block of the shorter one: at two of its nodes, or
+//!    at a node and an exit below it.
 
 use crate::shared::contention::AnalysisCounts;
 use smallvec::SmallVec;
@@ -80,7 +81,7 @@ const RELATED: [u64; PLACES] = {
     related
 };
 
-/// What some requests have asked for in a block: a bit for each place, of shared and of exclusive requests.
+/// The requests in a block: a bit for each place, of shared and of exclusive requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bits {
     /// Nodes.
@@ -126,11 +127,11 @@ pub(super) struct BitPrefix {
     pub(super) depth: u32,
 }
 
-/// The counters of all prefixes of keys of 64 bits that somebody has asked for. For one thread.
+/// The counters of all prefixes of keys of 64 bits that have been asked for. For one thread.
 pub(super) struct Subtrees {
     /// The first ones are those of the first twelve levels, in order.
     blocks: Vec<Block>,
-    /// Blocks that nobody uses.
+    /// Unused blocks.
     free: Vec<u32>,
     /// A hash table of open addressing: numbers of the other blocks, or 0. At most a quarter full.
     index: Box<[u32]>,
@@ -140,7 +141,7 @@ pub(super) struct Subtrees {
 /// The blocks of the first twelve levels.
 const STANDING: usize = 1 + PLACES;
 
-/// Slots of a hash table that nobody uses.
+/// The slots of an unused hash table.
 const SLOTS_MIN: usize = 256;
 
 impl Bits {
@@ -188,9 +189,9 @@ impl Default for Subtrees {
 }
 
 impl Subtrees {
-    /// Counts a request for everything below a prefix (RequestPrefixLock of Fig. 6): whether it conflicts with none before it.
-    /// Where it was counted is added to `counts`. One transaction does not ask for two prefixes of which one begins
-    /// with the other.
+    /// Counts a request for everything below a prefix (RequestPrefixLock of Fig. 6): whether it conflicts with none
+    /// before it. Where it was counted is added to `counts`. One transaction does not ask for two prefixes of which one
+    /// begins with the other.
     #[inline]
     pub(super) fn request(&mut self, prefix: BitPrefix, exclusive: bool, counts: &mut Counts) -> bool {
         let BitPrefix { bits, depth } = prefix;
@@ -334,11 +335,11 @@ fn home(prefix: u64, depth: u32) -> usize {
     ((product >> 64) ^ product >> 32) as usize
 }
 
-/// Selective contention analysis (§2.6) over blocks: the paper's bit arrays, but exact, since blocks of requests in the queue
-/// stay where they are.
+/// Selective contention analysis (§2.6) over blocks: the paper's bit arrays, but exact, since blocks of requests in the
+/// queue stay where they are.
 #[derive(Debug, Default)]
 pub struct SubtreeAnalysis {
-    /// What was asked for so far, by block.
+    /// The requests so far, by block.
     asked: Vec<Bits>,
     /// The blocks of which something was asked for.
     touched: Vec<u32>,
@@ -346,8 +347,8 @@ pub struct SubtreeAnalysis {
 }
 
 impl SubtreeAnalysis {
-    /// The blocked transactions of a queue that conflict with none before them (Fig. 4). The paper's analysis is over when it
-    /// has found one; but then the next begins at the front again.
+    /// The blocked transactions of a queue that conflict with none before them (Fig. 4). The paper's analysis is over
+    /// when it has found one; but then the next begins at the front again.
     pub(super) fn find<'c, T>(&mut self, queue: impl Iterator<Item = (T, bool, &'c Counts)>, found: &mut Vec<T>) {
         self.counts.runs += 1;
         for (transaction, is_blocked, Counts(counts)) in queue {
@@ -364,7 +365,7 @@ impl SubtreeAnalysis {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub(super) fn counts(&self) -> AnalysisCounts {
         self.counts
     }

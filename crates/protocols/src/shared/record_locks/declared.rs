@@ -1,28 +1,29 @@
 //! Locking the rows of an access set together, as a transaction begins.
 //!
-//! **Source.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §7, leaves it to future
-//! work to serve one-shot and interactive transactions by one engine. Ren, Faleiro, Abadi: Design Principles for Scaling
-//! Multi-core OLTP Under High Contention, §3.2, takes locks in one order.
+//! **Source.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §7,
+//! leaves it to future work to serve one-shot and interactive transactions by one engine. Ren, Faleiro, Abadi: Design
+//! Principles for Scaling Multi-core OLTP Under High Contention, §3.2, takes locks in one order.
 //!
 //! **Invariants**
 //!
-//! 1. A transaction locks the rows of its access set before it reads or writes anything, each row once and in the strongest mode
-//!    that the set names. The order is that of the rows' names, then tables, then keys: one order of all rows, present and
-//!    absent, for all transactions.
-//! 2. *Transactions that lock nothing outside their access sets do not deadlock among themselves.* Each waits in `begin` only, and
-//!    for one row. The holders of the row's lock and the requests before its own belong to transactions that have the row, or wait
-//!    for it. If these wait for another row, it comes later in the order. So along the edges of who waits for whom the rows
-//!    ascend, and a path within one row ends at its holders: no path is a cycle. A key has [one lock](super) at any time, so it does
-//!    not matter whether that is a record's or a name's.
-//! 3. Reads of the set are locked to the transaction's end at every level. At read committed a lock that ends with its call
-//!    would be waited for while others are held, and out of order.
-//! 4. *A row that was found as it was locked is not looked for again.* The transaction holds its record's lock, so nobody else unlinks the
-//!    record. When the transaction itself has deleted the row, its record has none, and the row is looked for.
+//! 1. A transaction locks the rows of its access set before it reads or writes anything, each row once and in the
+//!    strongest mode that the set names. The order is that of the rows' names, then tables, then keys: one order of all
+//!    rows, present and absent, for all transactions.
+//! 2. *Transactions that lock nothing outside their access sets do not deadlock among themselves.* Each waits in
+//!    `begin` only, and for one row. The holders of the row's lock and the requests before its own belong to
+//!    transactions that have the row, or wait for it. If these wait for another row, it comes later in the order. So
+//!    along the edges of the wait-for graph the rows ascend, and a path within one row ends at its holders: no path is
+//!    a cycle. A key has [one lock](super) at any time, so it does not matter whether that is a record's or a name's.
+//! 3. Reads of the set are locked to the transaction's end at every level. At read committed a lock that ends with its
+//!    call would be waited for while others are held, and out of order.
+//! 4. *A row that was found as it was locked is not looked for again.* The transaction holds its record's lock, so no
+//!    other transaction unlinks the record. When the transaction itself has deleted the row, its record has none, and
+//!    the row is looked for.
 //!
-//! Whatever the transaction locks outside its set, it locks when it comes to it: a row that the set lacks, a range, the gaps and
+//! A lock outside its set is taken when the transaction comes to it: of a row that the set lacks, a range, the gaps and
 //! unique columns of an insert. Such a wait can close a cycle, which is [found](crate::shared::deadlocks) as any other.
 
-use super::RecordLock;
+use super::lock::RecordLock;
 use super::locker::Locker;
 use crate::shared::batch;
 use crate::shared::locking::Sought;
@@ -32,7 +33,8 @@ use hotrow_storage::{Database, Guard, RecordPtr, RecordRef, TableId};
 use hotrow_txn::{Abort, Access, Intent};
 use std::cmp::Ordering;
 
-/// So many rows are looked up together: what is fetched for the first is still in a core's cache when the last is fetched.
+/// So many rows are looked up together: what is fetched for the first is still in a core's cache when the last is
+/// fetched.
 const LOOKED_UP_TOGETHER: usize = 1024;
 
 /// The row of an access is looked for among so many of the set.
@@ -49,7 +51,7 @@ pub(super) struct Declared<L> {
     order: Order,
     /// By the places in the set.
     locked: Vec<Option<Locked<L>>>,
-    /// That of the last access.
+    /// The position of the last access.
     last: usize,
 }
 
@@ -156,8 +158,8 @@ impl Order {
         }
     }
 
-    /// Brings few rows into the order of their names, if all are different: the place of each is the number of smaller ones. No branch
-    /// depends on a name, so the processor guesses none wrong.
+    /// Brings few rows into the order of their names, if all are different: the place of each is the number of smaller
+    /// ones. No branch depends on a name, so the processor guesses none wrong.
     #[inline]
     fn rank(&mut self) -> bool {
         let Self { unsorted, rows, .. } = self;

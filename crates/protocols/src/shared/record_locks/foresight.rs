@@ -1,28 +1,31 @@
 //! Reads that are locked as the writes which they become.
 //!
-//! A transaction that reads a row and then writes it has the row's read lock first, and asks for the write lock in its place. When two
-//! have the read lock, each waits for the other to leave: one of them aborts. So it goes again and again with a row that all
-//! read to write it. Such a row is locked to be written when it is read, and the readers queue.
+//! A transaction that reads a row and then writes it has the row's read lock first, and asks for the write lock in its
+//! place. When two have the read lock, each waits for the other to leave: one of them aborts. So it goes again and
+//! again with a row that all read to write it. Such a row is locked to be written when it is read, and the readers
+//! queue.
 //!
-//! **Definitions.** A row is *read to be written* while its score is above zero. A deadlock of two readers of the row that
-//! want to write it adds [`DEADLOCK`] to the score. A transaction that read the row, locked it to be written, and wrote it adds one;
-//! one that did not write it by its end takes one away, unless it was the victim of a deadlock. So the score rises as long as more than half of those
-//! who read the row write it, and falls to zero otherwise.
+//! **Definitions.** A row is *read to be written* while its score is above zero. A deadlock of two readers of the row
+//! that want to write it adds [`DEADLOCK`] to the score. A transaction that read the row, locked it to be written, and
+//! wrote it adds one; a transaction that did not write it by its end takes one away, unless it was the victim of a
+//! deadlock. So the score rises as long as more than half of the readers of the row write it, and falls to zero
+//! otherwise.
 //!
-//! **Limits.** It holds for reads of one row by its key, by transactions that may write and hold what they read. Only these change the score. Rows
-//! whose addresses share a place are read to be written together.
+//! **Limits.** It holds for reads of one row by its key, by transactions that may write and hold what they read. Only
+//! these change the score. Rows whose addresses share a place are read to be written together.
 //!
-//! **Heat.** Of such deadlocks at a row the first one makes it read to be written, and no more. One that comes while it is so makes the
-//! row [hot](crate::shared::deadlocks).
+//! **Heat.** Of such deadlocks at a row the first one makes it read to be written, and no more. One that comes while it
+//! is so makes the row [hot](crate::shared::deadlocks).
 //!
-//! **Cost.** While no row is read to be written, such a read costs a load of one word that nobody writes; else a look at the row's place.
+//! **Cost.** While no row is read to be written, such a read costs a load of one word that no thread writes; else a
+//! look at the row's place.
 
 use hotrow_sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// Rows that share a place have one score.
 const PLACES: usize = 4096;
 
-/// What a deadlock adds to a score.
+/// The amount that a deadlock adds to a score.
 const DEADLOCK: u8 = 4;
 
 /// The highest score.
@@ -53,8 +56,8 @@ impl Foresight {
         self.score(row).load(Ordering::Acquire) > 0
     }
 
-    /// A reader of the row was the victim of a deadlock with another reader, as both wanted to write it. Whether the row
-    /// was read to be written before.
+    /// A reader of the row was the victim of a deadlock with another reader, as both wanted to write it. Whether the
+    /// row was read to be written before.
     pub(super) fn deadlocked(&self, row: u64) -> bool {
         self.change(row, |score| (score + DEADLOCK).min(HIGHEST)) > 0
     }

@@ -12,8 +12,8 @@ pub(super) struct HeldRecord<H> {
 
 /// The records whose locks are held, in whatever modes, in the order in which they were taken.
 ///
-/// Adding one and releasing all take no search. Whoever holds few looks through them; those of many are noted when somebody
-/// first asks for one.
+/// Adding one and releasing all take no search. A transaction that holds few looks through them; the places of many are
+/// noted when one is first asked for.
 pub(super) struct Held<H> {
     records: Vec<HeldRecord<H>>,
     /// The first of them, as many as are noted here.

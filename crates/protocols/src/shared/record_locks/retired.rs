@@ -1,54 +1,61 @@
 //! Rows that go to the next writer before their own has committed.
 //!
-//! **Source.** Guo, Wu, Yan, Yu: Releasing Locks As Early As You Can: Reducing Contention of Hotspots by Violating Two-Phase Locking
-//! (Bamboo), §3: retired locks, commits in their order, cascading aborts. That only rows are retired which are found hot is as in Tencent's TXSQL
-//! (arXiv 2504.06854).
+//! **Source.** Guo, Wu, Yan, Yu: Releasing Locks As Early As You Can: Reducing Contention of Hotspots by Violating
+//! Two-Phase Locking (Bamboo), §3: retired locks, commits in their order, cascading aborts. That only rows are retired
+//! which are found hot is as in Tencent's TXSQL (arXiv 2504.06854).
 //!
-//! **Definitions.** A transaction *retires* a row that it has changed and will not change again: it releases the row's lock and leaves an
-//! *entry* in the row's *chain*, with the row as it was before. Who locks a row whose chain has entries *follows* the transaction of the last one,
-//! its *leader*: it commits after its leader, and only if the leader does. A *doomed* transaction has a leader that has not committed and never will.
-//! An entry of a transaction that is doomed or was rolled back is *dead*.
+//! **Definitions.** A transaction *retires* a row that it has changed and will not change again: it releases the row's
+//! lock and leaves an *entry* in the row's *chain*, with the row as it was before. A transaction that locks a row whose
+//! chain has entries *follows* the transaction of the last entry, its *leader*: it commits after its leader, and only
+//! if the leader does. A *doomed* transaction has a leader that has not committed and never will. An entry of a
+//! transaction that is doomed or was rolled back is *dead*.
 //!
 //! **Invariants**
 //!
-//! 1. An entry is added by who has the row's lock exclusively, before that is released. So the entries of a chain are in the order of the changes.
-//! 2. *Nobody commits what is undone.* A transaction commits when it has no leaders left, and then its entries are the first of their chains. A
-//!    transaction that rolls back dooms all that follow it, directly or not.
+//! 1. The transaction that has the row's lock exclusively adds an entry, before it releases the lock. So the entries of
+//!    a chain are in the order of the changes.
+//! 2. *No transaction commits what is undone.* A transaction commits when it has no leaders left, and then its entries
+//!    are the first of their chains. A transaction that rolls back dooms all that follow it, directly or not.
 //! 3. Behind a dead entry all are dead: their transactions follow its own.
-//! 4. *Followers make no circle.* Who would follow a transaction that follows itself dooms that one first: it wrote after this one elsewhere, so
-//!    it cannot come before it here. The same goes for a row that its own transaction locks again: those behind it are doomed, and if it locks the row to
-//!    write it, all that follow it there.
-//! 5. *A dead entry is undone by who has the row's lock exclusively*, to the row as it was before the first dead one. That is who comes to have the
-//!    lock, or who releases it: he looks once more after that, and so do the transaction that rolls back and who gives up waiting for the lock. Of the
-//!    two, whoever comes last finds the entry dead and the lock free, or a third one has the lock, who looks as well. Each of them is a transaction in flight, so the row's table is still there.
-//! 6. A record with entries is not unlinked: who deletes its row follows their transactions, and has undone those that are dead.
+//! 4. *Followers form no cycle.* A transaction that would follow one of its own followers dooms that one first: the
+//!    follower wrote after this transaction elsewhere, so it cannot come before it here. The same goes for a row that
+//!    its own transaction locks again: the transactions behind it are doomed, and if it locks the row to write it, all
+//!    that follow it there.
+//! 5. *A dead entry is undone by the transaction that has the row's lock exclusively*, to the row as it was before the
+//!    first dead entry. That is the transaction that comes to have the lock, or the one that releases it: it looks once
+//!    more after that, and so do the transaction that rolls back and a transaction that gives up waiting for the lock.
+//!    The last of them finds the entry dead and the lock free, or a third transaction has the lock, which looks as
+//!    well. Each of them is a transaction in flight, so the row's table is still there.
+//! 6. A record with entries is not unlinked: the transaction that deletes its row follows their transactions, and has
+//!    undone those that are dead.
 //!
-//! **Which rows.** A row is *hot* while its heat is above zero. A wait for its lock adds to it; a row that was retired in vain, as nobody followed, takes
-//! from it. So where nobody waits, nobody follows. A row was retired *too early* if its writer then comes to a row that one of its followers
-//! had first (by chance the two went on in the other order), or comes back to the row itself. Such a row becomes cold, and takes many waits to become
-//! hot again, twice as many each time. So of the contended rows that transactions come to one after the other, the last ones are retired.
+//! **Which rows.** A row is *hot* while its heat is above zero. A wait for its lock adds to it; a row that was retired
+//! in vain, as no transaction followed, takes from it. So where no transaction waits, none follows. A row was retired
+//! *too early* if its writer then comes to a row that one of its followers had first (by chance the two went on in the
+//! other order), or comes back to the row itself. Such a row becomes cold, and takes many waits to become hot again,
+//! twice as many each time. So of the contended rows that transactions come to one after the other, the last ones are
+//! retired.
 //!
-//! **How many.** A chain has at most so many entries as its place allows, which may be none; when it is full, the row stays locked until the transaction ends,
-//! or an entry is gone. A follower that commits raises the number, one that is doomed lowers it by twice as much. So the number settles where about a third of
-//! those who follow fail, if it settles below its most. Waits raise it to one entry again.
+//! **How many.** A chain has at most so many entries as its place allows, which may be none; when it is full, the row
+//! stays locked until the transaction ends, or an entry is gone. A follower that commits raises the number, one that is
+//! doomed lowers it by twice as much. So the number settles where about a third of the followers fail, if it settles
+//! below its most. Waits raise it to one entry again.
 //!
-//! **Read committed.** A transaction that follows keeps its read locks to its end, whatever its level: else it would see a row before its leader changes it, and
-//! another one after. Who reads no more than that is doomed with the others.
+//! **Read committed.** A transaction that follows keeps its read locks to its end, whatever its level: otherwise it
+//! would see a row before its leader changes it, and another one after. A transaction that only reads such rows is
+//! doomed with the others.
 //!
-//! **Cost.** While no row is retired, a lock costs a load of one word that nobody writes. Else it takes a look at the row's place; a chain takes the mutex.
+//! **Cost.** While no row is retired, a lock costs a load of one word that no thread writes. Else it takes a look at
+//! the row's place; a chain takes the mutex.
 
-mod graph;
-
-use graph::Member;
-
-use super::RecordLock;
+use super::followers::{Edge, Graph, Member, Role};
 use super::held::HeldRecord;
+use super::lock::RecordLock;
 use super::waiting::{RecordOrName, RecordWait};
 use crate::shared::deadlocks::Blocked;
-use crate::shared::lock_table::Parked;
-use crate::shared::locks::target;
+use crate::shared::gaps::target;
+use crate::shared::parked::Parked;
 use crate::shared::record;
-use graph::{Edge, Graph};
 use hotrow_storage::{Database, Garbage, Guard, Participant, RecordPtr, RecordRef, Row, TableId};
 use hotrow_sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
@@ -59,13 +66,14 @@ use std::collections::HashMap;
 /// Rows that share a place are hot together, and have one bound.
 const PLACES: usize = 1024;
 
-/// What a wait adds to a row's heat.
+/// The amount that a wait adds to a row's heat.
 const WAIT: i32 = 4;
 
 /// The highest heat.
 const HIGHEST: i32 = 16;
 
-/// So many waits make a row hot again that was retired too early once, and twice as many each time, up to so many times.
+/// So many waits make a row hot again that was retired too early once, and twice as many each time, up to so many
+/// times.
 const FORGIVES_AFTER: i32 = 64;
 const MOST_LAPSES: u8 = 12;
 
@@ -79,7 +87,8 @@ const HIGHEST_BOUND: u32 = 64 * PARTS;
 /// The retired rows of a database. Any thread may call anything.
 pub(crate) struct RetiredRows<L> {
     places: Box<[Place]>,
-    /// Entries of all chains, and places that are hot. While they change they may be off by the threads that change them.
+    /// Entries of all chains, and places that are hot. While they change they may be off by the threads that change
+    /// them.
     entries: AtomicUsize,
     hot: AtomicUsize,
     /// Entries that there ever were, and transactions that followed one.
@@ -88,7 +97,7 @@ pub(crate) struct RetiredRows<L> {
     state: Mutex<State<L>>,
 }
 
-/// What is known of the rows that share a place.
+/// The state of the rows that share a place.
 struct Place {
     /// In their chains.
     entries: AtomicU32,
@@ -115,26 +124,19 @@ struct Entry {
     transaction: u64,
     before: Row,
     is_dead: bool,
-    /// Somebody has followed.
+    /// A transaction has followed.
     is_followed: bool,
 }
 
 /// A transaction's part in this.
 pub(super) struct Part<L> {
     member: Arc<Member>,
-    /// What it is known by, once it has retired a row or followed.
+    /// Its number, once it has retired a row or followed.
     number: Option<u64>,
     retired: Vec<RecordPtr<L>>,
     /// The places of rows at which it followed.
     followed: Vec<u64>,
     garbage: Vec<Garbage>,
-}
-
-/// What of a transaction's part is of interest while it waits.
-#[derive(Clone, Copy)]
-pub(super) struct Role<'p> {
-    pub(super) member: &'p Member,
-    pub(super) number: Option<u64>,
 }
 
 /// A leader of a transaction.
@@ -147,14 +149,14 @@ pub(super) struct Leader {
     pub(super) count: usize,
 }
 
-/// What a transaction finds that has come to have a row's lock.
+/// The state of a row's chain, as a transaction finds it that has come to have the row's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nothing that is not committed, or its own.
     Clean,
     /// It has a leader here.
     Followed,
-    /// What is to be undone, which takes the exclusive lock.
+    /// Dead entries, which are to be undone; that takes the exclusive lock.
     Dead,
 }
 
@@ -178,21 +180,13 @@ impl<L> Default for RetiredRows<L> {
     }
 }
 
-impl Role<'_> {
-    /// Whether the transaction is doomed.
-    #[inline]
-    pub(super) fn is_doomed(self) -> bool {
-        self.number.is_some() && self.member.is_doomed()
-    }
-}
-
 impl<L> Part<L> {
     pub(super) fn new(parked: &Arc<Parked>) -> Self {
         let member = Arc::new(Member::new(parked.clone()));
         Self { member, number: None, retired: Vec::new(), followed: Vec::new(), garbage: Vec::new() }
     }
 
-    /// What the transaction is known by.
+    /// The transaction's number.
     #[inline]
     pub(super) fn number(&self) -> Option<u64> {
         self.number
@@ -254,7 +248,7 @@ impl<L: RecordLock> RetiredRows<L> {
         self.hot.load(Ordering::Acquire) > 0
     }
 
-    /// What became of the rows so far.
+    /// Counters of the rows so far.
     pub(crate) fn statistics(&self) -> EarlyReleaseStatistics {
         EarlyReleaseStatistics {
             hot: self.hot.load(Ordering::Acquire) as u64,
@@ -323,8 +317,8 @@ impl<L: RecordLock> RetiredRows<L> {
         self.entries.fetch_add(more as usize, Ordering::AcqRel);
     }
 
-    /// The transaction wants a row's lock again that it has retired, or has it exclusively again. Those behind it are doomed; if it may write, those
-    /// too that have only read the row: what they saw is not what it leaves.
+    /// The transaction wants a row's lock again that it has retired, or has it exclusively again. Those behind it are
+    /// doomed; if it may write, those too that have only read the row: what they saw is not what it leaves.
     #[cold]
     pub(super) fn recall(&self, part: &Part<L>, record: RecordPtr<L>, is_exclusive: bool) {
         let Some(own) = part.number else { return };
@@ -346,7 +340,7 @@ impl<L: RecordLock> RetiredRows<L> {
     /// The transaction has come to have a row's lock. What is dead there it undoes, if it has the lock exclusively.
     ///
     /// # Errors
-    /// [`Abort::Cascade`] if it is doomed; [`Abort::Timeout`] if it would follow, and is not to wait for anybody.
+    /// [`Abort::Cascade`] if it is doomed; [`Abort::Timeout`] if it would follow, and is not to wait.
     #[inline]
     pub(super) fn found(
         &self,
@@ -420,7 +414,8 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// The transaction has released a record's lock: undoes what is dead there, unless others have the lock, who do so then.
+    /// The transaction has released a record's lock: undoes the dead entries there, unless others have the lock, which
+    /// do so then.
     #[inline]
     pub(super) fn settle(&self, part: &mut Part<L>, owner: &L::Owner, record: RecordRef<'_, L>) {
         while self.is_any_at(record.ptr()) && self.state().table_of_dead(record.ptr()).is_some() {
@@ -452,8 +447,8 @@ impl<L: RecordLock> RetiredRows<L> {
         Ok(state.graph.leader(number).map(leader))
     }
 
-    /// The transaction has committed, with its changes in place, or was rolled back, but for those that it retired. These are undone
-    /// by [`settle_retired`](Self::settle_retired).
+    /// The transaction has committed, with its changes in place, or was rolled back, but for those that it retired.
+    /// These are undone by [`settle_retired`](Self::settle_retired).
     pub(super) fn decided(&self, part: &mut Part<L>, is_committed: bool) {
         let Some(number) = part.number.take() else { return };
         let mut state = self.state();
@@ -505,7 +500,7 @@ impl<L: RecordLock> RetiredRows<L> {
         guard: Guard<'_>,
     ) {
         while let Some(record) = part.retired.pop() {
-            // Who has seen an entry under its guard has a record that stays allocated (invariant 6).
+            // A transaction that has seen an entry under its guard has a record that stays allocated (invariant 6).
             let Some(table) = self.state().table_of_dead(record) else { continue };
             match database.table(guard, table) {
                 Some(table) => self.settle(part, owner, record::deref(record, guard, table)),
@@ -523,7 +518,7 @@ impl<L: RecordLock> RetiredRows<L> {
 }
 
 impl<L> Part<L> {
-    /// What the transaction is known by from now on.
+    /// The transaction's number from now on.
     fn enlist(&mut self, graph: &mut Graph) -> u64 {
         *self.number.get_or_insert_with(|| graph.add(&self.member))
     }
@@ -541,7 +536,7 @@ impl<L> State<L> {
         chain.entries.iter().any(|entry| entry.is_dead).then_some(chain.table)
     }
 
-    /// Dooms a transaction and all that follow it. Returns those that were not doomed before, to be woken.
+    /// Dooms a transaction and all that follow it. Returns the transactions that were not doomed before, to be woken.
     fn doom(&mut self, number: u64) -> Vec<Arc<Member>> {
         let doomed = self.graph.with_followers(number);
         for entry in self.chains.values_mut().flat_map(|chain| &mut chain.entries) {

@@ -1,8 +1,8 @@
 //! A transaction that locks its records in their headers.
 
-use super::RecordLock;
 use super::declared::Declared;
 use super::foresight::Foresight;
+use super::lock::RecordLock;
 use super::locker::Locker;
 use super::retired::RetiredRows;
 use super::waiting::RecordWaits;
@@ -12,6 +12,7 @@ use crate::shared::lock_table::Requester;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
+use crate::shared::read_level::ReadLevel;
 use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
@@ -22,10 +23,10 @@ use std::ops::ControlFlow;
 /// A transaction in flight.
 pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
 
-/// What a transaction's locks are made of.
+/// The parts of a transaction's locks.
 pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
-    /// The engine's, but for what a setting takes away.
+    /// The engine's capabilities, without those that a setting takes away.
     pub(crate) capabilities: Capabilities,
     /// Locks of what has no record, and how it waits.
     pub(crate) requester: Requester,
@@ -47,10 +48,7 @@ pub struct RecordLocking<L: RecordLock> {
     locks: Locker<L>,
     /// The access set's rows in the order of their locks, if they are locked as the transaction begins.
     declared: Option<Declared<L>>,
-    /// The level that was granted.
-    granted: Isolation,
-    /// As which reads lock: the same, or serializable while they are held.
-    isolation: Isolation,
+    level: ReadLevel,
 }
 
 impl<L: RecordLock> RecordLocking<L> {
@@ -63,8 +61,7 @@ impl<L: RecordLock> RecordLocking<L> {
             time_outs: time_outs.clone(),
             locks: Locker::new(owner, requester, waits, foresight, retired),
             declared: capabilities.locks_accesses.then(Declared::default),
-            granted: Isolation::Serializable,
-            isolation: Isolation::Serializable,
+            level: ReadLevel::default(),
         };
         LockingTransaction::new(database, locking)
     }
@@ -79,10 +76,10 @@ impl<L: RecordLock> RecordLocking<L> {
         Ok(found.filter(RecordRef::is_present))
     }
 
-    /// As which reads lock now: who follows others keeps its reads.
+    /// The level at which reads lock now: a transaction that follows others keeps its reads.
     #[inline]
     fn reads_as(&self) -> Isolation {
-        if self.locks.follows() { Isolation::Serializable } else { self.isolation }
+        if self.locks.follows() { Isolation::Serializable } else { self.level.now() }
     }
 
     /// A row of the access set that was found and locked in the mode as the transaction began.
@@ -108,12 +105,11 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         begin: &Begin<'_>,
         again: bool,
     ) -> Result<(), Abort> {
-        self.granted = self.info.granted(begin.isolation);
-        self.isolation = self.granted;
+        self.level = ReadLevel::of(self.info.granted(begin.isolation));
         participant.enter();
         let is_declared = self.declared.is_some() && begin.accesses.is_some();
         self.locks.begin(begin, again, is_declared, &self.time_outs);
-        if self.granted == Isolation::ReadCommitted {
+        if self.level.granted() == Isolation::ReadCommitted {
             self.locks.read_briefly();
         }
         if let Some(declared) = &mut self.declared {
@@ -175,11 +171,11 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
     }
 
     fn hold_reads(&mut self, hold: bool) {
-        self.isolation = if hold { Isolation::Serializable } else { self.granted };
+        self.level.hold_reads(hold);
     }
 
     fn hold_row(&mut self, row: Sought<'_, '_, L>) -> Result<bool, Abort> {
-        locks::hold_row(&mut self.locks, row, self.granted)
+        locks::hold_row(&mut self.locks, row, self.level.granted())
     }
 
     fn own(&mut self, table: TableId) {

@@ -1,11 +1,13 @@
-//! A transaction that waits for a record, a name, a ticket or the end of one that it follows: what is listed of it meanwhile.
+//! A transaction that waits for a record, a name, a ticket or the end of one that it follows: what is listed of it
+//! meanwhile.
 
+use super::followers::Role;
 use super::held::Held;
-use super::retired::Role;
-use super::{RecordLock, Watch};
+use super::lock::{RecordLock, Watch};
 use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
-use crate::shared::lock_table::{LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
+use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::mode::Mode;
+use crate::shared::parked::Parked;
 use hotrow_storage::{RecordPtr, mix};
 use hotrow_sync::{Arc, Latch};
 use hotrow_txn::{Deadlock, LockTarget};
@@ -30,11 +32,11 @@ pub(crate) struct RecordWait<L> {
     owner: OwnerId,
     awaited: RecordOrName<L>,
     held: Held<L>,
-    /// What those who follow it know it by.
+    /// The number by which its followers know it.
     number: Option<u64>,
 }
 
-/// What a transaction may wait for.
+/// The things that a transaction may wait for.
 pub(crate) enum RecordOrName<L> {
     Record(RecordPtr<L>),
     Name(Name),
@@ -129,7 +131,7 @@ impl<L: RecordLock> Listing<'_, L> {
         waits.begin(request, self.wait(requester, awaited))
     }
 
-    /// What is listed of the transaction.
+    /// The entry of the transaction in the list of those that wait.
     pub(super) fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
         self.listed = Some(requester.parked().clone());
         let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());

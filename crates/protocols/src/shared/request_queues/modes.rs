@@ -4,8 +4,8 @@ use crate::shared::contention::{CLAIMS, Claim};
 use hotrow_txn::Intent;
 use std::ops::BitOr;
 
-/// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the paper's
-/// Fig. 5. Rows know only two of them.
+/// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the
+/// paper's Fig. 5. Rows know only two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Modes(pub(super) u8);
 
@@ -41,7 +41,7 @@ impl Modes {
         CONFLICTS[usize::from(self.0 & EVERY)] & other.0 != 0
     }
 
-    /// Whether nobody else may have anything beside these.
+    /// Whether no other owner may have any mode beside these.
     #[inline]
     pub(crate) fn conflicts_with_all(self) -> bool {
         self.0 & Self::EXCLUSIVE.0 != 0
@@ -49,7 +49,7 @@ impl Modes {
 }
 
 impl From<Intent> for Modes {
-    /// What is asked for to lock a row.
+    /// The modes that lock a row.
     #[inline]
     fn from(intent: Intent) -> Self {
         match intent {

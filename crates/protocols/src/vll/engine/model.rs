@@ -1,6 +1,6 @@
-//! Random interleavings of whole transactions, under `--cfg shuttle`, with each engine of the family: one that is alone in the database
-//! among planned ones, scanners among inserters, inserters who find their keys out as they run, and those who keep their locks among
-//! those who delete.
+//! Random interleavings of whole transactions, under `--cfg shuttle`, with each engine of the family: one that is alone
+//! in the database among planned ones, scanners among inserters, inserters who find their keys out as they run, and
+//! those who keep their locks among those who delete.
 
 use crate::Instance;
 use crate::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
@@ -107,7 +107,8 @@ impl<V: Variant> World<V> {
         Ok(())
     }
 
-    /// Adds one to rows 0 and 1, and inserts two rows whose keys follow from what was there. They get the number 1 afterwards.
+    /// Adds one to rows 0 and 1, and inserts two rows whose keys follow from what was there. They get the number 1
+    /// afterwards.
     fn draw(&self, txn: &mut dyn Transaction) -> Result<(), Abort> {
         let before = self.number(txn, 0)?.expect("row 0 stays");
         [0, 1].iter().try_for_each(|&key| self.set(txn, key, before + 1))?;
@@ -171,7 +172,8 @@ fn alone<V: Variant>() {
     shuttle::check_random(model, iterations());
 }
 
-/// One that is alone among planned ones that keep their locks from one transaction to the next, as long as there is a next one.
+/// One that is alone among planned ones that keep their locks from one transaction to the next, as long as there is a
+/// next one.
 fn kept<V: Variant>() {
     let model = || {
         let world = World::<V>::new();
@@ -258,8 +260,8 @@ fn phantoms<V: Variant>() {
     shuttle::check_random(model, iterations());
 }
 
-/// One draws the keys of two rows from row 0, and inserts them; another one inserts the first of them too, and takes it back.
-/// Whoever looks for both by their keys, or in their range, finds both as they were committed, or neither.
+/// One draws the keys of two rows from row 0, and inserts them; another one inserts the first of them too, and takes it
+/// back. Whoever looks for both by their keys, or in their range, finds both as they were committed, or neither.
 fn made<V: Variant>() {
     let model = || {
         let world = World::<V>::new();

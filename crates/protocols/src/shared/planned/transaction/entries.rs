@@ -1,12 +1,15 @@
 //! The locks of index entries that come or go, and of records that are made for new rows.
 
 use crate::shared::in_place::IndexLocks;
-use crate::shared::planned::{Admission, Place, Plan, PlannedRow, Scene, prefixes};
+use crate::shared::planned::admission::Admission;
+use crate::shared::planned::plan::{Place, Plan, PlannedRow};
+use crate::shared::planned::prefixes;
+use crate::shared::planned::scene::Scene;
 use crate::shared::range_locks::PrefixLocks;
 use hotrow_storage::{Guard, IndexId, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_txn::Abort;
 
-/// Tables that nobody else is in.
+/// Tables that no other transaction is in.
 #[derive(Clone, Copy)]
 pub(super) struct Owned<'t> {
     pub(super) alone: bool,
@@ -19,7 +22,8 @@ impl Owned<'_> {
     }
 }
 
-/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is [`Abort::Conflict`].
+/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is
+/// [`Abort::Conflict`].
 pub(super) struct EntryLocks<'t, A: Admission> {
     pub(super) scene: Scene<'t, A::Header>,
     pub(super) admission: &'t mut A,
@@ -82,7 +86,7 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
         }
     }
 
-    /// Somebody has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
+    /// Another transaction has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
     fn outrun(&mut self) -> Abort {
         assert!(self.made.is_some(), "the key is locked, so nobody else links it");
         Abort::Conflict

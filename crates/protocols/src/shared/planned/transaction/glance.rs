@@ -1,7 +1,10 @@
-//! Reads that lock one row at a time, if any: those of a reconnaissance, and of who only reads at read committed.
+//! Reads that lock one row at a time, if any: those of a reconnaissance, and of a transaction that only reads at read
+//! committed.
 
 use super::PlannedTransaction;
-use crate::shared::planned::{Admission, Glance, Plan, Scene};
+use crate::shared::planned::admission::{Admission, Glance};
+use crate::shared::planned::plan::Plan;
+use crate::shared::planned::scene::Scene;
 use crate::shared::walk::{self, Step};
 use crate::shared::{record, table};
 use hotrow_storage::{IndexRef, Key, RecordRef, Row, RowRef, Table, TableId};
@@ -67,7 +70,8 @@ impl<A: Admission> PlannedTransaction<A> {
         outcome
     }
 
-    /// Passes the gate, if the transaction has left it since it began: whoever reads keeps those out who want to be alone.
+    /// Passes the gate, if the transaction has left it since it began: a transaction that reads keeps those out that
+    /// want to be alone.
     #[inline]
     fn pass_again(&mut self) -> Result<(), Abort> {
         if self.pass.is_inside() {

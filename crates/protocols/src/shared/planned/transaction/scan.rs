@@ -1,9 +1,10 @@
 //! Scans of ranges that are locked.
 
 use super::{PlannedTransaction, add_row};
-use crate::shared::locks::is_ordered;
-use crate::shared::planned::plan::Reach;
-use crate::shared::planned::{Admission, Plan, Scene};
+use crate::shared::gaps::is_ordered;
+use crate::shared::planned::admission::Admission;
+use crate::shared::planned::plan::{Plan, Reach};
+use crate::shared::planned::scene::Scene;
 use crate::shared::walk::{self, Step};
 use crate::shared::{record, table};
 use hotrow_storage::{Key, RecordRef, RowRef, Table};
@@ -11,8 +12,8 @@ use hotrow_txn::{Abort, Access, Direction, Intent, Scan};
 use std::ops::ControlFlow;
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked, with the first
-    /// key beyond that if it was to break off there.
+    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked,
+    /// with the first key beyond that if it was to break off there.
     pub(super) fn scan_locked(
         &mut self,
         scan: &Scan,
@@ -27,11 +28,11 @@ impl<A: Admission> PlannedTransaction<A> {
         let planned = if owned { Some(Reach::Whole) } else { plan.reach_of(scan, is_ordered(table, scan.index)) };
         let planned = planned.ok_or(Abort::Conflict)?;
         let backward = scan.direction == Direction::Backward;
-        // What a walk to the end of a range that is locked in part comes to.
+        // The outcome of a walk to the end of a range that is locked in part.
         let mut outcome = if matches!(planned, Reach::Whole) { Ok(()) } else { Err(Abort::Conflict) };
         walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
             if planned.is_past(step, backward) {
-                // Who goes on a second time is taken to go on to the end.
+                // A scan that goes on a second time is taken to go on to the end.
                 *left_at = matches!(planned, Reach::Part(_, 1)).then(|| step.key());
                 outcome = Err(Abort::Conflict);
                 return ControlFlow::Break(());

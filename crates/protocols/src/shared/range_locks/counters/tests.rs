@@ -23,8 +23,8 @@ fn locks(text: &str) -> PrefixLocks {
     locks
 }
 
-/// Each step is a transaction's letter and what it requests (`A: X01`), or its letter alone when it ends. Then comes what is
-/// expected of the step, `granted`, `blocked` or nothing.
+/// Each step is a transaction's letter and what it requests (`A: X01`), or its letter alone when it ends. Then comes
+/// what is expected of the step, `granted`, `blocked` or nothing.
 fn check(steps: &[(&str, &str)]) {
     let mut counters = PrefixCounters::default();
     let mut requests: Vec<(String, PrefixLocks)> = Vec::new();

@@ -1,17 +1,19 @@
-//! A lock manager of the traditional kind that locks prefixes: a hash table of lock heads, each with its queue of requests.
+//! A lock manager of the traditional kind that locks prefixes: a hash table of lock heads, each with its queue of
+//! requests.
 
-use super::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
+use super::manager::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use crate::shared::contention::{CLAIMS, Claim};
 use crate::shared::range_locks::PrefixLocks;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Locks the same prefixes as VLLR, and has an intention lock on each prefix of one (§3.4.1). A lock head knows how many of its requests are granted in each mode, so that nobody walks a queue to
-/// learn that he is granted at once.
+/// Locks the same prefixes as VLLR, and has an intention lock on each prefix of one (§3.4.1). A lock head knows how
+/// many of its requests are granted in each mode, so that no transaction walks a queue to learn that it is granted at
+/// once.
 pub struct Hierarchical {
     prefixing: Prefixing,
-    /// What is about to be requested.
+    /// The locks that are about to be requested.
     locks: PrefixLocks,
     heads: HashMap<u64, Head, BuildHasherDefault<NameHasher>>,
     /// All requests of all queues, and the free ones among them, chained.
@@ -23,7 +25,7 @@ pub struct Hierarchical {
 /// No request.
 const NONE: u32 = u32::MAX;
 
-/// A prefix that somebody has requested.
+/// A prefix that has been requested.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     first: u32,
@@ -42,7 +44,7 @@ struct Request {
     is_granted: bool,
 }
 
-/// What a transaction has requested.
+/// The requests of a transaction.
 #[derive(Clone, Debug, Default)]
 struct Requested {
     requests: SmallVec<[u32; 20]>,
@@ -110,7 +112,7 @@ impl Hierarchical {
         (number, is_granted)
     }
 
-    /// Takes a granted request out of its queue, and grants those that waited for it.
+    /// Takes a granted request out of its queue, and grants the requests that waited for it.
     fn dequeue(&mut self, number: u32, granted: &mut Vec<TxnNumber>) {
         let Request { name, before, behind, claim, .. } = self.requests[number as usize];
         self.requests[number as usize].behind = self.free;
@@ -141,7 +143,7 @@ impl Hierarchical {
 
 const EMPTY: Head = Head { first: NONE, last: NONE, granted: [0; CLAIMS.len()], waiting: [0; CLAIMS.len()] };
 
-/// Whether somebody is counted so that it conflicts with the claim.
+/// Whether a request is counted so that it conflicts with the claim.
 fn conflicts(claim: Claim, counted: &[u32; CLAIMS.len()]) -> bool {
     claim.conflicts().iter().any(|&other| counted[other as usize] > 0)
 }
@@ -149,7 +151,7 @@ fn conflicts(claim: Claim, counted: &[u32; CLAIMS.len()]) -> bool {
 impl Head {
     /// Grants the requests that conflict with none before them any more.
     fn grant(&mut self, requests: &mut [Request], mut granted: impl FnMut(TxnNumber)) {
-        // What was requested up to here in the queue, granted or not. Who is granted was so before those who wait.
+        // The requests up to here in the queue, granted or not. Granted ones were so before those that wait.
         let mut before = [0; CLAIMS.len()];
         let mut next = self.first;
         while next != NONE && self.waiting != [0; CLAIMS.len()] {

@@ -1,6 +1,6 @@
 //! The queue of all transactions that have requested something, in the order of their requests: the paper's TxnQueue.
 
-use super::TxnNumber;
+use super::manager::TxnNumber;
 
 /// No transaction.
 const NOBODY: TxnNumber = TxnNumber::MAX;
@@ -12,7 +12,7 @@ pub(super) enum State {
     Away,
     /// It was granted its locks.
     Free,
-    /// It was not, when it requested them, and nobody has noticed since that it could be.
+    /// It was not, when it requested them, and it has not been noticed since that it could be.
     Blocked,
 }
 

@@ -1,10 +1,10 @@
 //! VLL without ranges: a lock for each key of the range.
 
+use super::manager::{KeyRange, RangeLockManager, TxnNumber};
 use super::queue::TxnQueue;
-use super::{KeyRange, RangeLockManager, TxnNumber};
 
-/// Locks every key in a range (§3.4.2). As in basic VLL the counters of a record stand before its bytes (§2.1); and here the
-/// records stand in the order of their keys, so that those of a range cost no look-up.
+/// Locks every key in a range (§3.4.2). As in basic VLL the counters of a record stand before its bytes (§2.1); and
+/// here the records stand in the order of their keys, so that those of a range cost no look-up.
 pub struct Records {
     records: Box<[Record]>,
     queue: TxnQueue,

@@ -1,12 +1,12 @@
 //! A lock manager that knows ranges exactly: a sorted map of them, each with its queue of requests.
 
-use super::{KeyRange, RangeLockManager, TxnNumber};
+use super::manager::{KeyRange, RangeLockManager, TxnNumber};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// Splits ranges where they overlap in part (§3.4.1), so that all keys of a range in the map are requested by the same
-/// transactions. A range of which nobody has requested anything is not in the map.
+/// transactions. A range of which nothing has been requested is not in the map.
 #[derive(Default)]
 pub struct Standard {
     /// By their first keys; they do not overlap.
@@ -32,7 +32,7 @@ struct Request {
     is_granted: bool,
 }
 
-/// What a transaction has requested.
+/// The request of a transaction.
 #[derive(Clone, Copy, Debug)]
 struct Requested {
     range: KeyRange,
@@ -46,7 +46,7 @@ impl Standard {
         Self::default()
     }
 
-    /// All ranges in the map, and who has requested them.
+    /// All ranges in the map, and the transactions that have requested them.
     #[cfg(test)]
     pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64, Vec<TxnNumber>)> {
         let queue = |queue: &Queue| queue.0.iter().map(|request| request.txn).collect();
@@ -146,7 +146,7 @@ impl Queue {
         is_granted
     }
 
-    /// Takes a request out, and tells of those that conflict with none before them now.
+    /// Takes a request out, and tells of the requests that conflict with none before them now.
     fn remove(&mut self, txn: TxnNumber, mut granted: impl FnMut(TxnNumber)) {
         self.0.retain(|request| request.txn != txn);
         let mut before_exclusive = false;

@@ -164,8 +164,8 @@ proptest! {
     }
 }
 
-/// Each step is a transaction's number and the keys that it requests (`0: 4-7`, shared `0: s4-7`), or its number when it
-/// ends. Then comes whom the manager grants something.
+/// Each step is a transaction's number and the keys that it requests (`0: 4-7`, shared `0: s4-7`), or its number when
+/// it ends. Then comes whom the manager grants something.
 fn trace(manager: &mut dyn RangeLockManager, steps: &[(&str, &[TxnNumber])]) {
     for (step, expected) in steps {
         let mut granted = Vec::new();

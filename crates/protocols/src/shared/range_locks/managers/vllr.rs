@@ -1,7 +1,7 @@
 //! VLLR as a lock manager of its own: counters, and the queue of transactions.
 
+use super::manager::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use super::queue::TxnQueue;
-use super::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use crate::shared::contention::{Analysis, AnalysisCounts};
 use crate::shared::range_locks::subtrees::{Counts, SubtreeAnalysis, Subtrees};
 use crate::shared::range_locks::{Counted, PrefixCounters, PrefixLocks};
@@ -12,7 +12,7 @@ pub struct Vllr<C: PrefixState> {
     prefixing: Prefixing,
     counters: C,
     queue: TxnQueue,
-    /// What each transaction has requested.
+    /// The request of each transaction.
     requests: Vec<C::Request>,
     /// Looks for blocked transactions that can be granted their ranges (§2.6), if that is wanted.
     analysis: Option<C::Analysis>,
@@ -20,10 +20,10 @@ pub struct Vllr<C: PrefixState> {
 
 /// The lock state of prefixes.
 pub trait PrefixState: Default {
-    /// What one transaction has requested. To be used again by the next one.
+    /// The request of one transaction. To be used again by the next one.
     type Request: Default;
 
-    /// What a contention analysis keeps from one run to the next.
+    /// The state that a contention analysis keeps from one run to the next.
     type Analysis: Default;
 
     /// Counts the request of a range (RequestLock of Fig. 6): whether it conflicts with none before it.
@@ -35,8 +35,8 @@ pub trait PrefixState: Default {
     /// Whether nothing is requested.
     fn is_idle(&self) -> bool;
 
-    /// Adds blocked transactions that conflict with none before them to `found`. `queue` yields each transaction, whether it is
-    /// blocked, and its request.
+    /// Adds blocked transactions that conflict with none before them to `found`. `queue` yields each transaction,
+    /// whether it is blocked, and its request.
     fn find<'r>(
         analysis: &mut Self::Analysis,
         queue: impl Iterator<Item = (TxnNumber, bool, &'r Self::Request)>,
@@ -44,12 +44,12 @@ pub trait PrefixState: Default {
     ) where
         Self::Request: 'r;
 
-    /// What analyses did.
+    /// Counters of analyses.
     fn counts(analysis: &Self::Analysis) -> AnalysisCounts;
 }
 
-/// The paper's: four counters for each prefix, and an analysis with a bit map for each of them that ends when it has found a
-/// transaction. Counters are found by the hash of their prefix (see [`PrefixCounters`]).
+/// The paper's: four counters for each prefix, and an analysis with a bit map for each of them that ends when it has
+/// found a transaction. Counters are found by the hash of their prefix (see [`PrefixCounters`]).
 #[derive(Default)]
 pub struct FourCounters(PrefixCounters);
 
@@ -126,7 +126,7 @@ impl<C: PrefixState> Vllr<C> {
         Self { prefixing, counters: C::default(), queue: TxnQueue::default(), requests: Vec::new(), analysis: None }
     }
 
-    /// The same with selective contention analysis.
+    /// A manager with selective contention analysis.
     pub fn with_analysis(prefixing: Prefixing) -> Self {
         Self { analysis: Some(C::Analysis::default()), ..Self::new(prefixing) }
     }

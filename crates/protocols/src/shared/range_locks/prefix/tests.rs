@@ -275,8 +275,8 @@ fn keys() -> impl Strategy<Value = Key> {
 }
 
 proptest! {
-    /// The keys of a range are below its neighbouring prefixes, which are few; and a part of the range has its own at the same level or
-    /// a deeper one.
+    /// The keys of a range are below its neighbouring prefixes, which are few; and a part of the range has its own at
+    /// the same level or a deeper one.
     #[test]
     fn a_range_is_covered_by_few_neighbours(mut ends in proptest::array::uniform4(any::<u64>()), shift in 0u32..64, at_most in 1u128..4) {
         ends.iter_mut().for_each(|end| *end >>= shift);

@@ -1,7 +1,7 @@
-//! A transaction that retires rows, or follows who did: see [`retired`](super::super::retired).
+//! A transaction that retires rows, or follows one that did: see [`retired`](super::super::retired).
 
-use super::super::RecordLock;
 use super::super::held::HeldRecord;
+use super::super::lock::RecordLock;
 use super::super::retired::{Found, Leader};
 use super::super::waiting::{Following, Listing, RecordOrName};
 use super::{Locker, release};
@@ -27,7 +27,8 @@ impl<L: RecordLock> Locker<L> {
         self.retired.as_ref().is_some_and(|(_, part)| part.follows())
     }
 
-    /// Undoes what is dead of a record whose lock was released, or is not waited for any more, as far as nobody has it.
+    /// Undoes the dead entries of a record whose lock was released, or is not waited for any more, as far as the lock
+    /// is free.
     #[inline]
     pub(super) fn settle(&mut self, record: RecordRef<'_, L>) {
         if let Some((rows, part)) = &mut self.retired {
@@ -35,7 +36,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// The same of the rows that it retired, and of the record that it waited for when its wait unwound. All locks of records are released.
+    /// Undoes the dead entries of the rows that it retired, and of the record that it waited for when its wait unwound.
+    /// All locks of records are released.
     #[inline]
     pub(super) fn settle_rest(&mut self, database: &Database<L>, guard: Guard<'_>) {
         let Some((rows, part)) = &mut self.retired else { return };
@@ -47,7 +49,7 @@ impl<L: RecordLock> Locker<L> {
         rows.settle_retired(part, &self.owner, database, guard);
     }
 
-    /// Whether it retired a row, or followed who did.
+    /// Whether it retired a row, or followed a transaction that did.
     #[inline]
     pub(crate) fn takes_part(&self) -> bool {
         self.retired.as_ref().is_some_and(|(_, part)| part.number().is_some())
@@ -81,7 +83,7 @@ impl<L: RecordLock> Locker<L> {
         released
     }
 
-    /// The transaction wants a record's lock, or has it: if it retired the row, those who follow it there are doomed.
+    /// The transaction wants a record's lock, or has it: if it retired the row, its followers there are doomed.
     #[inline]
     pub(super) fn recall(&mut self, record: RecordPtr<L>, exclusive: bool) {
         if let Some((rows, part)) = &self.retired
@@ -91,7 +93,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Whether a record that the transaction has come to lock has changes that are to be undone, which takes an exclusive lock.
+    /// Whether a record that the transaction has come to lock has changes that are to be undone, which takes an
+    /// exclusive lock.
     #[inline]
     pub(super) fn finds_dead(
         &mut self,

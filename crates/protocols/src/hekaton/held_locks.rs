@@ -1,0 +1,101 @@
+//! The locks that a transaction holds until it has its end timestamp: of versions that it read, and of parts of
+//! indexes.
+
+use super::index_locks::Part;
+use super::record;
+use super::txn_id::TxnId;
+use super::words::{End, Words};
+use hotrow_storage::{Guard, TableId, VersionPtr, VersionTable};
+use std::collections::HashMap;
+
+/// Up to so many read locks are looked through; of more it is written down where each is.
+const LOOKED_THROUGH: usize = 16;
+
+/// The read locks and the index locks of a transaction.
+#[derive(Default)]
+pub(super) struct HeldLocks {
+    /// Versions with a read lock, each once.
+    rows: Vec<(TableId, VersionPtr<Words>)>,
+    /// Where they are, if they are many.
+    places: HashMap<VersionPtr<Words>, usize>,
+    parts: Vec<(TableId, usize, Part)>,
+}
+
+impl HeldLocks {
+    /// Whether there is a read lock on this version.
+    #[inline]
+    pub fn has(&self, version: VersionPtr<Words>) -> bool {
+        self.place(version).is_some()
+    }
+
+    #[inline]
+    fn place(&self, version: VersionPtr<Words>) -> Option<usize> {
+        match self.places.is_empty() {
+            true => self.rows.iter().position(|&(_, row)| row == version),
+            false => self.places.get(&version).copied(),
+        }
+    }
+
+    /// Notes a read lock.
+    #[inline]
+    pub fn row(&mut self, table: TableId, version: VersionPtr<Words>) {
+        debug_assert!(!self.has(version));
+        self.rows.push((table, version));
+        if !self.places.is_empty() {
+            self.places.insert(version, self.rows.len() - 1);
+        } else if self.rows.len() > LOOKED_THROUGH {
+            self.places.extend(self.rows.iter().enumerate().map(|(at, &(_, row))| (row, at)));
+        }
+    }
+
+    /// Notes that a read lock was given up.
+    pub fn forget(&mut self, version: VersionPtr<Words>) {
+        let Some(at) = self.place(version) else { return };
+        self.rows.swap_remove(at);
+        self.places.remove(&version);
+        if let Some(&(_, moved)) = self.rows.get(at).filter(|_| !self.places.is_empty()) {
+            self.places.insert(moved, at);
+        }
+    }
+
+    /// The versions with a read lock.
+    pub fn rows(&self) -> &[(TableId, VersionPtr<Words>)] {
+        &self.rows
+    }
+
+    /// Notes the lock of a part of the index at a position of a table.
+    pub fn part(&mut self, table: TableId, position: usize, part: Part) {
+        self.parts.push((table, position, part));
+    }
+
+    /// Notes that the lock noted last is one of another part now, and returns the part that it was of.
+    pub fn narrow(&mut self, part: Part) -> Part {
+        std::mem::replace(&mut self.parts.last_mut().expect("it was noted").2, part)
+    }
+
+    /// Whether the transaction has no lock.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.parts.is_empty()
+    }
+
+    /// Takes out the versions with a read lock.
+    pub fn take_rows(&mut self) -> impl Iterator<Item = (TableId, VersionPtr<Words>)> {
+        self.places.clear();
+        self.rows.drain(..)
+    }
+
+    /// Takes out the locks of parts of indexes: the table, the index's position in it, and the part.
+    pub fn take_parts(&mut self) -> impl ExactSizeIterator<Item = (TableId, usize, Part)> {
+        self.parts.drain(..)
+    }
+
+    /// Whether `writer` waits for the transaction to give up a read lock in this table.
+    pub fn keeps_waiting(&self, table: &VersionTable<Words>, guard: Guard<'_>, writer: TxnId) -> bool {
+        let is_its_own = |version| match record::words(version, guard).end() {
+            End::Locked(lock) => lock.writer == Some(writer),
+            End::At(_) => false,
+        };
+        self.rows.iter().any(|&(id, version)| id == table.id() && is_its_own(version))
+    }
+}

@@ -1,0 +1,49 @@
+//! What the transactions of one database share.
+
+use super::clock::Clock;
+use super::database::Database;
+use super::garbage::{Due, Sweeper};
+use super::transactions::Transactions;
+use super::txn_id::SlotNumber;
+use hotrow_storage::{Garbage, Guard};
+use hotrow_sync::{Arc, Mutex};
+
+/// The clock and the table of transactions.
+pub(super) struct Shared {
+    pub clock: Clock,
+    pub transactions: Transactions,
+    /// Held by the transaction that looks for deadlocks.
+    pub detector: Mutex<()>,
+    /// The most read locks that one version can have.
+    pub read_locks: u8,
+}
+
+impl Shared {
+    pub fn new(read_locks: u8) -> Arc<Self> {
+        let (clock, transactions, detector) = (Clock::new(), Transactions::new(), Mutex::new(()));
+        Arc::new(Self { clock, transactions, detector, read_locks })
+    }
+
+    /// At the end of a transaction: queues the versions that it ended, and collects a few. What is to be retired is
+    /// appended to `garbage`.
+    #[inline]
+    pub fn sweep(
+        &self,
+        sweeper: &mut Sweeper,
+        slot: SlotNumber,
+        database: &Database,
+        guard: Guard<'_>,
+        garbage: &mut Vec<Garbage>,
+    ) {
+        let transactions = &self.transactions;
+        let Some(due) = sweeper.count_transaction(transactions.slots()) else { return };
+        if due == Due::LookAndSweep {
+            sweeper.look_around(&self.clock, || transactions.snapshots());
+        }
+        sweeper.sweep(&transactions.slot(slot).backlog, due);
+        if let Some(other) = sweeper.next_visit(due, |slot| transactions.after(slot)).filter(|&other| other != slot) {
+            sweeper.visit(&transactions.slot(other).backlog);
+        }
+        sweeper.unlink(database, guard, garbage);
+    }
+}

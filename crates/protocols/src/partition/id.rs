@@ -1,0 +1,19 @@
+//! The names of partitions, and of places in their queues.
+
+/// A partition's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartitionId(pub(super) u16);
+
+impl PartitionId {
+    #[inline]
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// The most partitions that a database can have.
+pub(super) const PARTITIONS_MAX: usize = 1 << 12;
+
+/// A transaction's place in a queue. Places are never given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub(super) u64);

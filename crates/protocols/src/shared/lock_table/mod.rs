@@ -1,0 +1,566 @@
+//! The lock table: a hash table of lock heads with a latch per bucket.
+//!
+//! **Source.** ORTHRUS §4 describes the two-phase-locking baseline and its two optimisations: a latch per bucket and no
+//! intention locks, and no memory allocator on the way.
+//!
+//! **Definitions.** A lock is known by its [`Name`], 64 bits of hash: two things of one name share a lock, which is
+//! coarser and never wrong. A *head* is a name in use: the transactions that hold it, in which modes, and those that
+//! wait for it, in order. A *request* is one transaction's part in a head. Granted requests stand in the head itself,
+//! in the bucket's cache line; the requester's own pool, the list of [`Held`] names, has what it needs to release them.
+//! A waiting request is the transaction's one [`Parked`] record, made once with the transaction object, because a
+//! transaction waits for one lock at a time.
+//!
+//! **Invariants**, under a bucket's latch
+//!
+//! 1. The modes that two transactions hold of one name are compatible.
+//! 2. A head without holders has no waiters and is free for another name.
+//! 3. A waiting request conflicts with a holder or with a request before it: a transaction that leaves a head grants
+//!    what can be granted, from the front, and stops at the first request that cannot.
+//! 4. Upgrades stand before other requests: they wait for holders only, and nothing behind them could go first.
+//! 5. A request is granted by moving it among the holders under the latch and setting its flag; one that gives up looks
+//!    under the latch which of the two came first.
+//!
+//! **Cost.** Granting a lock that is free takes one latch, one cache line and no allocation. A bucket with more names
+//! than one, or a name with more holders than three, keeps the rest in vectors. Small ones are not given back.
+
+mod head;
+
+use super::deadlocks::{Request, Standing};
+use super::mode::Mode;
+use super::parked::Parked;
+use super::time_outs::Limits;
+use head::{Blockers, Heads, Waiting};
+use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
+use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
+use smallvec::SmallVec;
+use std::fmt;
+
+/// The name of the thing that a lock protects, hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name(pub(crate) u64);
+
+/// A transaction in flight as the lock table knows it: small numbers, used again once their owner is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OwnerId(pub(crate) u32);
+
+/// The deadlock policy: which transaction may wait for which.
+///
+/// A policy that prevents deadlocks refuses waits ([`may_wait`](Self::may_wait)). A policy that detects them keeps the
+/// wait-for graph: the lock table tells it when a request is queued and when the blockers of a request change, both
+/// under the bucket's latch, and it looks for a deadlock when the transaction asks it to, before it suspends and
+/// whenever it is alarmed.
+///
+/// *Blockers* of a request are requests before it and holders that it conflicts with. A blocker is left out if another
+/// one of them waits for it: a transaction that waits for an exclusive request waits for everything that the exclusive
+/// request waits for.
+pub trait WaitPolicy: Send + Sync {
+    /// Whether the policy keeps the wait-for graph.
+    const TRACKS: bool = false;
+
+    /// Whether a transaction that holds no lock may wait for any other, and the policy is not asked. Then transactions
+    /// that hold a lock are asked about all that hold the lock or stand before them, in whatever mode: see
+    /// [`may_wait`](Self::may_wait).
+    const NEWCOMERS_WAIT: bool = false;
+
+    /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
+    fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool;
+
+    /// A request is being queued behind `blockers`. Called under the bucket's latch.
+    fn queued(&self, _request: Queued<'_>, _blockers: &[OwnerId]) {}
+
+    /// The blockers of a waiting request are `blockers` now. Returns whether there are new ones among them, because of
+    /// which the transaction must look for a deadlock again. Called under the bucket's latch.
+    fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        false
+    }
+
+    /// Whether the policy wants to know of a transaction that begins to wait, and ends.
+    const LISTS: bool = false;
+
+    /// A request is queued and about to wait: the deadlock that this closes, if it is to be the victim of it itself.
+    /// Called under no latch.
+    fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
+        None
+    }
+
+    /// The deadlock of which a transaction that waits was made the victim by another one.
+    fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
+        None
+    }
+
+    /// Whether the transaction that waits will never commit, as another one has not.
+    fn is_doomed(&self) -> bool {
+        false
+    }
+
+    /// The request of a transaction that waits was granted, or is about to be withdrawn.
+    fn ends_to_wait(&self, _requester: &Requester) {}
+
+    /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, it does not wait any more.
+    fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
+        None
+    }
+
+    /// Suspends `waiter` until it is granted or alarmed.
+    fn suspend(&self, _waiter: OwnerId, parked: &Parked, deadline: Option<Time>) -> Wake {
+        parked.wait(deadline)
+    }
+
+    /// `waiter` waits no more: its request was granted, or is withdrawn.
+    fn wait_ended(&self, _waiter: OwnerId) {}
+}
+
+/// A request that has to wait, as a policy sees it.
+pub struct Queued<'r> {
+    pub(crate) waiter: OwnerId,
+    /// The mode that it asks for, in addition to what it holds.
+    pub(crate) mode: Mode,
+    pub(crate) target: LockTarget,
+    pub(crate) parked: &'r Arc<Parked>,
+}
+
+/// The lock table of one database.
+pub(crate) struct LockTable {
+    buckets: Box<[Bucket]>,
+    owners: Mutex<Owners>,
+}
+
+#[derive(Default)]
+struct Owners {
+    /// Where each waits, by its number.
+    parked: Vec<Arc<Parked>>,
+    free: Vec<u32>,
+}
+
+/// Room for so many held names is kept from one transaction to the next.
+const KEPT_HELD: usize = 1 << 14;
+
+#[repr(align(64))]
+struct Bucket(Latch<Heads>);
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<Bucket>() == 64);
+
+/// A name in a transaction's own pool of requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held(Name);
+
+/// A transaction in flight as the lock table's user.
+pub struct Requester {
+    id: OwnerId,
+    parked: Arc<Parked>,
+    held: Vec<Held>,
+    table: Arc<LockTable>,
+    limits: Limits,
+    /// How its transaction stands when a deadlock's victim is chosen.
+    standing: Standing,
+    /// Locks that are not free are refused.
+    refuses_waits: bool,
+    /// The deadlock that the transaction was the victim of.
+    deadlock: Option<Deadlock>,
+}
+
+/// The transactions to wake, after the latch is released.
+type Wakes = SmallVec<[Arc<Parked>; 4]>;
+
+/// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+struct Unwinding<'r, P: WaitPolicy> {
+    requester: &'r Requester,
+    name: Name,
+    upgrade: bool,
+    policy: &'r P,
+}
+
+impl<P: WaitPolicy> Drop for Unwinding<'_, P> {
+    fn drop(&mut self) {
+        self.policy.ends_to_wait(self.requester);
+        // Locks held before an upgrade are in the requester's list, and released with it.
+        if !self.requester.withdraw(self.name, self.policy) && !self.upgrade {
+            self.requester.table.release(self.name, self.requester.id);
+        }
+        self.requester.wait_ended(self.policy);
+    }
+}
+
+/// Why a wait ended without the lock.
+#[derive(PartialEq)]
+enum Refused {
+    TimedOut,
+    Cancelled,
+    Doomed,
+    Deadlock(Deadlock),
+}
+
+/// Whether a lock is new to its requester.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Acquired {
+    /// It held no mode of the name before.
+    New,
+    /// It held the name before, in this mode or a weaker one.
+    Again,
+}
+
+impl LockTable {
+    /// A lock table with this many buckets, rounded up to a power of two.
+    pub(crate) fn new(buckets: usize) -> Arc<Self> {
+        let buckets = (0..buckets.next_power_of_two()).map(|_| Bucket(Latch::new(Heads::default()))).collect();
+        Arc::new(Self { buckets, owners: Mutex::new(Owners::default()) })
+    }
+
+    /// A requester that waits through `waiter`.
+    pub(crate) fn requester(self: &Arc<Self>, waiter: Waiter) -> Requester {
+        let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
+        let mut owners = self.owners.lock().expect("no panic under the mutex");
+        let id = match owners.free.pop() {
+            Some(id) => {
+                owners.parked[id as usize] = parked.clone();
+                id
+            }
+            None => {
+                owners.parked.push(parked.clone());
+                owners.parked.len() as u32 - 1
+            }
+        };
+        drop(owners);
+        Requester {
+            id: OwnerId(id),
+            parked,
+            held,
+            table: self.clone(),
+            limits: Limits::default(),
+            standing: Standing::default(),
+            refuses_waits: false,
+            deadlock: None,
+        }
+    }
+
+    /// Asks the processor to fetch a name's bucket.
+    #[inline]
+    pub(crate) fn prefetch(&self, name: Name) {
+        hotrow_storage::prefetch(std::ptr::from_ref(self.bucket(name)).cast());
+    }
+
+    #[inline]
+    fn bucket(&self, name: Name) -> &Bucket {
+        &self.buckets[name.0 as usize & (self.buckets.len() - 1)]
+    }
+}
+
+impl Requester {
+    /// The number by which the policy knows it.
+    pub(crate) fn id(&self) -> OwnerId {
+        self.id
+    }
+
+    /// A transaction begins, called `label`, whose waits have these limits.
+    #[inline]
+    pub(crate) fn begin(&mut self, label: u32, limits: Limits) {
+        self.parked.set_label(label);
+        self.limits = limits;
+        self.refuses_waits = false;
+        self.deadlock = None;
+    }
+
+    /// Begins the transaction where deadlocks have victims: `again` says that it is the retry of the one before.
+    #[inline]
+    pub(crate) fn stand(&mut self, one_shot: bool, again: bool) {
+        let Self { standing, parked, .. } = self;
+        standing.begin(self.id.0, one_shot, again, || parked.waiter().now());
+    }
+
+    /// How its transaction stands when a deadlock's victim is chosen.
+    pub(crate) fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
+
+    /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]; other transactions do not
+    /// learn that it was asked for.
+    pub(crate) fn refuse_waits(&mut self, refuse: bool) {
+        self.refuses_waits = refuse;
+    }
+
+    /// The deadlock that the transaction was the victim of.
+    pub(crate) fn deadlock(&self) -> Option<&Deadlock> {
+        self.deadlock.as_ref()
+    }
+
+    /// How it waits.
+    pub(crate) fn waiter(&self) -> &Waiter {
+        self.parked.waiter()
+    }
+
+    /// Where it waits.
+    pub(crate) fn parked(&self) -> &Arc<Parked> {
+        &self.parked
+    }
+
+    /// The lock table.
+    pub(crate) fn table(&self) -> &Arc<LockTable> {
+        &self.table
+    }
+
+    /// Whether it holds any name.
+    #[inline]
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Locks `name` in `mode`, in addition to what is held of it. `target` says what the name is the name of; it is
+    /// called when the request has to wait.
+    #[inline]
+    pub(crate) fn acquire<P: WaitPolicy>(
+        &mut self,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+        policy: &P,
+        statistics: &mut Statistics,
+    ) -> Result<Acquired, Abort> {
+        let mut heads = self.table.bucket(name).0.lock();
+        let head = heads.find_or_make(name);
+        let (own, others) = head.holders(self.id);
+        if own.covers(mode) {
+            return Ok(Acquired::Again);
+        }
+        let wanted = own | mode;
+        let upgrade = own != Mode::NONE;
+        let free = !wanted.conflicts(others) && (upgrade || !head.waiters_conflict(mode));
+        if !free {
+            if self.refuses_waits {
+                return Err(Abort::Timeout);
+            }
+            let place = head.place(upgrade);
+            let blockers = head.blockers(self.id, wanted, place);
+            let may_wait = match P::NEWCOMERS_WAIT {
+                true => self.held.is_empty() || policy.may_wait(self.id, &head.everybody(self.id, place)),
+                false => policy.may_wait(self.id, &blockers),
+            };
+            if !may_wait {
+                return Err(Abort::Conflict);
+            }
+            let target = target();
+            if P::TRACKS {
+                let request = Queued { waiter: self.id, mode, target: target.clone(), parked: &self.parked };
+                policy.queued(request, &blockers);
+            }
+            let told = P::LISTS.then(|| (mode, target.clone()));
+            let parked = self.parked.clone();
+            let mut wakes = Wakes::new();
+            head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, target, parked });
+            if P::TRACKS {
+                head.tell_blockers(place + 1, policy, &mut wakes);
+            }
+            drop(heads);
+            wake(wakes);
+            return self.wait(name, upgrade, told, policy, statistics);
+        }
+        head.grant(self.id, wanted, upgrade);
+        drop(heads);
+        statistics.locks += 1;
+        Ok(self.acquired(name, upgrade))
+    }
+
+    #[inline]
+    fn acquired(&mut self, name: Name, upgrade: bool) -> Acquired {
+        if upgrade {
+            return Acquired::Again;
+        }
+        self.held.push(Held(name));
+        Acquired::New
+    }
+
+    #[cold]
+    fn wait<P: WaitPolicy>(
+        &mut self,
+        name: Name,
+        upgrade: bool,
+        told: Option<(Mode, LockTarget)>,
+        policy: &P,
+        statistics: &mut Statistics,
+    ) -> Result<Acquired, Abort> {
+        let start = self.parked.waiter().now();
+        self.standing.waits(start);
+        let unwinding = Unwinding { requester: self, name, upgrade, policy };
+        let waiter = self.parked.waiter();
+        let closed = told.and_then(|(mode, target)| {
+            let standing = self.standing;
+            policy.begins_to_wait(self, Request { parked: &self.parked, target, mode, standing }, name)
+        });
+        let ended = match closed {
+            Some(deadlock) => Err(Refused::Deadlock(deadlock)),
+            None => self.wait_or_die(name, start, policy),
+        };
+        std::mem::forget(unwinding);
+        policy.ends_to_wait(self);
+        statistics.waits += 1;
+        statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
+        let granted = ended.is_ok() || !self.withdraw(name, policy);
+        self.wait_ended(policy);
+        if granted {
+            statistics.locks += 1;
+            // Granted and cancelled at once: the lock is kept for `abort` to release.
+            let acquired = self.acquired(name, upgrade);
+            return if ended == Err(Refused::Cancelled) { Err(Abort::Cancelled) } else { Ok(acquired) };
+        }
+        Err(match ended {
+            Err(Refused::Deadlock(deadlock)) => {
+                self.standing.lost();
+                self.deadlock = Some(deadlock);
+                Abort::Deadlock
+            }
+            Err(Refused::Cancelled) => Abort::Cancelled,
+            Err(Refused::Doomed) => Abort::Cascade,
+            Ok(()) | Err(Refused::TimedOut) => Abort::Timeout,
+        })
+    }
+
+    /// Waits until the request is granted, or there is a reason not to wait any longer.
+    fn wait_or_die<P: WaitPolicy>(&self, name: Name, start: Time, policy: &P) -> Result<(), Refused> {
+        let (limit, patience) = self.limits.now(self.parked.waiter());
+        let deadline = limit.map(|limit| start.after(limit));
+        // When patience ends, unless others than these are in the way by then: a queue that moves is no deadlock.
+        let mut patience = patience.map(|limit| (limit, start.after(limit), self.in_the_way(name)));
+        while !self.parked.is_granted() {
+            self.parked.follow_alarm();
+            let found = if P::LISTS { policy.verdict(self) } else { policy.find_deadlock(self.id) };
+            if let Some(deadlock) = found {
+                return Err(Refused::Deadlock(deadlock));
+            }
+            if policy.is_doomed() {
+                return Err(Refused::Doomed);
+            }
+            let until = [deadline, patience.as_ref().map(|&(_, until, _)| until)].into_iter().flatten().min();
+            match policy.suspend(self.id, &self.parked, until) {
+                Wake::Ready => {}
+                Wake::TimedOut => match &mut patience {
+                    Some((limit, until, known)) if deadline.is_none_or(|deadline| *until < deadline) => {
+                        let now = self.in_the_way(name);
+                        if *known == now {
+                            return Err(Refused::TimedOut);
+                        }
+                        (*until, *known) = (self.parked.waiter().now().after(*limit), now);
+                    }
+                    _ => return Err(Refused::TimedOut),
+                },
+                Wake::Cancelled => return Err(Refused::Cancelled),
+            }
+        }
+        Ok(())
+    }
+
+    /// The blockers of its request: holders of the lock and requests before it.
+    fn in_the_way(&self, name: Name) -> Blockers {
+        self.table.bucket(name).0.lock().in_the_way(name, self.id)
+    }
+
+    /// Takes the waiting request back. `false` if it was granted meanwhile.
+    fn withdraw(&self, name: Name, policy: &impl WaitPolicy) -> bool {
+        let mut wakes = Wakes::new();
+        let mut heads = self.table.bucket(name).0.lock();
+        let withdrawn = heads.withdraw(name, self.id, policy, &mut wakes);
+        drop(heads);
+        wake(wakes);
+        withdrawn
+    }
+
+    /// The policy forgets the wait before the flag that ended it is taken down.
+    fn wait_ended(&self, policy: &impl WaitPolicy) {
+        policy.wait_ended(self.id);
+        self.parked.reset();
+    }
+
+    /// The modes in which it holds a name.
+    pub(crate) fn holds(&self, name: Name) -> Mode {
+        self.table.bucket(name).0.lock().held(name, self.id)
+    }
+
+    /// Releases one name, whatever its modes, while the transaction goes on.
+    pub(crate) fn release(&mut self, name: Name, policy: &impl WaitPolicy) {
+        let Some(position) = self.held.iter().rposition(|held| held.0 == name) else { return };
+        self.held.remove(position);
+        let mut wakes = Wakes::new();
+        let mut heads = self.table.bucket(name).0.lock();
+        heads.release_early(name, self.id, policy, &mut wakes);
+        drop(heads);
+        wake(wakes);
+    }
+
+    /// Releases everything.
+    #[inline]
+    pub(crate) fn release_all(&mut self) {
+        while let Some(Held(name)) = self.held.pop() {
+            self.table.release(name, self.id);
+        }
+        if self.held.capacity() > KEPT_HELD {
+            self.held.shrink_to(KEPT_HELD);
+        }
+    }
+}
+
+impl Drop for Requester {
+    fn drop(&mut self) {
+        self.release_all();
+        self.table.owners.lock().expect("no panic under the mutex").free.push(self.id.0);
+    }
+}
+
+impl LockTable {
+    #[inline]
+    fn release(&self, name: Name, owner: OwnerId) {
+        let mut wakes = Wakes::new();
+        let mut heads = self.bucket(name).0.lock();
+        heads.release(name, owner, &mut wakes);
+        drop(heads);
+        wake(wakes);
+    }
+
+    /// All waits: which transaction waits for which lock, and for which transactions.
+    pub(crate) fn waits(&self) -> Vec<LockWait> {
+        let owners = self.owners.lock().expect("no panic under the mutex");
+        let labels: Vec<_> = owners.parked.iter().map(|parked| parked.label()).collect();
+        drop(owners);
+        // A transaction that came after that has asked for nothing yet that need be known.
+        let label = |OwnerId(id)| labels.get(id as usize).copied().unwrap_or_default();
+        let mut waits = Vec::new();
+        self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&label, &mut waits));
+        waits
+    }
+
+    /// Whether a transaction holds a name, in whatever mode.
+    pub(crate) fn is_held(&self, name: Name, owner: OwnerId) -> bool {
+        self.bucket(name).0.lock().held(name, owner) != Mode::NONE
+    }
+
+    /// Names held or waited for, and requests waiting: for people, and for tests that expect none.
+    pub(crate) fn usage(&self) -> (usize, usize) {
+        self.buckets.iter().fold((0, 0), |(names, waiting), bucket| {
+            let (more, queued) = bucket.0.lock().usage();
+            (names + more, waiting + queued)
+        })
+    }
+}
+
+#[inline]
+fn wake(wakes: Wakes) {
+    for parked in wakes {
+        parked.wake();
+    }
+}
+
+impl fmt::Debug for LockTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (names, waiting) = self.usage();
+        f.debug_struct("LockTable").field("names", &names).field("waiting", &waiting).finish()
+    }
+}
+
+impl fmt::Debug for Requester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requester").field("id", &self.id).field("held", &self.held.len()).finish()
+    }
+}
+
+#[cfg(all(test, shuttle))]
+mod model;
+#[cfg(all(test, not(shuttle)))]
+mod tests;

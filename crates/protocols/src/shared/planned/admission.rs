@@ -1,0 +1,138 @@
+//! How a planned engine asks for the locks of a plan: what it supplies to the frame.
+
+use super::copies::Copies;
+use super::plan::{Needs, Place, Plan, PlannedRow};
+use super::scene::Scene;
+use crate::shared::range_locks::Counted;
+use hotrow_storage::{Key, RecordHeader, RecordRef, Row, Table};
+use hotrow_txn::{Abort, Accesses, Statistics};
+use std::time::Duration;
+
+/// The state of a row as [`Admission::glance`] saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glance {
+    /// It is there, and was copied.
+    Present,
+    /// It is absent.
+    Absent,
+    /// Another transaction may be writing it: it has to be locked to be read.
+    Busy,
+}
+
+/// How a planned engine locks: one object per transaction in flight.
+pub trait Admission: Send + 'static {
+    /// The header of each record.
+    type Header: RecordHeader;
+
+    /// What a plan has to find out of its rows.
+    const NEEDS: Needs;
+
+    /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
+    const LOCKS_MADE: bool = false;
+
+    /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without
+    /// a plan too.
+    fn begin(&mut self, _label: u32) {}
+
+    /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of
+    /// `accesses`: its first rows are those of the accesses, but for tables that do not exist.
+    ///
+    /// # Errors
+    /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
+    /// same holds if the wait unwinds.
+    fn admit(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        accesses: &Accesses,
+        plan: &mut Plan<Self::Header>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort>;
+
+    /// The transaction has the database alone, and brought no plan: waits until nothing is left of the transactions
+    /// that are over.
+    ///
+    /// # Errors
+    /// The wait lasted for `limit`, or was cancelled.
+    fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Whether locks can be added in this partition at all. Elsewhere no record is made for a row that is absent: no
+    /// transaction would count on it.
+    #[inline]
+    fn comes_to(&self, _partition: u16) -> bool {
+        true
+    }
+
+    /// Adds the lock of a row with this key to those of an admitted plan, if no other transaction has asked for a
+    /// conflicting one. The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
+    fn add_row(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        plan: &mut Plan<Self::Header>,
+        row: PlannedRow<Self::Header>,
+    ) -> bool;
+
+    /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be
+    /// linked, and no other transaction has seen it. If it is linked, [`add_made`](Self::add_made) says so.
+    #[inline]
+    fn lock_made(
+        &mut self,
+        _scene: Scene<'_, Self::Header>,
+        _record: RecordRef<'_, Self::Header>,
+        _row: &PlannedRow<Self::Header>,
+    ) {
+    }
+
+    /// The plan has a row from now on whose record was locked when it was made.
+    #[inline]
+    fn add_made(&mut self, plan: &mut Plan<Self::Header>, row: PlannedRow<Self::Header>) {
+        plan.rows.push(row);
+    }
+
+    /// Adds prefix locks of one place to those of an admitted plan, all or none, if no other transaction has asked for
+    /// a conflicting one.
+    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;
+
+    /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
+    fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);
+
+    /// A transaction is over that has committed, and another one is to come soon: whether its locks are kept until
+    /// then. They are given back by the next [`admit`](Self::admit), or [`release_kept`](Self::release_kept). The plan
+    /// is empty then.
+    #[inline]
+    fn keep(&mut self, _scene: Scene<'_, Self::Header>, _plan: &mut Plan<Self::Header>) -> bool {
+        false
+    }
+
+    /// Gives back what was kept.
+    fn release_kept(&mut self, _scene: Scene<'_, Self::Header>, _statistics: &mut Statistics) {}
+
+    /// Copies a row as committed without asking for its lock, if that is sound now.
+    fn glance(
+        &mut self,
+        _scene: Scene<'_, Self::Header>,
+        _table: &Table<Self::Header>,
+        _record: RecordRef<'_, Self::Header>,
+        _copy: &mut Row,
+    ) -> Glance {
+        Glance::Busy
+    }
+
+    /// Copies all rows of a plan that has rows to read only, at one moment, without asking for their locks, if that is
+    /// sound now: whether it was. The plan's records are not looked at afterwards.
+    fn copy_rows(
+        &mut self,
+        _scene: Scene<'_, Self::Header>,
+        _plan: &mut Plan<Self::Header>,
+        _copies: &mut Copies,
+    ) -> bool {
+        false
+    }
+
+    /// Whether a row that is not in the plan may be touched all the same.
+    fn reaches(&self, _table: &Table<Self::Header>, _key: &Key) -> bool {
+        false
+    }
+}

@@ -1,0 +1,42 @@
+//! The isolation level at which the reads of a transaction lock.
+
+use hotrow_txn::Isolation;
+
+/// The level that a transaction was granted, and the one at which its reads lock now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadLevel {
+    granted: Isolation,
+    /// The same as `granted`, or serializable while reads are held.
+    now: Isolation,
+}
+
+impl Default for ReadLevel {
+    fn default() -> Self {
+        Self::of(Isolation::Serializable)
+    }
+}
+
+impl ReadLevel {
+    /// The read level of a transaction that was granted this level.
+    #[inline]
+    pub(crate) fn of(granted: Isolation) -> Self {
+        Self { granted, now: granted }
+    }
+
+    /// The level that was granted.
+    #[inline]
+    pub(crate) fn granted(self) -> Isolation {
+        self.granted
+    }
+
+    /// The level at which reads lock now.
+    #[inline]
+    pub(crate) fn now(self) -> Isolation {
+        self.now
+    }
+
+    /// Holds reads from now on, whatever the level, or as the level asks again.
+    pub(crate) fn hold_reads(&mut self, hold: bool) {
+        self.now = if hold { Isolation::Serializable } else { self.granted };
+    }
+}
