@@ -149,7 +149,10 @@ fn check_module_table(file: &File) -> Option<Violation> {
 
 /// The names in back quotes of a table's cell, without their paths' beginnings and `.rs`.
 fn names_of_cell(cell: &str) -> impl Iterator<Item = &str> {
-    cell.split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap_or(name).trim_end_matches(".rs").trim_end_matches('/'))
+    cell.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(|name| name.rsplit("::").next().unwrap_or(name).trim_end_matches(".rs").trim_end_matches('/'))
 }
 
 /// The modules that a file declares and that have files of their own, but for those of tests.
