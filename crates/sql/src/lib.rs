@@ -1,4 +1,4 @@
-//! SQL: parse, bind, plan, execute, over `dyn Transaction`.
+//! PostgreSQL's dialect of SQL over `dyn Transaction`: parse, bind, plan, execute.
 //!
 //! ```text
 //! text ── parse ──> syntax ── bind ──> Plan ── exec ──> Client
@@ -6,19 +6,41 @@
 //!       plan cache           Catalog         Transaction, table locks
 //! ```
 //!
-//! The nouns: a [`Database`] is a catalog, a plan cache and table locks over an engine; a [`Session`] is one client's, with
-//! its transaction, settings, statements and portals; a [`Statement`] is a plan that sessions share; a [`Client`] is whom a
-//! session talks to. Nothing here knows which engine runs, or which protocol the client speaks.
+//! The nouns: a [`Database`] is a catalog, a plan cache and table locks over an engine; a [`Session`] belongs to one
+//! client, and has its transaction, settings, statements and portals; a [`Statement`] is a plan that sessions share; a
+//! [`Client`] receives a session's results. No module knows which engine runs, or which protocol the client speaks.
 //!
-//! Modules stand in layers, which a test checks: errors, names and values; sessions and what they lock; parse; the
-//! catalog; what sessions share; expressions; plans; bind; execute; the session.
+//! The modules stand in layers, the lowest first; a row that begins with … belongs to the layer of the row above it. A
+//! module uses modules of its own layer and of lower ones only, which a test checks.
+//!
+//! | modules | what they hold |
+//! | --- | --- |
+//! | `error`, `schema` | errors with their SQLSTATEs; the names of relations and of their schemas |
+//! | `types`, `json` | types and their values as text and as bytes; JSON |
+//! | … `depth`, `memory`, `opaque` | how deep a statement may nest; the limit on memory; values that a layer keeps for a higher one |
+//! | `client`, `copy` | the receiver of a session's results; the formats of COPY |
+//! | … `isolation`, `setting_value`, `times` | the names of isolation levels; the values of settings; where the time of sessions goes |
+//! | `settings` | SET, SHOW, RESET |
+//! | … `seat`, `activity` | what other sessions may know of a session; the list of all sessions |
+//! | … `table_lock`, `advisory` | locks on whole tables; advisory locks |
+//! | … `admission`, `turns` | which transaction blocks are let in; whose turn it is among statements that are retried |
+//! | … `watched`, `contention`, `counters` | a transaction that notes its waits and conflicts; the rows that they were about; counts |
+//! | `parse` | from text to syntax |
+//! | `catalog` | tables, views, sequences and procedures, as they were defined |
+//! | `shared`, `locks` | what all sessions share below their plans; waits for table locks and advisory locks, and deadlocks |
+//! | `expr`, `context`, `system` | bound expressions, and what they look at: the session's context, the system relations |
+//! | `plan` | plans |
+//! | `bind` | from syntax to plans |
+//! | `exec` | runs plans over a transaction |
+//! | `database`, `session` | a database with its plan cache; a client's session |
 //!
 //! PostgreSQL is the measure: its syntax, types, messages and codes. Differences that a user can see:
 //!
-//! - text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits;
-//! - the bodies of procedures know DECLARE, INTO, assignment and IF beside statements, whatever their language is called;
-//! - what is not there yet is refused: 0A000;
-//! - COPY and DDL work on whole tables: a changed definition is a new table with the old one's rows.
+//! - Text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits.
+//! - The bodies of procedures know DECLARE, INTO, assignment and IF beside statements, whatever their language is
+//!   called.
+//! - A statement that is not supported is refused with 0A000.
+//! - COPY and DDL work on whole tables: a changed definition is a new table with the rows of the old one.
 
 mod activity;
 mod admission;

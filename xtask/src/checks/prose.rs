@@ -6,7 +6,7 @@
 use crate::Violation;
 use crate::tokens::{Kind, Token};
 use crate::tree::{File, Tree};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The most columns of a comment's or a document's line.
 pub const COLUMNS: usize = 120;

@@ -1,28 +1,30 @@
-//! A client's session: the protocol's operations, and the state between them.
+//! A client's session: the operations of the protocol, and the state between them.
 //!
-//! A text goes this way: [`Session::simple_query`] reads it (`text`), or [`Session::parse`], [`Session::bind`] and
-//! [`Session::execute`] do so in turns (`prepared`, `portal`). Each statement then comes to `Session::run` (`run`), which begins a
-//! transaction (`transaction`, `engine`), makes as many attempts as it takes (`retry`), each with a plan that is true
-//! (`fresh`), and tells the client the result (`output`, `held`).
+//! [`Session::simple_query`] reads a text of the simple protocol (`text`). A client of the extended protocol calls
+//! [`Session::parse`], [`Session::bind`] and [`Session::execute`] (`prepared`, `portal`). Each statement then comes to
+//! `Session::run` (`run`), which makes as many attempts as it takes (`retry`). An attempt locks the statement's tables
+//! and replaces a plan that is out of date (`fresh`), finds the access set if the engine asks for it (`planned`),
+//! begins the engine's transaction (`engine`) and executes the plan. The client gets the rows at once (`output`) or
+//! after the attempt (`held`). If the statement is a transaction of its own, the session commits it (`transaction`).
 //!
-//! | file | what |
+//! | file | what it holds |
 //! | --- | --- |
-//! | `text` | a text becomes statements and their plans |
-//! | `prepared` | what is kept by name: statements, portals, cursors |
-//! | `portal`, `named` | bound statements, executed in pieces; values by name |
-//! | `cursor` | cursors |
-//! | `run` | one statement: attempts, and what each of them executes |
-//! | `fresh` | locks on a statement's tables, and its plan made again if it is not true any more |
-//! | `retry` | what the engine gave up is undone, waited for, and tried again |
-//! | `planned` | transactions that are planned before they begin |
-//! | `batch` | several statements as one of them: those of a query string, those of a pipeline |
-//! | `output`, `held` | where results go: to the client at once, or later |
-//! | `transaction` | BEGIN to COMMIT, failures, savepoints |
-//! | `engine` | the engine's part of a transaction |
-//! | `idle` | a session whose client says nothing |
+//! | `text` | from a text to statements and their plans |
+//! | `prepared`, `named` | prepared statements, portals and cursors by name; a map of values by name |
+//! | `portal` | portals: bound statements, executed at once or in pieces |
+//! | `cursor` | DECLARE, FETCH, MOVE and CLOSE |
+//! | `run` | one statement: its attempts, and what each attempt executes |
+//! | `fresh` | the locks on a statement's tables; a new plan if the statement's plan is out of date |
+//! | `retry` | after an abort: rollback, wait, and the next attempt |
+//! | `planned` | the access sets of transactions whose end is known when they begin |
+//! | `batch` | the statements of a query string, or of a pipeline, as one planned transaction |
+//! | `output`, `held` | where results go; results that are held back until the attempt has succeeded |
+//! | `transaction` | from BEGIN to COMMIT, failures, savepoints |
+//! | `engine` | the engine's part of a transaction: its begin, optimistic or pessimistic, its counts |
+//! | `idle` | a session whose client sends nothing |
 //! | `explain` | EXPLAIN ANALYZE |
 //! | `copy` | COPY |
-//! | `utility` | settings, PREPARE and EXECUTE, LOCK, TRUNCATE and the like |
+//! | `utility` | transaction control, settings, PREPARE and EXECUTE, LOCK, TRUNCATE and other statements without a plan |
 
 mod batch;
 mod copy;
@@ -68,7 +70,8 @@ use transaction::{Phase, SqlTransaction};
 
 /// A client's session. One thread at a time uses it.
 ///
-/// Every error leaves the transaction as PostgreSQL does: aborted until ROLLBACK within a block, rolled back outside one.
+/// Every error leaves the transaction as PostgreSQL does: aborted until ROLLBACK within a block, rolled back outside
+/// one.
 pub struct Session {
     database: Arc<Database>,
     id: i32,
@@ -169,8 +172,8 @@ impl Session {
         Ok(())
     }
 
-    /// Runs all statements of a query string; several make one transaction unless they say otherwise. Stops at the first error.
-    /// The unnamed prepared statement is forgotten.
+    /// Runs all statements of a query string; several make one transaction unless they say otherwise. Stops at the
+    /// first error. The unnamed prepared statement is forgotten.
     pub fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
         self.kept.statements.remove("");
         self.seat.run(sql);
