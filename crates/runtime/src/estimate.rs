@@ -3,12 +3,12 @@
 //!
 //! **What is corrected.** If the caller knew the set, the accesses that the set lacked are added to it. If a
 //! reconnaissance found the set, another reconnaissance replaces it, and the accesses that the set lacked are added. In
-//! that case either the data has moved, and much of the set with it, or the transaction depends on its own writes, which
-//! no reconnaissance sees.
+//! that case either the data has moved, and much of the set with it, or the transaction depends on its own writes,
+//! which no reconnaissance sees.
 //!
-//! **Bounds.** A set that the caller knew is corrected up to [`CORRECTIONS`] times, and then replaced by reconnaissance.
-//! After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the transaction runs without a set,
-//! which keeps all other transactions off the database. So every transaction ends.
+//! **Bounds.** A set that the caller knew is corrected up to [`CORRECTIONS`] times, and then replaced by
+//! reconnaissance. After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the transaction
+//! runs without a set, which keeps all other transactions off the database. So every transaction ends.
 
 use crate::reconnaissance::{Reconnaissance, Shapes};
 use hotrow_txn::{Abort, Accesses, Transaction};
@@ -92,8 +92,8 @@ impl Estimate {
         outcome
     }
 
-    /// Corrects the set after an attempt on `txn` that ended with [`Abort::OutsidePlan`] and is not yet undone. `know` fills in what the
-    /// caller knows of a set that is to be looked for.
+    /// Corrects the set after an attempt on `txn` that ended with [`Abort::OutsidePlan`] and is not yet undone. `know`
+    /// fills in what the caller knows of a set that is to be looked for.
     #[cold]
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, know: impl FnOnce(&mut Accesses)) -> Corrected {
         self.estimates.wrong += 1;

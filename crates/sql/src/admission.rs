@@ -1,17 +1,19 @@
 //! How many transaction blocks run at once in sessions whose blocks have failed because of each other.
 //!
-//! Under an engine that has no [admission](hotrow_txn::Inspection::admission) of its own, sessions that meet on hot rows abort each other: the more
-//! of them run, the fewer get through. So a session whose block was given up because of others needs a [ticket](Tickets) for
-//! each of its next few blocks. If none is free its BEGIN waits until one is. A session that holds an advisory lock, or anything else, does not wait. So
-//! nobody waits for a session that is held back.
+//! Under an engine that has no [admission](hotrow_txn::Inspection::admission) of its own, sessions that meet on hot
+//! rows abort each other: the more of them run, the fewer get through. So a session whose block was given up because of
+//! others needs a [ticket](Tickets) for each of its next few blocks. If none is free its BEGIN waits until one is. A
+//! session that holds an advisory lock, or anything else, does not wait. So nobody waits for a session that is held
+//! back.
 //!
 //! **Invariants**
 //!
 //! 1. A session whose last blocks have all committed is not held back, and neither is a statement outside a block.
-//! 2. The session is let in first whose transaction is the oldest. A transaction that is tried again is as old as its first failure.
+//! 2. The session is let in first whose transaction is the oldest. A transaction that is tried again is as old as its
+//!    first failure.
 //! 3. A ticket that was given out is returned: when its block is given up or ends, or when the session ends.
-//! 4. While sessions are held back, some of them look from time to time whether a ticket has lapsed. So a client that thinks in the middle
-//!    of its block keeps nobody out for long.
+//! 4. While sessions are held back, some of them look from time to time whether a ticket has lapsed. So a client that
+//!    thinks in the middle of its block keeps nobody out for long.
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};

@@ -1,12 +1,14 @@
 //! Advisory locks: locks on numbers, whose meaning is the applications'.
 //!
-//! **Definitions.** A session *holds* a lock as often as it has taken it, in two modes, for itself or for its transaction. Who waits stands in the lock's queue,
-//! first come, first served; who holds a lock already does not wait for those who wait.
+//! **Definitions.** A session *holds* a lock as often as it has taken it, in two modes, for itself or for its
+//! transaction. Who waits stands in the lock's queue, first come, first served; who holds a lock already does not wait
+//! for those who wait.
 //!
 //! **Invariants**, under the mutex
 //!
 //! 1. The modes in which two sessions hold a lock are compatible.
-//! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can be granted.
+//! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can
+//!    be granted.
 //! 3. A request is granted under the mutex; one that gives up learns there which came first.
 
 use crate::seat::Seat;

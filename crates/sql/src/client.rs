@@ -63,8 +63,8 @@ pub struct Notice {
 
 /// The other end of a session: what a statement's execution produces, and where COPY's data comes from.
 ///
-/// The server implements it over a connection, the tests over vectors. Calls come in the order of PostgreSQL's messages.
-/// An error from a method means that the client is gone; the statement then ends with that error.
+/// The server implements it over a connection, the tests over vectors. Calls come in the order of PostgreSQL's
+/// messages. An error from a method means that the client is gone; the statement then ends with that error.
 pub trait Client {
     /// A result with these columns begins (not called for a portal: its columns were described before).
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
@@ -95,8 +95,8 @@ pub trait Client {
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
     }
 
-    /// The next piece of COPY data into `buffer` (cleared first), waiting for it; `false` at the end. Pieces end anywhere, also in
-    /// the middle of a line or character. An error says that the client gave up (57014) or is gone.
+    /// The next piece of COPY data into `buffer` (cleared first), waiting for it; `false` at the end. Pieces end
+    /// anywhere, also in the middle of a line or character. An error says that the client gave up (57014) or is gone.
     fn copy_data(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         let _ = buffer;
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))

@@ -1,8 +1,9 @@
 //! Which rows and ranges sessions have waited for, or met conflicts at; how often, how long, and with which statements.
 //!
-//! There is room for so many of them, told apart by hashes. When a new one comes to a full shard it takes the place of the one that was met least often, and its
-//! count with it, as an upper bound (Metwally et al., *Efficient Computation of Frequent and Top-k Elements in Data Streams*, §3): what is met
-//! often stays, and its count is too high by what it has inherited, at most.
+//! There is room for so many of them, told apart by hashes. When a new one comes to a full shard it takes the place of
+//! the one that was met least often, and its count with it, as an upper bound (Metwally et al., *Efficient Computation
+//! of Frequent and Top-k Elements in Data Streams*, §3): what is met often stays, and its count is too high by what it
+//! has inherited, at most.
 
 use crate::watched::{Spot, Trouble};
 use hotrow_storage::TableId;

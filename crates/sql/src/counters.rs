@@ -3,7 +3,8 @@
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Abort, Statistics};
 
-/// What one session has counted. Only the session writes, so to count is to load, to add and to store; anybody may read.
+/// What one session has counted. Only the session writes, so to count is to load, to add and to store; anybody may
+/// read.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     statements: AtomicU64,
@@ -49,7 +50,8 @@ impl Counters {
     }
 }
 
-/// What sessions have done so far, those that are gone included. The sums are read one by one: they are of about one time.
+/// What sessions have done so far, those that are gone included. The sums are read one by one: they are of about one
+/// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Statements that were run, whatever came of them; those that tried again in one are one.

@@ -1,15 +1,16 @@
 //! How deep what a client sends may nest: as deep as the stack allows, whatever it is that the session runs on.
 //!
 //! - What this crate calls itself for, [`check`]s on its way down that enough of the stack is left.
-//! - sqlparser, and what it makes ([`Syntax`]), calls itself without asking: to parse, to print, to be dropped. How often is bounded by
-//!   `parse`, and it happens [`with_room`] for that.
+//! - sqlparser, and what it makes ([`Syntax`]), calls itself without asking: to parse, to print, to be dropped. How
+//!   often is bounded by `parse`, and it happens [`with_room`] for that.
 
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, stack};
 use std::fmt;
 use std::ops::Deref;
 
-/// What is left of the stack where nothing may call itself any more: enough for what does not, such as an engine's part of a statement.
+/// What is left of the stack where nothing may call itself any more: enough for what does not, such as an engine's part
+/// of a statement.
 pub const RESERVED_STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
 
 /// What the deepest syntax needs that `parse` lets pass, twice.

@@ -1,8 +1,8 @@
 //! The names of isolation levels in SQL.
 //!
-//! PostgreSQL's names mean here what they mean there: its REPEATABLE READ reads as of one point in time, which is snapshot
-//! isolation. The repeatable read of the locking papers, under which rows stay as they were read and others may join
-//! them, is READ STABILITY.
+//! PostgreSQL's names mean here what they mean there: its REPEATABLE READ reads as of one point in time, which is
+//! snapshot isolation. The repeatable read of the locking papers, under which rows stay as they were read and others
+//! may join them, is READ STABILITY.
 
 use hotrow_txn::Isolation;
 

@@ -1,13 +1,13 @@
 //! How much memory the process may have, and what is refused beyond.
 //!
-//! A statement that writes is refused when as much is [in use](hotrow_sync::meter) as there may be. If its table has room left by rows that
-//! were deleted it may take a sixteenth more, for the texts and index entries that come with rows. What a statement keeps for its client
-//! or for itself (a result, rows to sort), and what a client sends, may take an eighth more, so that reads go on. What gives memory
-//! back (DELETE, ROLLBACK, DROP) is never asked.
+//! A statement that writes is refused when as much is [in use](hotrow_sync::meter) as there may be. If its table has
+//! room left by rows that were deleted it may take a sixteenth more, for the texts and index entries that come with
+//! rows. What a statement keeps for its client or for itself (a result, rows to sort), and what a client sends, may
+//! take an eighth more, so that reads go on. What gives memory back (DELETE, ROLLBACK, DROP) is never asked.
 //!
-//! The resident size of the process is bounded too, each time by an eighth more or somewhat less: stacks, and what the allocator keeps, count
-//! there.
-//! A collection that is about to grow asks for what its growth takes, since old and new memory are there at once meanwhile.
+//! The resident size of the process is bounded too, each time by an eighth more or somewhat less: stacks, and what the
+//! allocator keeps, count there. A collection that is about to grow asks for what its growth takes, since old and new
+//! memory are there at once meanwhile.
 
 use crate::{SqlError, state};
 use hotrow_sync::atomic::Ordering;
@@ -76,8 +76,8 @@ impl Bound {
 
     /// Whether so many bytes more would reach it.
     ///
-    /// A collection that fills the place it has touches pages which the last measurement does not know of, as many as it has grown by
-    /// when it grows again.
+    /// A collection that fills the place it has touches pages which the last measurement does not know of, as many as
+    /// it has grown by when it grows again.
     #[inline]
     fn is_reached_with(self, more: usize) -> bool {
         let is_stale = more >= LARGE_BYTES && self != Self::NONE;
@@ -131,7 +131,8 @@ impl MemoryLimit {
     /// As much as there is.
     pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
-    /// So many bytes. The resident size stays within five quarters of them, what is touched between two measurements included.
+    /// So many bytes. The resident size stays within five quarters of them, what is touched between two measurements
+    /// included.
     pub fn new(bytes: usize) -> Self {
         let (rows, rooms, reads) = (Bound::of(bytes, 32, 36), Bound::of(bytes, 34, 37), Bound::of(bytes, 36, 38));
         Self { bytes, rows, rooms, reads }
@@ -148,7 +149,8 @@ impl MemoryLimit {
         if self.reads.is_reached_with(0) { Err(self.exceeded()) } else { Ok(()) }
     }
 
-    /// The same before an element is added to a collection that is kept for a statement; a growth of the collection must fit.
+    /// The same before an element is added to a collection that is kept for a statement; a growth of the collection
+    /// must fit.
     #[inline]
     pub(crate) fn check_push(self, collection: &impl Growing) -> Result<(), SqlError> {
         if self.reads.is_reached_with(collection.growth_bytes()) { Err(self.exceeded()) } else { Ok(()) }

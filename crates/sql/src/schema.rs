@@ -1,8 +1,8 @@
 //! Schemas: what relations are called. `search_path` says which relation a name means that is written without a schema.
 //!
-//! The catalog knows a relation of `public` by its name, and one of another schema by its name with the schema behind it, between two
-//! NULs, which no identifier has: its *full name*. Messages [leave](without_schemas) the schema out, as PostgreSQL's do; those that
-//! are to tell it use [`shown`].
+//! The catalog knows a relation of `public` by its name, and one of another schema by its name with the schema behind
+//! it, between two NULs, which no identifier has: its *full name*. Messages [leave](without_schemas) the schema out, as
+//! PostgreSQL's do; those that are to tell it use [`shown`].
 
 use crate::{SqlError, state};
 use std::fmt;

@@ -1,8 +1,9 @@
 //! What others may know of a session: who it is, what it runs, since when, and what it waits for.
 //!
-//! **Cost.** A session writes to a seat of its own, which others read only when somebody asks. A statement's beginning takes the seat's latch, which
-//! nobody else wants, copies the text into memory that is there already, and reads the coarse clock, which is a load; so does the moment when the
-//! session waits for its client again. Neither allocates, and neither makes others' lines travel: the plan, which others run too, is left alone.
+//! **Cost.** A session writes to a seat of its own, which others read only when somebody asks. A statement's beginning
+//! takes the seat's latch, which nobody else wants, copies the text into memory that is there already, and reads the
+//! coarse clock, which is a load; so does the moment when the session waits for its client again. Neither allocates,
+//! and neither makes others' lines travel: the plan, which others run too, is left alone.
 
 use crate::counters::Counters;
 use crate::table_lock::ShownLocks;

@@ -1,8 +1,8 @@
 //! Settings: SET, SHOW, RESET.
 //!
-//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in PostgreSQL, but for
-//! names with a dot, which applications give to settings of their own.
-//! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
+//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in
+//! PostgreSQL, but for names with a dot, which applications give to settings of their own. Changes are transactional:
+//! undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
 use crate::error::unsupported;
 use crate::schema::SEARCH_PATH;

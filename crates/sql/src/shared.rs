@@ -27,11 +27,12 @@ pub struct Config {
     pub max_portals: usize,
     /// How many prepared statements a session may have.
     pub max_statements: usize,
-    /// How long waits last, if `lock_timeout` says nothing, that nobody can tell from a deadlock: those of a circle that may lead through waits of
-    /// an engine that does not say who waits for whom; and how long a statement is tried again.
+    /// How long waits last, if `lock_timeout` says nothing, that nobody can tell from a deadlock: those of a circle
+    /// that may lead through waits of an engine that does not say who waits for whom; and how long a statement is tried
+    /// again.
     pub uncertain_wait: Duration,
-    /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither `lock_timeout` nor
-    /// `deadlock_timeout` says.
+    /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither
+    /// `lock_timeout` nor `deadlock_timeout` says.
     pub conflict_wait: Duration,
     /// Whether sessions begin with `hotrow.early_release = hot`, under an engine that has it.
     pub early_release: bool,
@@ -41,10 +42,12 @@ pub struct Config {
     pub max_retries: u32,
     /// The longest pause before such a retry; the first ones are shorter.
     pub max_retry_pause: Duration,
-    /// Whether blocks of sessions that abort each other are held back, under engines that have no [admission](hotrow_txn::Inspection::admission) of their own.
+    /// Whether blocks of sessions that abort each other are held back, under engines that have no
+    /// [admission](hotrow_txn::Inspection::admission) of their own.
     pub holds_back: bool,
-    /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
-    /// for; with another allocator it is only what tables map by themselves.
+    /// How much memory the process may have. What counts is what its allocator, a
+    /// [`Metered`](hotrow_sync::meter::Metered) one, is asked for; with another allocator it is only what tables map by
+    /// themselves.
     pub memory_limit: MemoryLimit,
     /// Where sessions add up where their time goes, if anybody wants to know.
     pub times: Option<Arc<Times>>,
@@ -88,7 +91,8 @@ pub struct Shared {
     pub(crate) turns: Arc<Turns>,
     /// Blocks of sessions that abort each other, if the engine does not hold them back itself.
     pub(crate) admission: Option<Arc<Admission>>,
-    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others have done.
+    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others
+    /// have done.
     pub(crate) releases_early: bool,
     /// Held by the session that looks for a [circle of waits](crate::locks::circle).
     pub(crate) looks: Mutex<()>,
@@ -163,8 +167,8 @@ impl Shared {
         self.config.memory_limit
     }
 
-    /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who changes a row, and a
-    /// commit may be refused for what others have done.
+    /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who
+    /// changes a row, and a commit may be refused for what others have done.
     pub(crate) fn keeps_versions(&self) -> bool {
         self.engine.info().isolation.contains(&Isolation::Snapshot)
     }
@@ -174,7 +178,8 @@ impl Shared {
         self.catalog.tables().iter().map(|table| table.id).collect()
     }
 
-    /// The names of the tables, how many rows each has, approximately while transactions run, and what contention there has been.
+    /// The names of the tables, how many rows each has, approximately while transactions run, and what contention there
+    /// has been.
     pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
         let tables = self.catalog.tables();
         let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());

@@ -5,8 +5,8 @@ use hotrow_txn::Statistics;
 use std::fmt;
 use std::time::Duration;
 
-/// Sums over all sessions so far. Each session reads the clock around its calls of the lock manager for them, so nobody counts
-/// unless [`Config::times`](crate::Config::times) is there.
+/// Sums over all sessions so far. Each session reads the clock around its calls of the lock manager for them, so nobody
+/// counts unless [`Config::times`](crate::Config::times) is there.
 ///
 /// **Thread safety.** Anybody may add and read. The sums are read one by one: they are of about one time.
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
 //! A transaction, watched: where it waits, and where it meets conflicts.
 //!
-//! Whatever engine runs, its waits go through the transaction's [`Waiter`], and its conflicts are what calls return. So who stands
-//! between the executor and the engine knows of each which row or range it was about. It costs a call and two loads where nobody waits.
+//! Whatever engine runs, its waits go through the transaction's [`Waiter`], and its conflicts are what calls return. So
+//! who stands between the executor and the engine knows of each which row or range it was about. It costs a call and
+//! two loads where nobody waits.
 
 use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};

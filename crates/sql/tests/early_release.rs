@@ -8,7 +8,8 @@ use hotrow_sync::Arc;
 use hotrow_txn::Settings;
 use std::time::Duration;
 
-/// A database with a row that is hot, and two sessions in blocks under early release, the first of which has changed the row.
+/// A database with a row that is hot, and two sessions in blocks under early release, the first of which has changed
+/// the row.
 fn hot(level: &str) -> (Arc<Database>, Session, Session) {
     let database = database("ilock");
     let (mut first, mut second) = (session(&database), session(&database));

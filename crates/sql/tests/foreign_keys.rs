@@ -1,4 +1,5 @@
-//! Foreign keys while several sessions are at work: nobody is left without a parent, and children do not wait for each other.
+//! Foreign keys while several sessions are at work: nobody is left without a parent, and children do not wait for each
+//! other.
 //!
 //! What each statement does is in `slt/foreign_keys.slt`.
 
@@ -55,8 +56,8 @@ fn children_of_one_parent_do_not_wait_for_each_other() {
     }
 }
 
-/// Two sessions, of which the first one has begun with a statement when the second comes with its own, and then commits. Says whether the
-/// first one has, what the second one's came to, and what is there at last.
+/// Two sessions, of which the first one has begun with a statement when the second comes with its own, and then
+/// commits. Says whether the first one has, what the second one's came to, and what is there at last.
 fn meet(engine: &str, level: &str, first: &str, second: &str) -> (bool, String, String) {
     let database = database(engine);
     let (mut one, mut two) = (session(&database), impatient(&database));
@@ -133,7 +134,8 @@ fn whoever_has_waited_sees_what_has_come_of_it() {
     }
 }
 
-/// Each makes a child and then counts it at the parent: the second one waits for the first, and not the first for the second.
+/// Each makes a child and then counts it at the parent: the second one waits for the first, and not the first for the
+/// second.
 #[test]
 fn parents_may_count_their_children() {
     for engine in ["2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "1v", "ilock", "lock-table"] {
@@ -162,7 +164,8 @@ const PARENTS: u64 = 100;
 /// What one session of many does, with a number of its own and the parent that all are about at the time.
 type Work = fn(&mut Session, u64, u64) -> String;
 
-/// Many sessions make children and move them, delete parents, rename them and make new ones. Says how much of each has worked.
+/// Many sessions make children and move them, delete parents, rename them and make new ones. Says how much of each has
+/// worked.
 fn stress(engine: &str, level: &str, actions: &str) -> [u64; 4] {
     let database = database(engine);
     let mut setup = session(&database);
@@ -384,7 +387,8 @@ fn tables_keep_their_definitions_while_a_check_of_them_is_put_off() {
     assert_eq!(outcome(&mut session, "delete from p"), "23503");
 }
 
-/// Engines that plan need no rehearsal for a row whose values tell its parents, and no second try for one that takes others along.
+/// Engines that plan need no rehearsal for a row whose values tell its parents, and no second try for one that takes
+/// others along.
 #[test]
 fn parents_are_foreseen() {
     for engine in ["2pl-ordered", "2pl-atomic", "vll"] {
@@ -407,7 +411,8 @@ fn parents_are_foreseen() {
     }
 }
 
-/// A statement that has nothing to do with a table's keys has nothing to do with the tables on their other sides: DDL there keeps nobody.
+/// A statement that has nothing to do with a table's keys has nothing to do with the tables on their other sides: DDL
+/// there keeps nobody.
 #[test]
 fn tables_are_locked_where_a_key_is_concerned() {
     let database = database("ilock");

@@ -180,7 +180,8 @@ fn failed(database: &Arc<Database>) -> Session {
 fn a_begin_that_is_held_back_ends_when_the_statements_time_is_over() {
     let database = database("mvo");
     run(&mut session(&database), TABLES);
-    // A ticket that stands idle counts for 10 ms at the least: if the test is kept off the cores for longer, it tries again.
+    // A ticket that stands idle counts for 10 ms at the least: if the test is kept off the cores for longer, it tries
+    // again.
     let timed_out = (0..200).find_map(|_| {
         let mut last = failed(&database);
         run(&mut last, "set statement_timeout = '1ms'");

@@ -9,7 +9,8 @@ use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
 use hotrow_txn::Settings;
 use std::time::Duration;
 
-/// Engines under which a transaction that meets a lock waits, whatever its age, or its statement is tried again in place of that.
+/// Engines under which a transaction that meets a lock waits, whatever its age, or its statement is tried again in
+/// place of that.
 const ENGINES: [&str; 11] = [
     "serial",
     "2pl-timeout",

@@ -31,8 +31,8 @@ fn engines() -> impl Iterator<Item = &'static str> {
     engines.map(|info| info.name)
 }
 
-/// Those of them under which two transactions that touch different rows run side by side, wherever the rows are. The others
-/// may find within a partition what is not in the access set.
+/// Those of them under which two transactions that touch different rows run side by side, wherever the rows are. The
+/// others may find within a partition what is not in the access set.
 fn engines_of_rows() -> impl Iterator<Item = &'static str> {
     let partitions = |name: &&str| {
         hotrow_protocols::ENGINES.iter().any(|info| info.name == *name && info.scheduler == Scheduler::Partition)
@@ -513,8 +513,8 @@ fn sets_that_move_while_they_are_used_lose_nothing() {
     }
 }
 
-/// A block that writes brings no access set and is alone in the database; one that only reads at read committed, and whose client stays
-/// away, is not in its way.
+/// A block that writes brings no access set and is alone in the database; one that only reads at read committed, and
+/// whose client stays away, is not in its way.
 #[test]
 fn an_idle_block_that_only_reads_holds_up_nobody_who_is_alone() {
     let reads_committed = |name: &&str| {

@@ -1,4 +1,5 @@
-//! Engines in which nobody waits: a statement that meets a conflict is undone and tried again, and the rest of its transaction stays.
+//! Engines in which nobody waits: a statement that meets a conflict is undone and tried again, and the rest of its
+//! transaction stays.
 
 mod common;
 
@@ -33,8 +34,9 @@ impl Scheduler for Pauses {
     fn resume(&self) {}
 }
 
-/// Runs statements of which the last one is in the way of a transaction that has changed row 1, deleted row 2 and inserted row 4. That one ends
-/// during the third pause. Says what the last one comes to, and what is in the table after a commit.
+/// Runs statements of which the last one is in the way of a transaction that has changed row 1, deleted row 2 and
+/// inserted row 4. That one ends during the third pause. Says what the last one comes to, and what is in the table
+/// after a commit.
 fn check(ends: &'static str, statements: &[&str], expected: &str, rows: &str) {
     let retrying = hotrow_protocols::ENGINES.iter().filter(|info| info.capabilities.retries_requests);
     for engine in retrying.map(|info| info.name) {

@@ -1,5 +1,5 @@
-//! Optimistic transactions of engines that keep versions of rows, over SQL: readers wait for nobody, the first writer of a row wins, at read
-//! committed the second one waits for it, and a level says as of when its transactions read.
+//! Optimistic transactions of engines that keep versions of rows, over SQL: readers wait for nobody, the first writer
+//! of a row wins, at read committed the second one waits for it, and a level says as of when its transactions read.
 
 mod common;
 
@@ -61,7 +61,8 @@ fn restless(database: &Arc<Database>) -> Session {
     optimistic(database, database.session("bob", Waiter::new(Arc::new(Nobody))))
 }
 
-/// A time that passes when it is waited for; what is to happen meanwhile does then, or when it is looked at so many times.
+/// A time that passes when it is waited for; what is to happen meanwhile does then, or when it is looked at so many
+/// times.
 #[derive(Default)]
 struct Meanwhile {
     now: AtomicU64,
@@ -205,7 +206,8 @@ fn the_second_writer_of_a_row_fails_at_once_above_read_committed_and_is_told_wha
 #[test]
 fn at_read_committed_a_statement_waits_for_the_first_writer_and_then_begins_again() {
     let update = "update t set n = n + 1 where id = 1 returning n";
-    // What the first block has done, how it ends, and what becomes of a statement that met it, in a block that has changed row 2 before.
+    // What the first block has done, how it ends, and what becomes of a statement that met it, in a block that has
+    // changed row 2 before.
     let cases = [
         ("update t set n = 11 where id = 1", "commit", update, "12"),
         ("update t set n = 11 where id = 1", "rollback", update, "11"),

@@ -79,11 +79,12 @@ pub enum LockFor {
     Read,
     /// To update or delete them soon: locks them as a write does.
     Update,
-    /// The same, passing over rows that another transaction has locked. What the scan passes over and what lies between its rows it leaves
-    /// to others at every level, and it keeps no lock on rows that [the residual predicate](Scan::residual) refuses.
+    /// The same, passing over rows that another transaction has locked. What the scan passes over and what lies between
+    /// its rows it leaves to others at every level, and it keeps no lock on rows that [the residual
+    /// predicate](Scan::residual) refuses.
     UpdateFree,
-    /// As [`Update`](Self::Update), but at a row that another transaction has locked the scan fails with [`Abort::Timeout`] at once. The
-    /// transaction may go on after that; what it had locked until then it keeps.
+    /// As [`Update`](Self::Update), but at a row that another transaction has locked the scan fails with
+    /// [`Abort::Timeout`] at once. The transaction may go on after that; what it had locked until then it keeps.
     UpdateNoWait,
 }
 
@@ -94,8 +95,8 @@ impl LockFor {
         self != LockFor::Read
     }
 
-    /// Whether others that have a row locked are waited for, by engines that wait. Where transactions wait for their turn before
-    /// they touch anything, they do so all the same, and meet nobody.
+    /// Whether others that have a row locked are waited for, by engines that wait. Where transactions wait for their
+    /// turn before they touch anything, they do so all the same, and meet nobody.
     #[inline]
     pub fn waits(self) -> bool {
         matches!(self, LockFor::Read | LockFor::Update)
@@ -107,8 +108,8 @@ impl LockFor {
 /// A bound that is a prefix of a byte-string key stands for all keys that begin with it: `Included` takes them all,
 /// `Excluded` none.
 ///
-/// On a hash index `lower` and `upper` are both `Included` with the same key, and the order is none. The primary index of
-/// a table that is not ordered takes no bounds: the whole table, in no order.
+/// On a hash index `lower` and `upper` are both `Included` with the same key, and the order is none. The primary index
+/// of a table that is not ordered takes no bounds: the whole table, in no order.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// The table.
@@ -127,12 +128,12 @@ pub struct Scan {
     pub residual: Option<Residual>,
 }
 
-/// What a scan asks of rows beside their place in the index: the *residual predicate* (Larson et al., *High-Performance Concurrency
-/// Control Mechanisms for Main-Memory Databases*, §3.1).
+/// What a scan asks of rows beside their place in the index: the *residual predicate* (Larson et al., *High-Performance
+/// Concurrency Control Mechanisms for Main-Memory Databases*, §3.1).
 ///
-/// The engine may pass over rows for which it does not hold, and over their changes by others, as long as it does not hold afterwards
-/// either. It looks at rows until the transaction has ended, from whatever thread that runs on. Of a row that it cannot judge the
-/// predicate says that it holds.
+/// The engine may pass over rows for which it does not hold, and over their changes by others, as long as it does not
+/// hold afterwards either. It looks at rows until the transaction has ended, from whatever thread that runs on. Of a
+/// row that it cannot judge the predicate says that it holds.
 #[derive(Clone)]
 pub struct Residual(Arc<dyn Fn(RowRef<'_>) -> bool + Send + Sync>);
 

@@ -35,7 +35,8 @@ fn check(tree: &Tree, folder: &str) -> Vec<Violation> {
 /// The largest sets of modules in which each one leads to each other one by uses.
 fn circles_of(modules: &Modules) -> Vec<Vec<ModulePath>> {
     let mut used_by: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
-    // A root puts its crate or folder together: it may use everything below itself, and those below may use what it has.
+    // A root puts its crate or folder together: it may use everything below itself, and those below may use what it
+    // has.
     for found in modules.uses().iter().filter(|found| !found.to.starts_with(&found.from)) {
         used_by.entry(&found.from).or_default().insert(&found.to);
     }

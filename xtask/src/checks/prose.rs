@@ -1,7 +1,8 @@
-//! Comments and documents are readable: their lines fit, their sentences have a subject, and a table of modules is whole.
+//! Comments and documents are readable: their lines fit, their sentences have a subject, and a table of modules is
+//! whole.
 //!
-//! `xtask/ratchet.toml` says, under `[fragments]`, how many docs of each crate still begin with a pronoun. An entry that is
-//! more generous than the crate needs fails, so each sentence that is mended stays so.
+//! `xtask/ratchet.toml` says, under `[fragments]`, how many docs of each crate still begin with a pronoun. An entry
+//! that is more generous than the crate needs fails, so each sentence that is mended stays so.
 
 use crate::Violation;
 use crate::tokens::{Kind, Token};
@@ -84,10 +85,10 @@ fn check_width(file: &File) -> Vec<Violation> {
     lines.into_iter().map(refuse).collect()
 }
 
-/// Whether a line of prose can go on in the next: rows of tables and links alone cannot.
+/// Whether a line of prose can go on in the next: headings, rows of tables and links alone cannot.
 fn can_be_broken(text: &str) -> bool {
     let words = text.trim_start().trim_start_matches(['/', '!', '-', '>']).trim_start();
-    !words.starts_with('|') && words.contains(' ')
+    !words.starts_with(['|', '#']) && words.contains(' ')
 }
 
 fn check_fragments<'a>(files: impl Iterator<Item = &'a File>, allowed: &BTreeMap<String, usize>) -> Vec<Violation> {

@@ -1,18 +1,19 @@
-//! What conditions say of an index's columns, as alternatives: every row that is looked for satisfies all bounds of one of them.
+//! What conditions say of an index's columns, as alternatives: every row that is looked for satisfies all bounds of one
+//! of them.
 //!
-//! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN is a bound if the value does not depend on the row and its type
-//! orders like the column's (the binder casts the column otherwise, and a cast column serves no index). So are
-//! `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one, and `column LIKE 'prefix%'`, which lies
-//! between two texts.
-//! OR, and with it the order of rows and `(a, b) IN (…)`, makes several alternatives of one; AND joins each of one side with each
-//! of the other.
+//! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN is a bound if the value does not depend on the row and
+//! its type orders like the column's (the binder casts the column otherwise, and a cast column serves no index). So are
+//! `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one, and
+//! `column LIKE 'prefix%'`, which lies between two texts. OR, and with it the order of rows and `(a, b) IN (…)`, makes
+//! several alternatives of one; AND joins each of one side with each of the other.
 
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function, Like};
 use hotrow_storage::{Type, Value};
 use std::borrow::Cow;
 
-/// The most alternatives that AND makes of several conditions with more than one each; what would make more is checked row by row.
+/// The most alternatives that AND makes of several conditions with more than one each; what would make more is checked
+/// row by row.
 const MAX_PRODUCT: usize = 1024;
 
 /// A condition that an index can serve.
@@ -98,7 +99,8 @@ impl<'e> Bounds<'e> {
         all
     }
 
-    /// The arms of the conditions that have several alternatives, each with all other conditions: rows satisfy one of a condition's.
+    /// The arms of the conditions that have several alternatives, each with all other conditions: rows satisfy one of a
+    /// condition's.
     pub(super) fn arms(&self) -> impl Iterator<Item = Vec<Bounds<'e>>> {
         self.0.iter().enumerate().filter_map(|(at, known)| {
             let Known::Any(arms) = known else { return None };
@@ -225,8 +227,8 @@ fn listed<'e>(
     Known::Bound(Bound { column, test: Test::In(list, is_array), conjunct })
 }
 
-/// The texts between which those lie that a pattern matches, if the pattern says how they begin. A `char` column's keys lack the
-/// trailing blanks that a pattern sees.
+/// The texts between which those lie that a pattern matches, if the pattern says how they begin. A `char` column's keys
+/// lack the trailing blanks that a pattern sees.
 fn prefixed<'e>(table: &Table, like: &Like, conjunct: usize) -> Known<'e> {
     let (Expr::Column(column), Expr::Const(Value::Text(pattern))) = (&like.text, &like.pattern) else {
         return Known::Nothing;

@@ -1,4 +1,5 @@
-//! What tools write when they look into the catalogs: names for numbers and numbers for names, and operators with their schema.
+//! What tools write when they look into the catalogs: names for numbers and numbers for names, and operators with their
+//! schema.
 
 use super::binder::Binder;
 use super::scope::Scope;

@@ -18,7 +18,8 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
 
-/// An error if a statement has a clause that the parser reads for other dialects: PostgreSQL's has none of them, and it must not be passed over.
+/// An error if a statement has a clause that the parser reads for other dialects: PostgreSQL's has none of them, and it
+/// must not be passed over.
 fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
     match clauses.iter().find(|(is_there, _)| *is_there) {
         Some((_, word)) => Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\""))),
@@ -288,8 +289,8 @@ impl Binder<'_> {
         Ok((table, from))
     }
 
-    /// A query for the keys of the rows to change, followed by `beside`, and by those columns of other items that RETURNING looks
-    /// at.
+    /// A query for the keys of the rows to change, followed by `beside`, and by those columns of other items that
+    /// RETURNING looks at.
     fn changing_query(
         &mut self,
         table: &Table,
@@ -425,8 +426,8 @@ fn by_key(table: Arc<Table>) -> Access {
     Access { table, path: Path::Key(Vec::new()), filter: None, lock: LockFor::Update }
 }
 
-/// Makes RETURNING look at other items' columns in the row of the query, which has them after the key; `own` columns are the
-/// table's.
+/// Makes RETURNING look at other items' columns in the row of the query, which has them after the key; `own` columns
+/// are the table's.
 fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) {
     match expr {
         Expr::Column(column) if *column >= own => {

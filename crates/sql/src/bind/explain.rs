@@ -14,8 +14,8 @@ pub(crate) fn planned(plan: &Plan) -> Told {
     told_with(plan, Lines::default(), None)
 }
 
-/// A plan that has counted. If it changes rows, so many rows were its answer, in so many nanoseconds if they are to be told, and so
-/// many were changed.
+/// A plan that has counted. If it changes rows, so many rows were its answer, in so many nanoseconds if they are to be
+/// told, and so many were changed.
 pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> Told {
     let mut out = Lines { timed, ..Lines::default() };
     out.actual = top.map(|(rows, taken)| {

@@ -283,7 +283,8 @@ impl Binder<'_> {
         for candidate in list {
             let candidate = self.expr(candidate, scope)?;
             let (left, right, blanks) = self.comparable("=", value.clone(), candidate)?;
-            // An operand that is brought to another type for one candidate, or whose blanks count, is compared one by one.
+            // An operand that is brought to another type for one candidate, or whose blanks count, is compared one by
+            // one.
             let here = (left, blanks);
             if known.as_ref().is_some_and(|known| *known != here) {
                 return self.in_list_apart(expr, list, negated, scope);
@@ -483,8 +484,8 @@ pub(super) fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
     }
 }
 
-/// A number as it is written. The sign belongs to it: the least integers are one too large without. What exceeds our numeric
-/// can still be a double where one is wanted, and is an error when it is reached elsewhere.
+/// A number as it is written. The sign belongs to it: the least integers are one too large without. What exceeds our
+/// numeric can still be a double where one is wanted, and is an error when it is reached elsewhere.
 fn number(text: &str, negative: bool) -> Typed {
     let text = if negative { format!("-{text}") } else { text.to_owned() };
     if let Some(value) = number_literal(&text) {

@@ -15,8 +15,8 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 
 impl Binder<'_> {
-    /// What a statement has to do with foreign keys that inserts rows into a table and updates these columns of others: nothing, if it does
-    /// not say to which rows rows refer, or by which values they are referred to.
+    /// What a statement has to do with foreign keys that inserts rows into a table and updates these columns of others:
+    /// nothing, if it does not say to which rows rows refer, or by which values they are referred to.
     pub(super) fn foreign_keys_of_values(
         &mut self,
         table: &Arc<Table>,
@@ -35,7 +35,8 @@ impl Binder<'_> {
         self.foreign_keys(table, refers && !rules.foreign_keys.is_empty(), is_referred)
     }
 
-    /// The same of a statement after which rows of a table may refer to others, and others may have `lost` what they refer to.
+    /// The same of a statement after which rows of a table may refer to others, and others may have `lost` what they
+    /// refer to.
     pub(crate) fn foreign_keys(
         &mut self,
         table: &Arc<Table>,

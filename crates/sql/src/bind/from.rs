@@ -1,7 +1,7 @@
 //! FROM: tables, subqueries and joins, as what is to be joined and under which conditions.
 //!
-//! A name in FROM is a query of WITH or a table; whatever else a name may stand for one day (a view, a catalog that is made up
-//! of what the server knows) is one more kind of rows: see [`Binder::named_item`].
+//! A name in FROM is a query of WITH or a table; whatever else a name may stand for one day (a view, a catalog that is
+//! made up of what the server knows) is one more kind of rows: see [`Binder::named_item`].
 
 use super::binder::Binder;
 use super::condition::conjuncts;

@@ -16,8 +16,8 @@ use crate::{SqlError, state};
 use sqlparser::ast::{self, Expr as A};
 
 impl Group {
-    /// The order in which the first row decides what the only aggregate function is: the least or the greatest value of a table's
-    /// column.
+    /// The order in which the first row decides what the only aggregate function is: the least or the greatest value of
+    /// a table's column.
     pub(super) fn first_by(&mut self, calls: &[AggregateCall]) -> Option<Wanted> {
         let ([call], [source]) = (calls, &self.sources[..]) else { return None };
         let (Some(Expr::Column(column)), None) = (&call.argument, &call.filter) else { return None };
@@ -87,8 +87,9 @@ impl Binder<'_> {
         Ok(expr)
     }
 
-    /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates. A table whose whole primary
-    /// key is among the groups has one row in each: its other columns become groups where they are wanted.
+    /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates. A table
+    /// whose whole primary key is among the groups has one row in each: its other columns become groups where they are
+    /// wanted.
     pub(super) fn regroup(
         &mut self,
         groups: &mut Vec<Expr>,

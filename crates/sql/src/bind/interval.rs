@@ -15,7 +15,8 @@ use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExp
 /// The arguments of `make_interval`.
 const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
 
-/// The types that an operator of moments and intervals wants for operands of these types, and its result's; none if it is another operator.
+/// The types that an operator of moments and intervals wants for operands of these types, and its result's; none if it
+/// is another operator.
 pub(super) fn arithmetic(op: Arithmetic, left: Option<Type>, right: Option<Type>) -> Option<((Type, Type), Type)> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Type::{Date, Float8, Interval, Time, Timestamp, TimestampTz};

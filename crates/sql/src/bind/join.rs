@@ -1,9 +1,9 @@
 //! Joins: in which order, and how.
 //!
-//! What is to be joined is a [`Group`]: sources of which every combination counts for which all conditions are true. One source is
-//! the first: that of which the fewest rows are expected. Then the others are joined to what there is, the cheapest
-//! first. A table whose index serves a condition on what there is, is looked up row by row; everything else is kept
-//! in a hash table, or as it is. An outer join is one source of its group, with two groups inside.
+//! What is to be joined is a [`Group`]: sources of which every combination counts for which all conditions are true.
+//! One source is the first: that of which the fewest rows are expected. Then the others are joined to what there is,
+//! the cheapest first. A table whose index serves a condition on what there is, is looked up row by row; everything
+//! else is kept in a hash table, or as it is. An outer join is one source of its group, with two groups inside.
 //!
 //! What is expected is in `cost`.
 

@@ -1,6 +1,7 @@
 //! Procedures: what their arguments are, what their bodies' statements mean, and CALL.
 //!
-//! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the variable.
+//! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the
+//! variable.
 
 use super::binder::{Binder, span_of};
 use super::ddl::define_default;
@@ -118,8 +119,8 @@ pub(crate) fn compile_new(procedure: &Procedure, view: View<'_>) -> Result<(), S
     Ok(())
 }
 
-/// Binds a procedure's body; `depth` calls led here. `located` says that the client has just sent its text, so that positions
-/// in it help.
+/// Binds a procedure's body; `depth` calls led here. `located` says that the client has just sent its text, so that
+/// positions in it help.
 fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     check_depth(depth + 1)?;
     with_room(|| compile_in_place(procedure, view, located, depth))

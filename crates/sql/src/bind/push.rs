@@ -1,7 +1,8 @@
-//! Conditions on the rows of a subquery in FROM, moved to where its own rows come from, so that they find its indexes there.
+//! Conditions on the rows of a subquery in FROM, moved to where its own rows come from, so that they find its indexes
+//! there.
 //!
-//! A condition goes through what neither adds rows nor looks at other rows, as the expression that its columns stand for; where it
-//! can go no further, it stays as a filter.
+//! A condition goes through what neither adds rows nor looks at other rows, as the expression that its columns stand
+//! for; where it can go no further, it stays as a filter.
 
 use super::condition::{conjunction, conjuncts, is_volatile};
 use super::path;
@@ -60,7 +61,8 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
     }
 }
 
-/// Whether an index finds rows by a part of a condition on a node's rows, of which `is_wanted` says whether it is such a part.
+/// Whether an index finds rows by a part of a condition on a node's rows, of which `is_wanted` says whether it is such
+/// a part.
 pub(super) fn is_served(node: &Node, condition: &Expr, is_wanted: &impl Fn(&Expr) -> bool) -> bool {
     let below = |input: &Node, exprs: &[Expr]| {
         over(condition, exprs).is_some_and(|condition| is_served(input, &condition, is_wanted))

@@ -1,9 +1,9 @@
 //! EXISTS whose query compares columns with the row around it: semi and anti joins.
 //!
-//! If an index serves such a comparison, the query runs for each row and finds its own. If none does, the query runs once, without
-//! its comparisons: its rows are kept in a hash table, by the columns that must be equal, and the other comparisons are checked for
-//! each row that is found there. As one of the conditions that rows must satisfy EXISTS is a join, anywhere else a test of the
-//! table.
+//! If an index serves such a comparison, the query runs for each row and finds its own. If none does, the query runs
+//! once, without its comparisons: its rows are kept in a hash table, by the columns that must be equal, and the other
+//! comparisons are checked for each row that is found there. As one of the conditions that rows must satisfy EXISTS is
+//! a join, anywhere else a test of the table.
 
 use super::binder::Binder;
 use super::condition::{conjunction, is_volatile};
@@ -39,8 +39,8 @@ impl Binder<'_> {
         Ok(asked(node, level, SubqueryTest::Matches(blanks, condition), operands))
     }
 
-    /// The query of EXISTS without its comparisons with the row that a frame shows, if a hash table serves them; else the group as
-    /// it was.
+    /// The query of EXISTS without its comparisons with the row that a frame shows, if a hash table serves them; else
+    /// the group as it was.
     pub(super) fn matched(&mut self, mut group: Group, frame: usize) -> Result<Result<Bound, Group>, SqlError> {
         let looks_out = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame));
         let refuses = |expr: &Expr| expr.has_subquery() || is_volatile(expr);
@@ -111,7 +111,8 @@ impl Group {
     }
 }
 
-/// The sides of an equality between the row outside and the query's own, in this order, and whether trailing blanks do not count.
+/// The sides of an equality between the row outside and the query's own, in this order, and whether trailing blanks do
+/// not count.
 fn sides<'e>(condition: &'e Expr, looks_out: &impl Fn(&Expr) -> bool) -> Option<(&'e Expr, &'e Expr, bool)> {
     let Expr::Compare(Comparison::Equal, pair, blanks) = condition else { return None };
     let (left, right) = &**pair;

@@ -1,7 +1,8 @@
 //! Set-returning functions in a select list.
 //!
-//! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are. They run over the
-//! rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of others run below these.
+//! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are.
+//! They run over the rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of
+//! others run below these.
 
 use super::binder::{Aggregates, Binder, span_of};
 use super::errors::no_function;
@@ -125,7 +126,8 @@ impl Binder<'_> {
         Err(self.locate(error, self.sets.last.unwrap_or_else(Span::empty)))
     }
 
-    /// The arguments of a set-returning function, of the types that it takes, and its columns: names, if they have some, and types.
+    /// The arguments of a set-returning function, of the types that it takes, and its columns: names, if they have
+    /// some, and types.
     #[allow(clippy::type_complexity, reason = "arguments and columns, taken apart at once by both callers")]
     pub(super) fn table_function_types(
         &mut self,

@@ -1,7 +1,7 @@
 //! WITH: queries with names.
 //!
-//! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept when
-//! the query begins, and read as often as they are mentioned.
+//! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept
+//! when the query begins, and read as often as they are mentioned.
 
 use super::binder::Binder;
 use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
@@ -164,7 +164,8 @@ impl Binder<'_> {
         self.named.iter().filter(is_step).map(|query| query.references).sum()
     }
 
-    /// Refuses a mention of a query itself in a part of its recursive term, if there has been one since there were `before`.
+    /// Refuses a mention of a query itself in a part of its recursive term, if there has been one since there were
+    /// `before`.
     pub(super) fn refuse_self_reference(&self, before: usize, place: &str) -> Result<(), SqlError> {
         if self.self_references() == before {
             return Ok(());

@@ -24,8 +24,8 @@ impl CopyWriter {
         Self { options, types, styles, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
     }
 
-    /// What comes before the first row in a piece of its own, if anything. The binary format's header goes with the first
-    /// row, or the trailer.
+    /// What comes before the first row in a piece of its own, if anything. The binary format's header goes with the
+    /// first row, or the trailer.
     pub fn header<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
         self.piece.clear();
         match self.options.format {

@@ -1,7 +1,7 @@
 //! What a statement will touch, as far as its values tell before it runs.
 //!
-//! A value is *known* if it looks at no row, and at no variable of a procedure that a row's value may have come into. Of a
-//! value that cannot be computed nothing is hidden: the plan will fail at it.
+//! A value is *known* if it looks at no row, and at no variable of a procedure that a row's value may have come into.
+//! Of a value that cannot be computed nothing is hidden: the plan will fail at it.
 
 mod call;
 mod form;
@@ -60,8 +60,8 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
 
 /// What is known before a statement runs, and the access set that is made of it.
 ///
-/// Its functions say whether that is all which the statement will touch. Their error is the one that the statement will fail
-/// with.
+/// Its functions say whether that is all which the statement will touch. Their error is the one that the statement will
+/// fail with.
 struct Foresight<'f> {
     env: Env<'f>,
     /// Of the parameters, those whose values are not known; the others are in `env`.
@@ -229,8 +229,9 @@ impl Foresight<'_> {
         Ok(true)
     }
 
-    /// The row and the entries of a row that is to be inserted. What a volatile function makes, such as a random key, nobody
-    /// else knows, and it is another one when the statement runs: it is left out, and the set is as complete as it can be.
+    /// The row and the entries of a row that is to be inserted. What a volatile function makes, such as a random key,
+    /// nobody else knows, and it is another one when the statement runs: it is left out, and the set is as complete as
+    /// it can be.
     fn new_row(&mut self, insert: &Insert, exprs: &[Option<Expr>], row: &mut Row) -> Result<bool, SqlError> {
         let table = &*insert.table;
         let value_of = |column: usize| {

@@ -1,7 +1,7 @@
 //! ALTER TABLE and ALTER INDEX.
 //!
-//! What changes only names, defaults or constraints is another definition of the same table of the engine. What changes the rows is
-//! [rebuilt](super::rebuild).
+//! What changes only names, defaults or constraints is another definition of the same table of the engine. What changes
+//! the rows is [rebuilt](super::rebuild).
 
 use super::Fail;
 use super::constraint::Dependents;

@@ -41,8 +41,8 @@ impl Dependents {
 }
 
 impl Ddl<'_> {
-    /// Gives a table, which is locked and in its place, a foreign key from these columns. The rows that there are must satisfy it, if
-    /// `validate` says so.
+    /// Gives a table, which is locked and in its place, a foreign key from these columns. The rows that there are must
+    /// satisfy it, if `validate` says so.
     pub(super) fn add_foreign_key(
         &mut self,
         table: &Arc<Table>,

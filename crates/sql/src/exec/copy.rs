@@ -1,8 +1,8 @@
 //! COPY.
 //!
-//! The data of a COPY cannot be asked for again. So where a statement waits for another transaction's change of a row and
-//! begins again, COPY FROM begins again with the row that met it, and at the end with the checks of what rows refer to.
-//! A row that is written again has left nothing but changes in the engine, which are undone.
+//! The data of a COPY cannot be asked for again. So where a statement waits for another transaction's change of a row
+//! and begins again, COPY FROM begins again with the row that met it, and at the end with the checks of what rows refer
+//! to. A row that is written again has left nothing but changes in the engine, which are undone.
 
 use super::dml::Inserter;
 use super::{Exec, Fail, width};
@@ -17,8 +17,8 @@ use hotrow_txn::Abort;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// COPY FROM STDIN: inserts what the client sends; the number of rows. `waits` says that it waits for other transactions'
-    /// changes of rows.
+    /// COPY FROM STDIN: inserts what the client sends; the number of rows. `waits` says that it waits for other
+    /// transactions' changes of rows.
     pub(crate) fn copy_from(
         &mut self,
         insert: &Insert,
@@ -71,8 +71,8 @@ impl Exec<'_> {
         }
     }
 
-    /// Does something that may meet another transaction's change of a row. If it is to wait for that, it is undone, and done
-    /// again when the other transaction has ended.
+    /// Does something that may meet another transaction's change of a row. If it is to wait for that, it is undone, and
+    /// done again when the other transaction has ended.
     fn in_time<T>(&mut self, waits: bool, mut run: impl FnMut(&mut Self) -> Result<T, Fail>) -> Result<T, Fail> {
         if !waits {
             return run(self);

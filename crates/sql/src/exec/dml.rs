@@ -202,8 +202,8 @@ impl Exec<'_> {
         }
     }
 
-    /// Updates a row whose primary key changes, which goes, and another one comes; or one that a foreign key has to do with, which
-    /// wants to see it before and after.
+    /// Updates a row whose primary key changes, which goes, and another one comes; or one that a foreign key has to do
+    /// with, which wants to see it before and after.
     fn replace_row(
         &mut self,
         update: &Update,

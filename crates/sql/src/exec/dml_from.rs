@@ -1,7 +1,8 @@
 //! UPDATE … FROM, DELETE … USING, and both with subqueries: a query says which rows, and what comes into them.
 //!
-//! The query has locked the rows to be changed, and read its values of them under the lock. It runs to its end before the first row
-//! changes: it may look at the table that changes. A row that it has several times changes once, by the first of these.
+//! The query has locked the rows to be changed, and read its values of them under the lock. It runs to its end before
+//! the first row changes: it may look at the table that changes. A row that it has several times changes once, by the
+//! first of these.
 
 use super::dml::answer;
 use super::foreign_key::Events;

@@ -1,15 +1,18 @@
 //! Foreign keys while rows change.
 //!
-//! **Who refers to a row** looks for it before it writes, and holds what it has found: nobody deletes the row, or changes its
-//! key, until the transaction ends, while others hold it, too, and its other columns may change if the engine can tell. So what was found need not be looked for
-//! again; what was not is, when the statement is complete, for the statement may bring it about.
+//! **Who refers to a row** looks for it before it writes, and holds what it has found: nobody deletes the row, or
+//! changes its key, until the transaction ends, while others hold it, too, and its other columns may change if the
+//! engine can tell. So what was found need not be looked for again; what was not is, when the statement is complete,
+//! for the statement may bring it about.
 //!
-//! **Who deletes a row, or changes its key**, has locked it first, and looks for those that refer to it when the statement is complete;
-//! nobody comes to refer to it after that, since what was looked through is held, too. In this order the two wait for each
-//! other's rows and never in a circle: the one that is the first at the referenced row goes first.
+//! **Who deletes a row, or changes its key**, has locked it first, and looks for those that refer to it when the
+//! statement is complete; nobody comes to refer to it after that, since what was looked through is held, too. In this
+//! order the two wait for each other's rows and never in a circle: the one that is the first at the referenced row goes
+//! first.
 //!
-//! The events of a statement are gone through in PostgreSQL's order: row by row, key by key in the order in which they were made, and
-//! then what actions have led to. So an action's changes are no statement of their own: there is one list, however deep they go.
+//! The events of a statement are gone through in PostgreSQL's order: row by row, key by key in the order in which they
+//! were made, and then what actions have led to. So an action's changes are no statement of their own: there is one
+//! list, however deep they go.
 //!
 //! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
 
@@ -92,8 +95,8 @@ fn is_check(key: &ForeignKey, event: &Event) -> bool {
 }
 
 impl Exec<'_> {
-    /// The keys by which a row that is to be written refers to what is not there now. Of a row that is to be updated in its place,
-    /// those that change are looked at.
+    /// The keys by which a row that is to be written refers to what is not there now. Of a row that is to be updated in
+    /// its place, those that change are looked at.
     pub(super) fn missing(
         &mut self,
         events: &Events<'_>,
@@ -194,8 +197,8 @@ impl Exec<'_> {
         Ok(follows)
     }
 
-    /// Checks that no row refers to values any more, unless another row has them now and that `may` be so. In a rehearsal the old one
-    /// still has them.
+    /// Checks that no row refers to values any more, unless another row has them now and that `may` be so. In a
+    /// rehearsal the old one still has them.
     fn check_not_referred(&mut self, referred: &Referred, old: &[Value<'static>], may: bool) -> Result<(), Fail> {
         let replaced = may && self.finds(&referred.lookup, old)?;
         if (!replaced || self.is_rehearsal()) && self.finds(&referred.children, old)? {
@@ -226,7 +229,8 @@ impl Exec<'_> {
         self.env.context.is_some_and(SessionContext::is_rehearsing)
     }
 
-    /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it meanwhile.
+    /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it
+    /// meanwhile.
     fn act(&mut self, graph: &Arc<Graph>, change: &Change, params: &[Value<'static>]) -> Result<Vec<Event>, Fail> {
         let env = Env { params, frames: None, keeps_reads: true, ..self.env };
         let mut exec = self.with_env(env);

@@ -44,7 +44,8 @@ fn part(text: &str, binary: bool, as_text: bool) -> Result<Value<'static>, SqlEr
     Ok(if binary { Value::Jsonb(text) } else { Value::Json(text) })
 }
 
-/// An error if a value is of another kind than a function takes apart, in PostgreSQL's words, of which there are several.
+/// An error if a value is of another kind than a function takes apart, in PostgreSQL's words, of which there are
+/// several.
 fn check(function: JsonRows, kind: Kind) -> Result<(), SqlError> {
     let JsonRows { parts, binary, .. } = function;
     let name = function.name();

@@ -19,8 +19,8 @@ impl Exec<'_> {
         Ok(kept)
     }
 
-    /// Visits the rows of an operator's input, with what its expressions know. If the input is kept, that is the way to subqueries,
-    /// too.
+    /// Visits the rows of an operator's input, with what its expressions know. If the input is kept, that is the way to
+    /// subqueries, too.
     pub(super) fn each(
         &mut self,
         input: &Node,

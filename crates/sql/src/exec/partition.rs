@@ -1,7 +1,7 @@
 //! A table's partition key: PARTITION BY HASH, and the PARTITION OF that PostgreSQL wants beside it.
 //!
-//! Engines that keep partitions apart divide a table by the first column of its primary key, an integer. A table without a
-//! primary key has a hidden one, before which its partition key is put.
+//! Engines that keep partitions apart divide a table by the first column of its primary key, an integer. A table
+//! without a primary key has a hidden one, before which its partition key is put.
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};

@@ -130,7 +130,8 @@ fn assign(
     Ok(())
 }
 
-/// The error with the place where it happened. A position would be one in the procedure's text, which the client has not sent.
+/// The error with the place where it happened. A position would be one in the procedure's text, which the client has
+/// not sent.
 fn located(fail: Fail, frame: &Frame<'_>, step: &Step) -> Fail {
     match fail {
         Fail::Sql(error) => Fail::Sql(error.within(&frame.call.procedure.name, step.line)),

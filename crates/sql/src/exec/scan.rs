@@ -110,7 +110,8 @@ fn walk(
     Ok(ended?)
 }
 
-/// The most ranges that several lists of one range make: where they would make more, the later lists are left to the filter.
+/// The most ranges that several lists of one range make: where they would make more, the later lists are left to the
+/// filter.
 const MAX_PRODUCT: usize = 10_000;
 
 /// The way to the rows of one or several ranges.
@@ -254,8 +255,8 @@ fn refused(abort: Abort, access: &Access) -> Fail {
     SqlError::new(state::LOCK_NOT_AVAILABLE, message).into()
 }
 
-/// An error if there is no memory for what is kept of a row. Who locks rows to change them is asked where he writes, and not at all
-/// where he deletes.
+/// An error if there is no memory for what is kept of a row. Who locks rows to change them is asked where he writes,
+/// and not at all where he deletes.
 #[inline]
 fn check(lock: LockFor, env: &Env<'_>) -> Result<(), SqlError> {
     if lock == LockFor::Read { env.check_read() } else { Ok(()) }
@@ -308,8 +309,8 @@ pub(crate) fn key(spec: &KeySpec, values: &[Expr], env: &Env<'_>) -> Result<Opti
     prefix(spec, values, &[], None, env)
 }
 
-/// The key whose leading columns have these values, NULL in the places that say so, and one more value, perhaps NULL, if given. `None`
-/// if no row can have it.
+/// The key whose leading columns have these values, NULL in the places that say so, and one more value, perhaps NULL,
+/// if given. `None` if no row can have it.
 fn prefix(
     spec: &KeySpec,
     values: &[Expr],
@@ -409,7 +410,8 @@ fn end_of(prefix: &Key) -> Bound<Key> {
     }
 }
 
-/// A bound's key, and whether it is included. The outer `None`: no row satisfies it. The inner one: all rows satisfy it.
+/// A bound's key, and whether it is included. The outer `None`: no row satisfies it. The inner one: all rows satisfy
+/// it.
 #[allow(clippy::type_complexity, reason = "two absences with different meanings, told apart by the only caller")]
 fn limit(
     spec: &KeySpec,

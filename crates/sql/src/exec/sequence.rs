@@ -138,7 +138,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Makes the sequence of a serial or identity column that is about to be added; its next number as the column's default.
+    /// Makes the sequence of a serial or identity column that is about to be added; its next number as the column's
+    /// default.
     pub(super) fn own_sequence(
         &mut self,
         draft: &Draft,

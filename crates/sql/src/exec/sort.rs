@@ -104,7 +104,8 @@ pub(super) fn group_key<'v>(values: impl IntoIterator<Item = Value<'v>>) -> Key 
     builder.finish()
 }
 
-/// The value that stands for all that are equal to one, where a type has several forms of one value: a `jsonb` for its numbers.
+/// The value that stands for all that are equal to one, where a type has several forms of one value: a `jsonb` for its
+/// numbers.
 pub(super) fn canonical(value: Value<'_>) -> Value<'_> {
     match &value {
         Value::Jsonb(text) => Value::Jsonb(json::canonical(text).into_owned().into()),

@@ -1,5 +1,5 @@
-//! Variances and standard deviations, as PostgreSQL computes them: of floats without sums of squares, which would lose digits; of other numbers
-//! exactly.
+//! Variances and standard deviations, as PostgreSQL computes them: of floats without sums of squares, which would lose
+//! digits; of other numbers exactly.
 
 use crate::expr::{Arithmetic, divide};
 use crate::{SqlError, state};

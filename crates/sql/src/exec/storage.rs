@@ -1,5 +1,5 @@
-//! What definitions say about storage: `TABLESPACE`, `WITH (…)`, operator classes. Nothing is made of it; what PostgreSQL
-//! would refuse is refused.
+//! What definitions say about storage: `TABLESPACE`, `WITH (…)`, operator classes. Nothing is made of it; what
+//! PostgreSQL would refuse is refused.
 
 use super::ddl::shown;
 use crate::parse::names::{fold, object_name};

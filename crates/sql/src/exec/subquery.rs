@@ -1,8 +1,8 @@
 //! Subqueries of expressions.
 //!
-//! An expression is evaluated while nobody walks a table: its operator has kept its input. So a [`Runner`] has the transaction
-//! meanwhile, and hands it to one subquery at a time. An abort passes through the expression as an error, and comes out again
-//! as the abort that it is.
+//! An expression is evaluated while nobody walks a table: its operator has kept its input. So a [`Runner`] has the
+//! transaction meanwhile, and hands it to one subquery at a time. An abort passes through the expression as an error,
+//! and comes out again as the abort that it is.
 
 use super::join::push_equal;
 use super::{Exec, Fail};

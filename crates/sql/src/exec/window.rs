@@ -82,7 +82,8 @@ impl Exec<'_> {
     }
 }
 
-/// Visits the rows as a window sorts them, beginning with the order that they have: their numbers, and what its functions say of them.
+/// Visits the rows as a window sorts them, beginning with the order that they have: their numbers, and what its
+/// functions say of them.
 fn each_row(
     sort: &WindowSort,
     rows: &Kept,
@@ -127,7 +128,8 @@ fn each_row(
     Ok(())
 }
 
-/// The length of the partition that the rows begin with; where in it the groups of equal rows begin, and its end, go to `peers`.
+/// The length of the partition that the rows begin with; where in it the groups of equal rows begin, and its end, go to
+/// `peers`.
 fn peers_of(sort: &WindowSort, rows: &Kept, order: &[usize], peers: &mut Vec<usize>) -> usize {
     peers.clear();
     peers.push(0);

@@ -225,7 +225,8 @@ impl Frame {
     }
 }
 
-/// Whether a value is at most (`less`) or at least the base less or plus the distance. What is beyond the type is beyond all its values.
+/// Whether a value is at most (`less`) or at least the base less or plus the distance. What is beyond the type is
+/// beyond all its values.
 fn in_range(
     value: &Value<'_>,
     base: &Value<'_>,

@@ -168,8 +168,8 @@ impl Arithmetic {
     }
 }
 
-/// The sum or difference of two numbers with as many digits after the point as the one that has more, a zero included; fewer if there is no
-/// room for them.
+/// The sum or difference of two numbers with as many digits after the point as the one that has more, a zero included;
+/// fewer if there is no room for them.
 fn with_digits_of(mut number: Decimal, left: Decimal, right: Decimal) -> Decimal {
     let scale = left.scale().max(right.scale());
     if number.scale() < scale {
@@ -206,8 +206,8 @@ fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
     }
 }
 
-/// The quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the point than
-/// either operand has.
+/// The quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the point
+/// than either operand has.
 pub fn divide(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
     if right.is_zero() {
         return Err(division_by_zero());

@@ -92,14 +92,15 @@ impl<'a> Env<'a> {
         found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
     }
 
-    /// An error if there is no memory for what the transaction keeps of a row that it reads. Whoever reads rows asks at each.
+    /// An error if there is no memory for what the transaction keeps of a row that it reads. Whoever reads rows asks at
+    /// each.
     #[inline]
     pub fn check_read(&self) -> Result<(), SqlError> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
-    /// An error if the statement is to stop. Code that goes from row to row asks at each, and holds no latch meanwhile: if the statement has
-    /// run for long, others run first.
+    /// An error if the statement is to stop. Code that goes from row to row asks at each, and holds no latch meanwhile:
+    /// if the statement has run for long, others run first.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
         self.waiter.yield_now();

@@ -78,7 +78,8 @@ pub fn sum(left: Interval, right: Interval) -> Result<Interval, SqlError> {
     sum().ok_or_else(out_of_range)
 }
 
-/// A moment so much later: the same day of another month, or that month's last; then so many days, then so long. The infinities stay.
+/// A moment so much later: the same day of another month, or that month's last; then so many days, then so long. The
+/// infinities stay.
 pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
     if matches!(moment, i64::MIN | i64::MAX) {
         return Ok(moment);
@@ -112,7 +113,8 @@ fn between(left: i64, right: i64) -> Result<Interval, SqlError> {
     Ok(Interval { months: 0, days: (micros / DAY) as i32, micros: micros % DAY })
 }
 
-/// Makes whole numbers of a product's months and days: what is left of a month is days of which it has thirty, what is left of a day is a time.
+/// Makes whole numbers of a product's months and days: what is left of a month is days of which it has thirty, what is
+/// left of a day is a time.
 fn of_parts(months: f64, days: f64, micros: f64) -> Result<Interval, SqlError> {
     let rounded = |seconds: f64| (seconds * 1e6).round_ties_even() / 1e6;
     let whole = |value: f64| {

@@ -2,8 +2,8 @@
 
 use crate::{SqlError, state};
 
-/// Whether `text` matches `pattern`, in which `%` stands for any characters, `_` for one, and `escape` takes the meaning
-/// of the next away. Time is at most the product of both lengths.
+/// Whether `text` matches `pattern`, in which `%` stands for any characters, `_` for one, and `escape` takes the
+/// meaning of the next away. Time is at most the product of both lengths.
 pub fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, SqlError> {
     let mut text_at = text;
     let mut pattern_at = pattern;

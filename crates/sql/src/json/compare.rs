@@ -13,8 +13,9 @@ enum Step<'t> {
     Values(&'t str, &'t str),
 }
 
-/// PostgreSQL's order of two values: null, strings, numbers, Booleans, arrays, objects; of two arrays or objects the one with fewer members is
-/// less, and otherwise the first difference counts. An empty array that is not part of anything is less than any scalar.
+/// PostgreSQL's order of two values: null, strings, numbers, Booleans, arrays, objects; of two arrays or objects the
+/// one with fewer members is less, and otherwise the first difference counts. An empty array that is not part of
+/// anything is less than any scalar.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
     if left == right {
         return Ordering::Equal;

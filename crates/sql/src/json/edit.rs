@@ -29,8 +29,8 @@ fn joined(open: char, parts: &[&str], close: char) -> String {
     out
 }
 
-/// `left || right`: the members of both objects, those of the second before those of the first; otherwise the elements of both, a value
-/// that is no array being one.
+/// `left || right`: the members of both objects, those of the second before those of the first; otherwise the elements
+/// of both, a value that is no array being one.
 pub(crate) fn concat(left: &str, right: &str) -> Result<String, SqlError> {
     if (kind(left), kind(right)) == (Kind::Object, Kind::Object) {
         return normalise(&joined('{', &[inner(left), inner(right)], '}'));
@@ -95,7 +95,8 @@ impl Place {
 /// `jsonb_set`, `jsonb_insert`: a value with another one where a path leads to; NULLs are no steps.
 ///
 /// # Errors
-/// 22023 for a scalar, and for an object's key that is there already where it is to be inserted; 22004 and 22P02 for steps that are none.
+/// 22023 for a scalar, and for an object's key that is there already where it is to be inserted; 22004 and 22P02 for
+/// steps that are none.
 pub(crate) fn set(text: &str, path: &[Option<&str>], value: &str, place: Place) -> Result<String, SqlError> {
     if kind(text).is_scalar() {
         return Err(invalid("cannot set path in scalar"));

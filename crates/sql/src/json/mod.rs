@@ -10,17 +10,18 @@
 //! | `compare` | order, equality and containment of normal forms |
 //! | `edit` | normal forms made of others |
 //!
-//! A `json` is the text as it was written, once it has been found to be JSON. A `jsonb` is a text, too: its normal form, which is what
-//! PostgreSQL prints. So both are stored, sent and copied like texts, and a value that nobody looks into costs what a text costs. What is
-//! asked of a part walks over the text up to it, and nothing of it is kept: no tree takes memory beside the text, so it is bounded by the
-//! text's own size. What changes a value puts a text together and brings it into normal form again.
+//! A `json` is the text as it was written, once it has been found to be JSON. A `jsonb` is a text, too: its normal
+//! form, which is what PostgreSQL prints. So both are stored, sent and copied like texts, and a value that nobody looks
+//! into costs what a text costs. What is asked of a part walks over the text up to it, and nothing of it is kept: no
+//! tree takes memory beside the text, so it is bounded by the text's own size. What changes a value puts a text
+//! together and brings it into normal form again.
 //!
-//! The grammar is ours, not that of a crate: PostgreSQL tells by its messages which token was wrong and why, numbers keep all of their digits, and
-//! `json` keeps every blank.
+//! The grammar is ours, not that of a crate: PostgreSQL tells by its messages which token was wrong and why, numbers
+//! keep all of their digits, and `json` keeps every blank.
 //!
-//! Normal form: no blanks but one after each comma and colon; an object's keys once each, the last of several with its value, ordered by
-//! their length and then by their bytes; numbers without an exponent; strings with the least escapes. Arrays and objects nest up to
-//! [`MAX_NESTING`] deep (54001).
+//! Normal form: no blanks but one after each comma and colon; an object's keys once each, the last of several with its
+//! value, ordered by their length and then by their bytes; numbers without an exponent; strings with the least escapes.
+//! Arrays and objects nest up to [`MAX_NESTING`] deep (54001).
 
 mod compare;
 mod edit;

@@ -10,7 +10,8 @@ use std::fmt::Write;
 /// The normal form of a text that is JSON.
 ///
 /// # Errors
-/// As [`validate`](super::validate); 22P05 for a zero byte in a string, 22003 for a number that is too large, 54000 for a value that is.
+/// As [`validate`](super::validate); 22P05 for a zero byte in a string, 22003 for a number that is too large, 54000 for
+/// a value that is.
 pub(crate) fn normalise(text: &str) -> Result<String, SqlError> {
     write(text, false)
 }

@@ -244,8 +244,8 @@ impl<'a> Cursor<'a> {
         self.sql[range].to_owned()
     }
 
-    /// The text from a byte on to the end, blanks before its first token with it, and how many characters stand before it.
-    /// All of it is taken.
+    /// The text from a byte on to the end, blanks before its first token with it, and how many characters stand before
+    /// it. All of it is taken.
     pub(super) fn rest_from(&mut self, start: usize) -> (String, u32) {
         self.at = self.tokens.len();
         let end = self.tokens.last().map_or(start, |last| last.end);

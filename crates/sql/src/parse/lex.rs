@@ -1,7 +1,7 @@
 //! Tokens of a query string: enough to split it into statements and to see its literals.
 //!
-//! Whitespace and comments (nested ones too) are dropped. Operators come as single characters; whoever needs longer ones
-//! puts them together. Offsets are in bytes; [`character_position`] turns them into what error messages use.
+//! Whitespace and comments (nested ones too) are dropped. Operators come as single characters; whoever needs longer
+//! ones puts them together. Offsets are in bytes; [`character_position`] turns them into what error messages use.
 
 use crate::memory::Room;
 use crate::schema::LONGEST_NAME;

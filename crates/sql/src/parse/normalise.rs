@@ -1,9 +1,9 @@
 //! A statement's text with its literals taken out, by which plans are cached.
 //!
-//! Each number and plain string that may stand as a parameter becomes `$1`, `$2`, …; the literals' kinds are part of the
-//! key, because a plan for `id = 5` is not one for `id = 5.0`. Where a literal must stay one it is left in the text, so that it
-//! is part of the key: positions in ORDER BY and GROUP BY, lengths in type names, typed literals (`date '2020-01-01'`),
-//! strings of the other kinds. Coarser is only slower, never wrong.
+//! Each number and plain string that may stand as a parameter becomes `$1`, `$2`, …; the literals' kinds are part of
+//! the key, because a plan for `id = 5` is not one for `id = 5.0`. Where a literal must stay one it is left in the
+//! text, so that it is part of the key: positions in ORDER BY and GROUP BY, lengths in type names, typed literals
+//! (`date '2020-01-01'`), strings of the other kinds. Coarser is only slower, never wrong.
 
 use super::lex::{Token, TokenKind, string_value};
 use hotrow_storage::{Type, Value};

@@ -1,8 +1,9 @@
-//! CREATE PROCEDURE and DROP PROCEDURE: the frame around a body's statements, read by hand; each statement by sqlparser.
+//! CREATE PROCEDURE and DROP PROCEDURE: the frame around a body's statements, read by hand; each statement by
+//! sqlparser.
 //!
 //! A body is a list of statements, each ended by a semicolon, in any of three spellings: `BEGIN ATOMIC … END`; a string
-//! that holds the list; a string that holds `[DECLARE …] BEGIN … END`. Texts keep their places: where something is taken
-//! out of a statement (INTO), blanks take its place, so that positions stay true.
+//! that holds the list; a string that holds `[DECLARE …] BEGIN … END`. Texts keep their places: where something is
+//! taken out of a statement (INTO), blanks take its place, so that positions stay true.
 
 use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value, tokenize};

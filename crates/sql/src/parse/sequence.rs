@@ -1,4 +1,5 @@
-//! CREATE SEQUENCE and ALTER SEQUENCE, and what an identity column says of its sequence: clauses that come in any order.
+//! CREATE SEQUENCE and ALTER SEQUENCE, and what an identity column says of its sequence: clauses that come in any
+//! order.
 
 use super::cursor::Cursor;
 use crate::schema::RelationName;

@@ -1,5 +1,5 @@
-//! Statements about transactions, settings and prepared statements, and COPY: read from tokens by hand, because they are
-//! small, frequent, and full of PostgreSQL's own words.
+//! Statements about transactions, settings and prepared statements, and COPY: read from tokens by hand, because they
+//! are small, frequent, and full of PostgreSQL's own words.
 
 use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};

@@ -1,6 +1,7 @@
 //! `EXCLUDE …` in the frames of windows, which sqlparser does not know.
 //!
-//! It is taken out before, and carried by the last item of the window's ORDER BY: a word with a blank in it, which no text can have.
+//! It is taken out before, and carried by the last item of the window's ORDER BY: a word with a blank in it, which no
+//! text can have.
 
 use super::lex::{self, Token as Lexed};
 use sqlparser::ast::{Expr, OrderByExpr};

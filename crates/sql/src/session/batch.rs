@@ -1,8 +1,9 @@
-//! Several statements as one planned transaction: those of a query string, and those of a pipeline of the extended protocol.
+//! Several statements as one planned transaction: those of a query string, and those of a pipeline of the extended
+//! protocol.
 //!
-//! They are planned together, run one after the other, and run again from the first if the engine gives the transaction up:
-//! what the client is to be told of each is held until that can happen no more. A pipeline runs when its first statement is
-//! executed; who executes the others is told what has come of them.
+//! They are planned together, run one after the other, and run again from the first if the engine gives the transaction
+//! up: what the client is to be told of each is held until that can happen no more. A pipeline runs when its first
+//! statement is executed; who executes the others is told what has come of them.
 
 use super::Session;
 use super::held::Held;
@@ -62,8 +63,8 @@ impl Pipeline {
 }
 
 impl Session {
-    /// Makes the plans of a query string's statements, if all of them can be part of a planned transaction. If not, or if one
-    /// of them has a mistake, they run one after the other.
+    /// Makes the plans of a query string's statements, if all of them can be part of a planned transaction. If not, or
+    /// if one of them has a mistake, they run one after the other.
     pub(super) fn batch<'s>(
         &mut self,
         ready: &mut [Ready],
@@ -129,8 +130,9 @@ impl Session {
             && !self.one_shot.pipeline.has_run()
     }
 
-    /// Says that the client executes these statements after the next [`execute`](Self::execute), with these values for their
-    /// parameters, all rows of each, and then ends the transaction. They are then planned, and run, as one transaction.
+    /// Says that the client executes these statements after the next [`execute`](Self::execute), with these values for
+    /// their parameters, all rows of each, and then ends the transaction. They are then planned, and run, as one
+    /// transaction.
     pub fn announce_pipeline(&mut self, rest: Vec<(Arc<Statement>, Vec<Value<'static>>)>) {
         self.one_shot.pipeline.announced = rest;
     }
@@ -183,8 +185,8 @@ impl Session {
         }
     }
 
-    /// Runs statements as one planned transaction, which stays open unless its commit is part of each attempt. `told` is what the
-    /// client is to be told of each, and of one that has a mistake until then.
+    /// Runs statements as one planned transaction, which stays open unless its commit is part of each attempt. `told`
+    /// is what the client is to be told of each, and of one that has a mistake until then.
     fn run_members(&mut self, members: &[Member<'_>], commits: bool, told: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::after(self.waiter.waited_ns());
         self.one_shot.planning.start();

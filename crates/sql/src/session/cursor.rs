@@ -1,7 +1,7 @@
 //! Cursors: DECLARE, FETCH, MOVE and CLOSE.
 //!
-//! A cursor's rows are made when it is declared, and kept: what its own or other transactions change later does not show. They count towards the
-//! limit on memory.
+//! A cursor's rows are made when it is declared, and kept: what its own or other transactions change later does not
+//! show. They count towards the limit on memory.
 
 use super::Session;
 use super::output::{Output, Tag};
@@ -26,7 +26,8 @@ pub(super) struct Cursors {
 struct Open {
     columns: Arc<[OutputColumn]>,
     rows: VecDeque<Vec<Value<'static>>>,
-    /// The number of the row where it stands, from one; zero before the first, and one more than there are after the last.
+    /// The number of the row where it stands, from one; zero before the first, and one more than there are after the
+    /// last.
     at: usize,
     /// Whether it goes back, too.
     scrolls: bool,

@@ -85,7 +85,8 @@ impl Session {
         Ok(())
     }
 
-    /// A block waits for its client: if the session says so, hot rows that it has changed go to others. What a savepoint would bring back stays.
+    /// A block waits for its client: if the session says so, hot rows that it has changed go to others. What a
+    /// savepoint would bring back stays.
     pub(super) fn release_early(&mut self) {
         let may = self.transaction.phase == Phase::Block && self.engine.begun && self.transaction.marks.is_empty();
         if may && self.context.settings.borrow().releases_early() {

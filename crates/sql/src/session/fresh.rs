@@ -54,8 +54,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether all tables and procedures of a plan are the ones that their names mean now, and have about as many rows as it was made for. The
-    /// locks of the tables are held.
+    /// Whether all tables and procedures of a plan are the ones that their names mean now, and have about as many rows
+    /// as it was made for. The locks of the tables are held.
     fn is_fresh(&self, statement: &Statement) -> bool {
         let holds = |expected: &Expected| {
             expected.look(&**self.database.engine());
@@ -74,7 +74,8 @@ impl Session {
         fresh
     }
 
-    /// The plan after one that is not true any more: the one that somebody made for this reason, if it is not the one at hand, or a new one.
+    /// The plan after one that is not true any more: the one that somebody made for this reason, if it is not the one
+    /// at hand, or a new one.
     fn succeed(&self, statement: &Statement, current: &Arc<Statement>) -> Result<Arc<Statement>, SqlError> {
         let known = || statement.successor.lock().unwrap_or_else(|poison| poison.into_inner());
         if let Some(successor) = &*known()

@@ -7,17 +7,18 @@ use crate::{SqlError, SqlState, state};
 use hotrow_txn::{Abort, Diagnostics, Exclusion, Prospect};
 use std::time::Duration;
 
-/// A block that has seen what is not committed looks after so long whether it was rolled back, about as long as it takes a client to do so; and
-/// then again when the time that it has been idle has grown by an eighth, so that many of them cost little.
+/// A block that has seen what is not committed looks after so long whether it was rolled back, about as long as it
+/// takes a client to do so; and then again when the time that it has been idle has grown by an eighth, so that many of
+/// them cost little.
 const LOOK_AFTER_LEADERS: Duration = Duration::from_millis(5);
 
 impl Session {
-    /// Looks after the session, whose client has said nothing for so long. Returns how long that time is when it is to be
-    /// looked after again; never, if there is nothing to be done.
+    /// Looks after the session, whose client has said nothing for so long. Returns how long that time is when it is to
+    /// be looked after again; never, if there is nothing to be done.
     ///
     /// A block that keeps everybody else off the database is given up when it has been idle for
-    /// `hotrow.exclusive_idle_timeout` and others wait; its client is told so (40001) when it speaks again. So is a block that cannot
-    /// commit any more, as it has seen changes that were rolled back.
+    /// `hotrow.exclusive_idle_timeout` and others wait; its client is told so (40001) when it speaks again. So is a
+    /// block that cannot commit any more, as it has seen changes that were rolled back.
     ///
     /// # Errors
     /// The session has been idle for too long and ends; the client is told why.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 /// Values by name. The empty name, which most clients use, has a place of its own.
 ///
-/// It would be dear in the map. An empty string has no memory, and a vectorised comparison with a masked load from an address that
-/// does not exist takes some processors (AVX-512) a hundred nanoseconds, though it compares nothing.
+/// It would be dear in the map. An empty string has no memory, and a vectorised comparison with a masked load from an
+/// address that does not exist takes some processors (AVX-512) a hundred nanoseconds, though it compares nothing.
 #[derive(Debug)]
 pub(super) struct Named<T> {
     unnamed: Option<T>,

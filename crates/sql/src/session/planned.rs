@@ -1,19 +1,19 @@
 //! One-shot transactions on engines that want to know beforehand what a transaction will touch.
 //!
-//! A statement outside a block, the statements of one query string or one pipeline, and CALL are transactions whose end is known
-//! when they begin. Their access set is made of their bound keys if those say it all, and else found out by a rehearsal: everything
-//! runs once in reconnaissance, its results thrown away. If the run then touches something else, it is aborted, the set
-//! corrected, and the run tried again, as long as nothing was sent to the client; where rows might be sent before that is
-//! known, they are held back. After a few wrong sets the transaction runs without one, alone in the database, as those do of
-//! which nothing is known: blocks, DDL, COPY.
+//! A statement outside a block, the statements of one query string or one pipeline, and CALL are transactions whose end
+//! is known when they begin. Their access set is made of their bound keys if those say it all, and else found out by a
+//! rehearsal: everything runs once in reconnaissance, its results thrown away. If the run then touches something else,
+//! it is aborted, the set corrected, and the run tried again, as long as nothing was sent to the client; where rows
+//! might be sent before that is known, they are held back. After a few wrong sets the transaction runs without one,
+//! alone in the database, as those do of which nothing is known: blocks, DDL, COPY.
 //!
 //! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
 //!
-//! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are several: it
-//! locks them together and in one order, so that such transactions do not deadlock among themselves. What else they touch it locks
-//! when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held until they have run, so that they can run
-//! again, and so these are only statements of which nobody can tell: they return few rows, and call no function that
-//! [acts](crate::catalog::Used::acts).
+//! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are
+//! several: it locks them together and in one order, so that such transactions do not deadlock among themselves. What
+//! else they touch it locks when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held
+//! until they have run, so that they can run again, and so these are only statements of which nobody can tell: they
+//! return few rows, and call no function that [acts](crate::catalog::Used::acts).
 
 use super::Session;
 use super::batch::Pipeline;
@@ -72,8 +72,8 @@ enum Stage {
     Sought,
     /// As far as anybody knows, all.
     Known,
-    /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row; or it has no rows that the
-    /// engine could lock together.
+    /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row; or it has no
+    /// rows that the engine could lock together.
     Needless,
 }
 
@@ -134,12 +134,14 @@ impl Session {
         self.one_shot.planning.estimate.estimates()
     }
 
-    /// Says that the client ends the transaction after the next [`execute`](Self::execute): its statement is all there is.
+    /// Says that the client ends the transaction after the next [`execute`](Self::execute): its statement is all there
+    /// is.
     pub fn announce_sync(&mut self) {
         self.one_shot.whole = true;
     }
 
-    /// Decides whether the statement that is to run is a transaction to be planned; `whole` says that no other one follows.
+    /// Decides whether the statement that is to run is a transaction to be planned; `whole` says that no other one
+    /// follows.
     pub(super) fn start_planning(&mut self, statement: &Statement, whole: bool) {
         self.one_shot.planning.stage = Stage::Off;
         let fresh = self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
@@ -171,7 +173,8 @@ impl Session {
         }
     }
 
-    /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set, or that it has got all its locks.
+    /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set, or
+    /// that it has got all its locks.
     pub(super) fn holds_back(&self, plan: &Plan) -> bool {
         let is_needed = match self.one_shot.wanted {
             Wanted::Nothing => false,
@@ -251,8 +254,8 @@ impl Session {
                 let mut exec = Exec { txn, env: env(params), engine, deferred, scratch };
                 match exec.rows(&statement.plan, read_only, &mut |_| Ok(ControlFlow::Continue(()))) {
                     Ok(_) => {}
-                    // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has
-                    // touched.
+                    // What it saw may be no state that ever was; the run will tell. Until here it has touched what it
+                    // has touched.
                     Err(Fail::Sql(_)) if !waiter.is_cancelled() => return Ok(()),
                     Err(Fail::Abort(Abort::User)) => return Ok(()),
                     Err(fail) => return Err(fail),

@@ -29,7 +29,8 @@ impl Kept {
 }
 
 impl Session {
-    /// Prepares a statement; the empty name is the unnamed one. `types` are those that the client gives for the first parameters.
+    /// Prepares a statement; the empty name is the unnamed one. `types` are those that the client gives for the first
+    /// parameters.
     pub fn parse(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
         self.parse_noticed(name, sql, types, &mut |_| ())
     }

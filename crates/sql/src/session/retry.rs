@@ -46,7 +46,8 @@ pub(super) enum Start {
     At(Savepoint, usize),
 }
 
-/// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive transaction keeps a row.
+/// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive
+/// transaction keeps a row.
 const LONGEST_REQUEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The pause before an attempt, which doubles with every one.
@@ -55,8 +56,8 @@ fn pause(retries: u32, longest: Duration) -> Duration {
 }
 
 impl Session {
-    /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the error.
-    /// `unseen` says that nobody would notice.
+    /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the
+    /// error. `unseen` says that nobody would notice.
     pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, attempts: &mut Attempts) -> Result<(), SqlError> {
         let corrected = self.correct_accesses(abort);
         let unseen =
@@ -96,22 +97,23 @@ impl Session {
             .then(|| if self.engine.begun { Start::At(self.engine.txn.savepoint(), deferred) } else { Start::Begin })
     }
 
-    /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then begins again, while its own
-    /// transaction goes on: at read committed, under an engine that lets the first writer win.
+    /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then
+    /// begins again, while its own transaction goes on: at read committed, under an engine that lets the first writer
+    /// win.
     pub(super) fn waits_for_writers(&self) -> bool {
         self.database.keeps_versions() && !self.keeps_reads()
     }
 
-    /// Whether a statement is the whole of a transaction that is run again as often as it meets another one's change of a row, so that it can
-    /// leave the row to those that came before.
+    /// Whether a statement is the whole of a transaction that is run again as often as it meets another one's change of
+    /// a row, so that it can leave the row to those that came before.
     pub(super) fn lines_up(&self, plan: &Plan) -> bool {
         let is_first =
             self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
         is_first && self.database.keeps_versions() && is_plannable(plan) && !only_reads(plan)
     }
 
-    /// Undoes an attempt that met a conflict and waits, for the transaction in the way if it is known and else for a moment, if there is to be
-    /// another attempt; else says what the attempts come to.
+    /// Undoes an attempt that met a conflict and waits, for the transaction in the way if it is known and else for a
+    /// moment, if there is to be another attempt; else says what the attempts come to.
     pub(super) fn request_again(
         &mut self,
         abort: Abort,
@@ -191,8 +193,9 @@ impl Session {
         }
     }
 
-    /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a statement would
-    /// wait for it, there is a limit to that in time, and so there is where the statement is tried again in place of waiting.
+    /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a
+    /// statement would wait for it, there is a limit to that in time, and so there is where the statement is tried
+    /// again in place of waiting.
     fn may_try_again(&self, abort: Abort, attempts: &mut Attempts) -> bool {
         if abort == Abort::Timeout && self.has_waited_enough(attempts) {
             return false;
@@ -225,7 +228,8 @@ impl Session {
         unseen && abort == Abort::WriteConflict && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
-    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
+    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a
+    /// story.
     pub(super) fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
         if self.is_lock_timeout(abort) || self.was_kept_off(abort, unseen) {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");

@@ -1,5 +1,5 @@
-//! One statement: locks on its tables, a plan that is still true, and execution, in as many [attempts](super::retry) as it
-//! takes.
+//! One statement: locks on its tables, a plan that is still true, and execution, in as many [attempts](super::retry) as
+//! it takes.
 
 use super::Session;
 use super::held::Held;
@@ -23,7 +23,8 @@ use std::ops::ControlFlow;
 pub(super) struct Bound<'s> {
     pub(super) statement: &'s Arc<Statement>,
     pub(super) params: &'s [Value<'static>],
-    /// Its place in a text of the simple protocol. A prepared statement has none: its columns and parameters do not change.
+    /// Its place in a text of the simple protocol. A prepared statement has none: its columns and parameters do not
+    /// change.
     pub(super) source: Option<&'s Source<'s>>,
 }
 
@@ -33,7 +34,8 @@ impl<'s> Bound<'s> {
         Self { statement, params, source: None }
     }
 
-    /// The same with the plan that was made in the place of its own, if there is one. A plan from the source has its literals in it.
+    /// The same with the plan that was made in the place of its own, if there is one. A plan from the source has its
+    /// literals in it.
     pub(super) fn with(self, replanned: Option<&'s Arc<Statement>>) -> Self {
         match replanned {
             Some(statement) if self.source.is_some() => Self { statement, params: &[], ..self },
@@ -67,7 +69,8 @@ impl Session {
         limit.is_some()
     }
 
-    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing.
+    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody
+    /// noticing.
     pub(super) fn run(&mut self, bound: Bound<'_>, alone: bool, output: &mut Output<'_>) -> Result<(), SqlError> {
         let statement = bound.statement;
         output.client.styles(self.context.styles());
@@ -90,7 +93,8 @@ impl Session {
         result
     }
 
-    /// Attempts a statement until it has run, or the client is to be told why not. `ends` says that its transaction ends with it.
+    /// Attempts a statement until it has run, or the client is to be told why not. `ends` says that its transaction
+    /// ends with it.
     fn run_in_attempts(
         &mut self,
         bound: Bound<'_>,
@@ -162,14 +166,14 @@ impl Session {
         }
     }
 
-    /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions, or lets others have what is
-    /// not committed, may refuse it for what others have done.
+    /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps
+    /// versions, or lets others have what is not committed, may refuse it for what others have done.
     pub(super) fn commits_early(&self, ends: bool) -> bool {
         ends && (self.database.keeps_versions() || self.database.releases_early)
     }
 
-    /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks that were put off,
-    /// since they may touch what nobody has foreseen; and the commit if it may be refused.
+    /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks
+    /// that were put off, since they may touch what nobody has foreseen; and the commit if it may be refused.
     pub(super) fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
         if ends && self.one_shot.wanted == Wanted::All && self.transaction.phase == Phase::Implicit {
             self.check_deferred(true)?;
@@ -238,8 +242,8 @@ impl Session {
         }
     }
 
-    /// Whether a statement asks nothing of the engine: so one that looks at the sessions is answered whoever keeps the database. In a block it
-    /// is part of the block's transaction.
+    /// Whether a statement asks nothing of the engine: so one that looks at the sessions is answered whoever keeps the
+    /// database. In a block it is part of the block's transaction.
     pub(super) fn is_apart(&self, statement: &Statement) -> bool {
         statement.used.tables.is_empty()
             && self.transaction.phase == Phase::Implicit

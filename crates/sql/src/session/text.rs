@@ -1,5 +1,5 @@
-//! A client's text becomes statements: tokens, a parse, and a plan, which is a cached one if the text without its literals has
-//! been planned before.
+//! A client's text becomes statements: tokens, a parse, and a plan, which is a cached one if the text without its
+//! literals has been planned before.
 
 use super::Session;
 use super::output::Output;
@@ -176,8 +176,8 @@ impl Session {
         }
     }
 
-    /// A plan for the text without its literals, kept for the next one; none if that does not work, for whatever reason: then
-    /// the statement is planned with its literals, and its errors tell where they are.
+    /// A plan for the text without its literals, kept for the next one; none if that does not work, for whatever
+    /// reason: then the statement is planned with its literals, and its errors tell where they are.
     fn plan_normalised(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
         let mut tokens = Vec::new();
         tokenize(&normalised.text, &mut tokens).ok()?;

@@ -119,7 +119,8 @@ impl Session {
         self.transaction.executed = 0;
     }
 
-    /// A block is about to begin: waits until it may. A session that holds anything does not wait, so that nobody waits for it meanwhile.
+    /// A block is about to begin: waits until it may. A session that holds anything does not wait, so that nobody waits
+    /// for it meanwhile.
     pub(super) fn seek_ticket(&mut self) -> Result<(), Fail> {
         let is_in_block = matches!(self.transaction.phase, Phase::Block | Phase::Failed);
         let may_wait = !is_in_block && !self.seat.may_be_waited_for();
@@ -284,8 +285,8 @@ impl Session {
         }
     }
 
-    /// What an error does: a block is failed until it ends, anything else is rolled back. Everything is undone at once, but
-    /// for what a savepoint may still save.
+    /// What an error does: a block is failed until it ends, anything else is rolled back. Everything is undone at once,
+    /// but for what a savepoint may still save.
     pub(super) fn fail_transaction(&mut self) {
         match self.transaction.phase {
             Phase::Idle => {}

@@ -1,7 +1,8 @@
-//! What there is, numbered: relations, constraints and types with the numbers (OIDs) by which the catalogs refer to each other.
+//! What there is, numbered: relations, constraints and types with the numbers (OIDs) by which the catalogs refer to
+//! each other.
 //!
-//! A relation of the user has a number from the first time that somebody looks at it in a catalog, and keeps it as long as it keeps its name.
-//! Types have PostgreSQL's numbers.
+//! A relation of the user has a number from the first time that somebody looks at it in a catalog, and keeps it as long
+//! as it keeps its name. Types have PostgreSQL's numbers.
 
 use super::all;
 use super::other_types::{OTHERS, functions};

@@ -1,4 +1,5 @@
-//! Operator classes: how an index orders or hashes values of a type. There is one for each type, and its numbers are PostgreSQL's.
+//! Operator classes: how an index orders or hashes values of a type. There is one for each type, and its numbers are
+//! PostgreSQL's.
 
 use super::objects::{OWNER, PG_CATALOG};
 use super::relation::{Rows, oid, text};
@@ -10,7 +11,8 @@ use hotrow_storage::{Type, Value};
 pub(super) const BTREE: u32 = 403;
 pub(super) const HASH: u32 = 405;
 
-/// A type's number; the name of its classes, and the class's and its family's numbers for an ordered index and for a hash index.
+/// A type's number; the name of its classes, and the class's and its family's numbers for an ordered index and for a
+/// hash index.
 type Class = (u32, &'static str, (u32, u32), (u32, u32));
 
 const CLASSES: [Class; 22] = [

@@ -143,7 +143,8 @@ fn locked(
     ]
 }
 
-/// Tables' locks and advisory ones; of rows' those that somebody waits for, as far as the engine knows them, and who holds them.
+/// Tables' locks and advisory ones; of rows' those that somebody waits for, as far as the engine knows them, and who
+/// holds them.
 fn locks(context: &SessionContext, rows: &mut Rows<'_>) {
     let tables = context.view().tables();
     for seat in context.shared().activity.seats() {

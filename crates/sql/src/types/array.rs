@@ -91,7 +91,8 @@ enum Token {
 /// Reads elements in braces.
 ///
 /// # Errors
-/// 22P02 if it is no array literal, 0A000 for bounds and for more than one dimension, and whatever is wrong with an element.
+/// 22P02 if it is no array literal, 0A000 for bounds and for more than one dimension, and whatever is wrong with an
+/// element.
 pub(super) fn parse(element: Element, literal: &str, styles: Styles) -> Result<Array<'static>, SqlError> {
     let malformed = |detail: &str| {
         let message = format!("malformed array literal: \"{literal}\"");
@@ -189,7 +190,8 @@ fn plain(rest: &mut &str) -> Result<Token, &'static str> {
     }
 }
 
-/// The number of dimensions, whether there are NULLs, the elements' type, for each dimension its length and first index; then the elements.
+/// The number of dimensions, whether there are NULLs, the elements' type, for each dimension its length and first
+/// index; then the elements.
 pub(super) fn write_binary(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
     let ty = element_type(array, ty);
     out.put_i32(i32::from(!array.is_empty()));

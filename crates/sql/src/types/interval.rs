@@ -1,5 +1,5 @@
-//! Intervals as text: PostgreSQL's verbose form, clocks among it, ISO 8601's durations; and what they are added up from.
-//! In which style they are written is in `interval_style`.
+//! Intervals as text: PostgreSQL's verbose form, clocks among it, ISO 8601's durations; and what they are added up
+//! from. In which style they are written is in `interval_style`.
 
 use super::IntervalStyle;
 use super::datetime::DAY;

@@ -3,7 +3,8 @@
 use crate::{SqlError, state};
 use std::borrow::Cow;
 
-/// Text as a `varchar(length)` keeps it: too long is an error, unless only spaces are too many, or the cast is explicit.
+/// Text as a `varchar(length)` keeps it: too long is an error, unless only spaces are too many, or the cast is
+/// explicit.
 pub fn fit_varchar(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
     fit(text, length, explicit, "character varying")
 }

@@ -13,8 +13,8 @@
 //! | `length` | declared lengths: `varchar(n)`, `char(n)` |
 //! | `styles` | in which styles a session writes and reads texts: [`Styles`] |
 //!
-//! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are `infinity`
-//! and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.
+//! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are
+//! `infinity` and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.
 
 mod array;
 mod binary;

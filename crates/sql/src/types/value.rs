@@ -11,7 +11,8 @@ pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
     value
 }
 
-/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it; `None` if none does.
+/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it; `None` if none
+/// does.
 pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i32>() {
         return Some(Value::Int4(value));

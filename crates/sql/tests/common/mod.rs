@@ -151,8 +151,8 @@ impl<F: FnMut(&[Value<'_>])> Client for EachRow<F> {
     fn parameter(&mut self, _name: &str, _value: &str) {}
 }
 
-/// Runs a query string. At each of its rows, while its transaction may be open, another session runs statements, each of which comes to
-/// what is expected. How many rows there were.
+/// Runs a query string. At each of its rows, while its transaction may be open, another session runs statements, each
+/// of which comes to what is expected. How many rows there were.
 pub fn meanwhile(session: &mut Session, sql: &str, other: &mut Session, statements: &[(&str, &str)]) -> usize {
     let mut rows = 0;
     let mut client = EachRow(|_: &[Value<'_>]| {

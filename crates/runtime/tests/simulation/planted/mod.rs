@@ -5,7 +5,7 @@
 //! | [`flawed`] | an engine of the registry with a flaw: it breaks a promise, each in one way |
 //! | [`two_phase`] | a small engine of two-phase locking, with bugs to choose from |
 //! | [`vll`] | a small engine of very lightweight locking, with bugs to choose from |
-//! | [`versions`] | a small multiversion engine, with bugs to choose from; [`queues`] are its queues of writers |
+//! | [`versions`], `queues` | a small multiversion engine, with bugs to choose from, and its queues of writers |
 //!
 //! Each stands on another engine, which has everything that it does not have itself.
 

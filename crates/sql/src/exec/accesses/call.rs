@@ -1,8 +1,8 @@
 //! What a CALL will touch: its procedure is followed over a frame of which some values are known and some are not.
 //!
-//! The arguments are known, and what is made of them; what comes out of a row is not. Where the way depends on something that
-//! is not known, all ways are followed, so that the set may hold more than the call will touch. A statement that looks for its
-//! rows by an unknown value ends it: then only a rehearsal tells.
+//! The arguments are known, and what is made of them; what comes out of a row is not. Where the way depends on
+//! something that is not known, all ways are followed, so that the set may hold more than the call will touch. A
+//! statement that looks for its rows by an unknown value ends it: then only a rehearsal tells.
 
 use super::Foresight;
 use crate::SqlError;
@@ -84,7 +84,8 @@ impl Foresight<'_> {
         Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses, ..*self }
     }
 
-    /// A step touches what is not known, such as what a subquery does: the end, unless only rows are wanted, as far as they are known.
+    /// A step touches what is not known, such as what a subquery does: the end, unless only rows are wanted, as far as
+    /// they are known.
     fn miss(&self) -> ControlFlow<End> {
         if self.wants_only_rows() { Continue(()) } else { Break(End::Unforeseen) }
     }

@@ -6,8 +6,8 @@ use hotrow_storage::IndexRef;
 /// What counts for a list of keys, of whatever length.
 const SEVERAL: usize = 2;
 
-/// Whether plans name more than one row by its primary key, and wait for whoever has any of them: else somebody would wait who has said that
-/// he does not want to.
+/// Whether plans name more than one row by its primary key, and wait for whoever has any of them: else somebody would
+/// wait who has said that he does not want to.
 pub(crate) fn name_several_rows<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> bool {
     plans.into_iter().map(named_rows).sum::<Option<usize>>().is_some_and(|rows| rows > 1)
 }
@@ -57,7 +57,8 @@ fn named_in(steps: &[Step]) -> Option<usize> {
     steps.iter().map(of_step).sum()
 }
 
-/// Whether a plan changes rows, reads them or calls a procedure, and has few rows for its client: no more than it has keys, or values.
+/// Whether a plan changes rows, reads them or calls a procedure, and has few rows for its client: no more than it has
+/// keys, or values.
 pub(crate) fn has_few_rows(plan: &Plan) -> bool {
     match plan {
         Plan::Query(node) => are_few(node),

@@ -225,7 +225,8 @@ fn join(
     Ok(Value::Text(String::from_utf8_lossy(&out).into_owned().into()))
 }
 
-/// The parts of a text between separators, or its characters if the separator is NULL; a part that is `null` becomes NULL.
+/// The parts of a text between separators, or its characters if the separator is NULL; a part that is `null` becomes
+/// NULL.
 fn split(text: &str, separator: &Value<'_>, null: &Value<'_>) -> Array<'static> {
     let mut builder = ArrayBuilder::new(Element::Text);
     let mut push = |part: &str| {

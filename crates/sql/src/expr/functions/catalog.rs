@@ -1,4 +1,5 @@
-//! Functions that look into the catalogs. A relation that there is not is NULL, as an object's number may be out of date.
+//! Functions that look into the catalogs. A relation that there is not is NULL, as an object's number may be out of
+//! date.
 
 use super::argument::{Arguments, integer_of, text_of};
 use super::function::{CatalogFunction, Function, Overload};

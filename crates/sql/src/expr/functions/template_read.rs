@@ -135,7 +135,8 @@ fn malformed(message: String) -> SqlError {
 }
 
 impl Read {
-    /// Reads one pattern. A number that ends at what is no digit is read whole, one before another pattern has its digits only.
+    /// Reads one pattern. A number that ends at what is no digit is read whole, one before another pattern has its
+    /// digits only.
     fn take<'t>(
         &mut self,
         pattern: Pattern,
