@@ -6,7 +6,7 @@
 /// `standard!(retire_writes, idle);` in an `impl` of a part of [`Transaction`](crate::Transaction), of
 /// [`Engine`](crate::Engine) or of [`Inspection`](crate::Inspection) writes these methods. It is for engines: each
 /// method names what the engine lacks, and the source of this macro says what that means. An object around another one
-/// [forwards](crate::forward) these methods, unless what it makes of the others amounts to something else.
+/// [forwards](crate::forward!) these methods, unless what it makes of the others amounts to something else.
 ///
 /// ```
 /// # use hotrow_txn::{Abort, Savepoint, Yielding, standard};

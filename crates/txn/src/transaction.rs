@@ -210,8 +210,8 @@ pub struct Savepoint(pub usize);
 ///
 /// # Implementing
 /// No method has a default, so an object that forgets one does not compile. Two macros fill in what an object does not
-/// do by itself: an engine names in [`standard!`](crate::standard) what it lacks; an object around another one names in
-/// [`forward!`](crate::forward) what goes to the object within.
+/// do by itself: an engine names in [`standard!`](crate::standard!) what it lacks; an object around another one names
+/// in [`forward!`](crate::forward!) what goes to the object within.
 pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Begins a transaction. None is running.
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;
