@@ -78,7 +78,8 @@ pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View
     }
 }
 
-/// What ALTER COLUMN … TYPE … USING says, over the table's old columns.
+/// Binds the expression of ALTER COLUMN … TYPE … USING over the table's old columns, with an assignment cast to the new
+/// type.
 pub fn bind_conversion(
     expr: &ast::Expr,
     table: &Table,

@@ -1,4 +1,4 @@
-//! What there is to tell of a plan, in PostgreSQL's manner.
+//! Describes a plan for EXPLAIN, in PostgreSQL's manner.
 
 use super::condition::conjunction;
 use super::path::conditions_of;
@@ -70,19 +70,19 @@ fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> Told {
 struct Lines {
     told: Told,
     depth: usize,
-    /// Whether times are told.
+    /// Whether the description has times.
     timed: bool,
-    /// What is said after the next line.
+    /// The measurements that the next operator's line shows.
     actual: Option<Actual>,
 }
 
 impl Lines {
-    /// An operator of which nothing is said but what it is.
+    /// Adds an operator with no properties but its type.
     fn line(&mut self, text: &str) {
         self.operator(text.to_owned(), vec![("Node Type", text.to_owned())]);
     }
 
-    /// An operator whose line has more than what it is, and what else is said of it.
+    /// Adds an operator whose line may say more than its type, with the operator's properties.
     fn operator(&mut self, text: String, properties: Vec<(&'static str, String)>) {
         let (depth, actual) = (self.depth, self.actual.take());
         self.told.operators.push(Operator { depth, text, properties, actual, details: Vec::new() });

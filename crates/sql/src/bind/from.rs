@@ -141,7 +141,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a name in FROM stands for.
+    /// Binds a name in FROM: a query of WITH, a system relation, a view or a table.
     fn named_item(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) -> Result<From, SqlError> {
         if let Some(item) = self.with_item(name, alias)? {
             return Ok(item);

@@ -1,4 +1,4 @@
-//! What is to be joined, and where a query's columns lie in the rows of a join.
+//! The sources of a join, and the places of a query's columns in the rows of the join.
 
 use super::scope::show;
 use crate::SqlError;
@@ -19,28 +19,28 @@ pub(super) struct Group {
     pub(super) conditions: Vec<Expr>,
 }
 
-/// Something that has rows.
+/// A source of rows in a join.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) item: Item,
-    /// Its columns among the query's.
+    /// The source's columns, by their numbers in the query.
     pub(super) columns: Range<usize>,
 }
 
-/// What has rows.
+/// The kinds of sources.
 #[derive(Debug)]
 pub(super) enum Item {
     Table(Arc<Table>, LockFor),
-    /// A query of its own; if it is LATERAL, with what it sees of other sources.
+    /// A query of its own. If the query is LATERAL, the second part has the columns of other sources that it looks at.
     Rows(Box<Node>, Option<Shown>),
     Outer(Box<OuterJoin>),
 }
 
-/// What a frame shows.
+/// A frame, and the columns that it shows.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     pub(super) frame: usize,
-    /// Columns of the query.
+    /// The columns, by their numbers in the query.
     pub(super) columns: Vec<usize>,
 }
 
@@ -136,7 +136,7 @@ fn rejects_nulls(condition: &Expr, range: &Range<usize>) -> bool {
 pub(super) struct Columns(Vec<bool>);
 
 impl Columns {
-    /// Those that expressions look at.
+    /// Collects the columns that expressions look at.
     pub(super) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Self {
         let mut columns = Self::default();
         exprs.into_iter().for_each(|expr| columns.mark(expr));
@@ -219,7 +219,7 @@ impl Planned {
         place(expr, &self.places)
     }
 
-    /// The same rows, kept, with the columns that are wanted.
+    /// Materialises the rows, with only the columns that are wanted.
     pub(super) fn kept(self, wanted: &Columns) -> Self {
         let columns = self.present(wanted);
         let keep = self.places_of(&columns);

@@ -20,24 +20,24 @@ use hotrow_txn::{Direction, LockFor};
 /// An order that an index could give: column, descending, NULLs first.
 pub(super) type Wanted = (usize, bool, bool);
 
-/// What the alternatives' bounds are worth to an index that has an order besides.
+/// The score that an index gains if it also gives the order that is wanted.
 const ORDER_SCORE: usize = 4;
 
-/// What an index can do.
+/// An index that could serve an access, with its ranges and its score.
 struct Candidate {
     /// Higher is better.
     score: usize,
     ranges: Vec<Range>,
-    /// Whether it gives the order that is wanted.
+    /// Whether the index gives the order that is wanted.
     in_order: bool,
-    /// The conjuncts of which nothing need be checked any more.
+    /// The conjuncts that the ranges imply in full, so that no row need be checked against them.
     served: Vec<usize>,
 }
 
 /// A range of an index for one alternative.
 struct Served<'b, 'e> {
     range: Range,
-    /// The bounds of which the range says everything.
+    /// The bounds that the range implies in full.
     bounds: Vec<&'b Bound<'e>>,
     score: usize,
 }
@@ -121,7 +121,7 @@ fn by_arms(table: &Table, bounds: &Bounds<'_>) -> Option<Candidate> {
     })
 }
 
-/// What an index can do for the alternatives, if each of them is served well enough.
+/// Rates an index for the alternatives. Returns `None` if the index does not serve each alternative well enough.
 fn candidate_of(
     table: &Table,
     index: IndexRef,
@@ -204,7 +204,7 @@ fn path_of(table: &Table, mut ranges: Vec<Range>) -> Path {
     }
 }
 
-/// What the path says of the rows that it finds.
+/// Returns the conditions that all rows which a path finds satisfy.
 pub(super) fn conditions_of(table: &Table, path: &Path) -> Vec<Expr> {
     match path {
         Path::Key(values) => {

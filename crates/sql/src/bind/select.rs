@@ -421,7 +421,7 @@ impl Binder<'_> {
         Ok(orders)
     }
 
-    /// What an ORDER BY item means: an output column's name, its position, or an expression over the input.
+    /// Binds an ORDER BY item: an output column's name, its position, or an expression over the input.
     fn ordered_expr(&mut self, expr: &A, output: &Output, scope: &Scope) -> Result<(Expr, Type), SqlError> {
         if let A::Identifier(ident) = expr {
             let name = fold(ident);
@@ -633,7 +633,8 @@ fn no_rows_to_lock(unique: bool, grouped: bool, without_calls: bool, without_set
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}"))
 }
 
-/// What is evaluated over the groups or the window functions' rows.
+/// Returns the expressions that are evaluated over the groups or over the window functions' rows: those of the select
+/// list and of ORDER BY.
 fn above<'o>(output: &'o Output, orders: &'o [Order]) -> impl Iterator<Item = &'o Expr> {
     output.exprs.iter().chain(orders.iter().map(|order| &order.expr))
 }

@@ -9,24 +9,24 @@ use hotrow_storage::Type;
 /// The window functions of a query.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    /// Where they may not stand though aggregates may.
+    /// PostgreSQL's name of the place that is bound, if aggregates may stand there but no window functions.
     pub(super) refused: Option<&'static str>,
-    /// Those of WINDOW.
+    /// The windows that WINDOW defines, by name.
     pub(super) named: Vec<(String, Definition)>,
     /// The calls that were found.
     pub(super) calls: Vec<Call>,
 }
 
-/// What OVER says.
+/// The definition of a window, as OVER or WINDOW gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
     pub(super) partition: Vec<WindowKey>,
     pub(super) order: Vec<WindowKey>,
-    /// As it is written; else the default.
+    /// The frame as the statement gives it; `None` stands for the default.
     pub(super) frame: Option<WindowFrame>,
 }
 
-/// What rows are sorted by.
+/// A key by which the rows of a window are sorted or partitioned.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WindowKey {
     pub(super) expr: Expr,
@@ -51,7 +51,7 @@ struct Sorted {
     sort: WindowSort,
 }
 
-/// What lies between the rows of FROM, or the groups, and the select list.
+/// The operators of the window functions, between the rows of FROM, or the groups, and the select list.
 #[derive(Debug)]
 pub(super) struct Layer {
     /// Expressions over the rows below: the columns of the rows that the functions look at.
@@ -64,7 +64,7 @@ impl Windows {
         self.calls.is_empty()
     }
 
-    /// What is evaluated over the rows below.
+    /// Returns the expressions that the window functions evaluate over the rows below, to change them.
     pub(super) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.calls.iter_mut().flat_map(|Call { partition, order, call }| {
             let keys = partition.iter_mut().chain(order).map(|key| &mut key.expr);
@@ -72,7 +72,7 @@ impl Windows {
         })
     }
 
-    /// The same, to look at.
+    /// Returns the expressions that the window functions evaluate over the rows below.
     pub(super) fn parts(&self) -> impl Iterator<Item = &Expr> {
         self.calls.iter().flat_map(|Call { partition, order, call }| {
             partition.iter().chain(order).map(|key| &key.expr).chain(call.parts())

@@ -1,4 +1,4 @@
-//! What a statement will touch, as far as its values tell before it runs.
+//! Foresees the accesses of a statement, as far as its values tell before it runs.
 //!
 //! A value is *known* if it looks at no row, and at no variable of a procedure that a row's value may have come into.
 //! Of a value that cannot be computed nothing is hidden: the plan will fail at it.
@@ -58,15 +58,15 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
     matches!(plan, Plan::Query(node) if is_known(node, false))
 }
 
-/// What is known before a statement runs, and the access set that is made of it.
+/// The values that are known before a statement runs, and the access set that is built from them.
 ///
-/// Its functions say whether that is all which the statement will touch. Their error is the one that the statement will
-/// fail with.
+/// The functions return whether the access set has everything that the statement will touch. Their error is the error
+/// with which the statement will fail.
 struct Foresight<'f> {
     env: Env<'f>,
-    /// Of the parameters, those whose values are not known; the others are in `env`.
+    /// Whether each parameter's value is unknown; the known values are in `env`.
     unknown: &'f [bool],
-    /// How many rows are wanted at the most, if nothing else is wanted: then what is not known is passed over.
+    /// The maximum number of rows that are wanted, if the caller wants only rows: then unknown values are passed over.
     only_rows: Option<usize>,
     accesses: &'f mut Accesses,
 }
@@ -132,7 +132,7 @@ impl Foresight<'_> {
         }
     }
 
-    /// The same of all of these, those included that come after one of which not all is known.
+    /// Adds the accesses of each of these nodes, also of the nodes that follow one of which not everything is known.
     fn nodes<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>, limited: bool) -> Result<bool, SqlError> {
         nodes.into_iter().try_fold(true, |all, node| Ok(self.node(node, limited)? & all))
     }

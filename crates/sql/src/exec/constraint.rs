@@ -19,12 +19,12 @@ use sqlparser::ast;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// What is to be dropped, and what would have to go with it.
+/// The objects that are to be dropped, and the foreign keys that would have to be dropped with them.
 #[derive(Default)]
 pub(super) struct Dependents {
-    /// As messages call it; empty if it is several things.
+    /// The object as messages call it; empty if there are several.
     pub(super) subject: String,
-    /// Each key, and as messages call it what it depends on.
+    /// The foreign keys, each with the object that it depends on, as messages call that.
     keys: Vec<(Referrer, String)>,
 }
 
@@ -33,7 +33,7 @@ impl Dependents {
         Self { subject, keys: Vec::new() }
     }
 
-    /// A key that depends on `on`.
+    /// Adds a key that depends on the object `on`.
     pub(super) fn push(&mut self, child: &Table, key: &ForeignKey, on: &str) {
         let referrer = Referrer { table: child.name().to_owned(), constraint: key.name.clone() };
         self.keys.push((referrer, on.to_owned()));
@@ -244,7 +244,7 @@ impl Ddl<'_> {
         self.view().referrers(table)
     }
 
-    /// Those of them that find their rows by this index.
+    /// Returns the foreign keys that lead to a table and find its rows by this index.
     pub(super) fn dependents_of_index(&self, table: &Table, subject: String, index: &str) -> Dependents {
         let mut dependents = Dependents::new(subject);
         for (child, key) in self.referrers_of(table) {
@@ -439,7 +439,7 @@ fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
     }
 }
 
-/// What is unique is so at once.
+/// Refuses a deferrable unique constraint: uniqueness is always checked at once.
 pub(super) fn check_immediate(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
     let (deferrable, _) = deferrability(characteristics)?;
     if deferrable { Err(crate::error::unsupported("a deferrable unique constraint")) } else { Ok(()) }

@@ -27,7 +27,7 @@ use hotrow_sync::Arc;
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
-/// What has happened to a table's rows so far in a statement.
+/// The changes to a table's rows so far in a statement that foreign keys have to check or to act on.
 #[derive(Clone)]
 pub(crate) struct Events<'p> {
     graph: &'p Arc<Graph>,
@@ -35,11 +35,11 @@ pub(crate) struct Events<'p> {
     list: Vec<Event>,
 }
 
-/// Keys by which a row refers to what was not found, with the values.
+/// The numbers of a row's foreign keys whose referenced row was not found, each with its values.
 pub(super) type Missing = Vec<(usize, Vec<Value<'static>>)>;
 
 impl<'p> Events<'p> {
-    /// Of a statement.
+    /// Returns the empty list of a statement that has just begun.
     pub(super) fn new(graph: &'p Arc<Graph>) -> Self {
         Self { graph, node: 0, list: Vec::new() }
     }

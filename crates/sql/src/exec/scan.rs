@@ -206,7 +206,7 @@ fn values_of(list: &List, env: &Env<'_>) -> Result<Vec<Value<'static>>, SqlError
     Ok(values)
 }
 
-/// Which of two lower bounds comes first.
+/// Compares two lower bounds: the lesser one admits more keys.
 fn compare_lower(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     match (one, other) {
         (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,
@@ -220,7 +220,7 @@ fn compare_lower(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     }
 }
 
-/// Which of two upper bounds comes first.
+/// Compares two upper bounds: the greater one admits more keys.
 fn compare_upper(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     match (one, other) {
         (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,

@@ -61,7 +61,7 @@ impl Exec<'_> {
     }
 }
 
-/// Which of two rows comes first.
+/// Compares two rows by the sort keys.
 pub(super) fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[SortKey]) -> Ordering {
     for key in keys {
         let (left, right) = (&left[key.column], &right[key.column]);
@@ -73,7 +73,7 @@ pub(super) fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[Sort
     Ordering::Equal
 }
 
-/// Which of two values comes first.
+/// Compares two values in the order of one sort key.
 pub(super) fn compare_keys(
     left: &Value<'_>,
     right: &Value<'_>,

@@ -7,7 +7,7 @@ use hotrow_storage::{Decimal, Value};
 use rust_decimal::MathematicalOps;
 use rust_decimal::prelude::Zero;
 
-/// What has been seen of some numbers.
+/// The state of a variance or standard deviation over the numbers so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
     count: i64,
