@@ -20,7 +20,7 @@ use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 
-/// As many FROM items as one query may have.
+/// The maximum number of FROM items of a query.
 const MAX_ITEMS: usize = 200;
 
 /// The ways of joining that there are.

@@ -188,7 +188,7 @@ impl Columns {
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) node: Node,
-    /// By column of the query.
+    /// The place of each of the query's columns in the rows.
     pub(super) places: Vec<usize>,
     /// Whether the rows come in the order that was wanted.
     pub(super) in_order: bool,
@@ -205,7 +205,7 @@ impl Planned {
         self.places.get(column).copied().filter(|&place| place != ABSENT)
     }
 
-    /// The columns that are there, of those that are wanted.
+    /// Returns the wanted columns that the rows have.
     pub(super) fn present(&self, wanted: &Columns) -> Vec<usize> {
         wanted.iter().filter(|&column| self.place_of(column).is_some()).collect()
     }
@@ -214,7 +214,7 @@ impl Planned {
         columns.iter().filter_map(|&column| self.place_of(column)).collect()
     }
 
-    /// Makes an expression over the query's columns one over these rows.
+    /// Rewrites an expression over the query's columns into one over these rows.
     pub(super) fn place(&self, expr: &mut Expr) -> Result<(), SqlError> {
         place(expr, &self.places)
     }

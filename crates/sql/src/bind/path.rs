@@ -52,9 +52,12 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     deciding.map(plain).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted. Rows that are
-/// to be sorted are all locked before, and those that nobody gets are then missing to others who pass over locked ones:
-/// for them the order comes first.
+/// Chooses the best path to the rows that satisfy `filter`, and returns whether the path gives them in the order that
+/// is wanted.
+///
+/// Rows that must be sorted are all locked before the sort. Other transactions that skip locked rows then miss the rows
+/// that this statement has locked but does not return. So if the statement skips locked rows, an index that gives the
+/// order is preferred to any other.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
     let conjuncts = conjuncts(filter);
     let bounds = Bounds::of(&table, &conjuncts);

@@ -29,7 +29,7 @@ use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
 
-/// How deep procedures may call each other.
+/// The maximum depth of calls among procedures.
 const MAX_CALL_DEPTH: usize = 32;
 
 /// The arguments of a new procedure.

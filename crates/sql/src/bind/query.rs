@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub(super) struct Output {
     pub(super) exprs: Vec<Expr>,
     pub(super) columns: Vec<OutputColumn>,
-    /// As in [`Bound`].
+    /// Whether each column's type is only a guess, as in [`Bound`].
     pub(super) loose: Vec<bool>,
 }
 
@@ -115,7 +115,7 @@ pub(super) type Stars = HashMap<(u64, u64), Vec<SelectItem>>;
 /// The plan of a statement, and the columns of its result if it has one.
 pub(super) type PlanWithColumns = (Plan, Option<Vec<OutputColumn>>);
 
-/// A node of which an operator with these expressions takes its rows: they are kept if that has subqueries.
+/// Materialises a node if the expressions of the operator above it have subqueries.
 pub(super) fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<Item = &'e Expr>) -> Node {
     match exprs.into_iter().any(Expr::has_subquery) {
         true => Node::Materialise(Box::new(node), (0..width).collect()),

@@ -139,7 +139,7 @@ impl Scope {
         Self { relations: vec![Relation::new(None, columns.iter().cloned(), 0)] }
     }
 
-    /// And after them, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
+    /// Adds, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
     pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
         self.relations.push(Relation::table(table, Some("excluded"), table.schema.columns.len()));
         self

@@ -64,7 +64,7 @@ impl Told {
         lines
     }
 
-    /// As JSON: an array of one object.
+    /// Returns the output as JSON: an array of one object.
     pub(crate) fn json(&self) -> String {
         // The queries of WITH come before the one that uses them, and are below it here.
         let last = self.operators.iter().rposition(|operator| operator.depth == 0).unwrap_or(0);

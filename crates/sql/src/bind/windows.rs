@@ -45,7 +45,7 @@ pub(super) struct Call {
 
 /// The calls of one sort.
 struct Sorted {
-    /// In the order in which they were found.
+    /// The number of the sort, in the order in which sorts were found.
     number: usize,
     keys: Vec<WindowKey>,
     sort: WindowSort,
@@ -124,7 +124,7 @@ impl WindowKey {
     }
 }
 
-/// Where an expression is among the columns, with which it is from now on.
+/// Returns the place of an expression among the columns. Appends the expression if the columns lack it.
 fn place(expr: &Expr, columns: &mut Vec<Expr>) -> usize {
     columns.iter().position(|known| known == expr).unwrap_or_else(|| {
         columns.push(expr.clone());
@@ -132,7 +132,7 @@ fn place(expr: &Expr, columns: &mut Vec<Expr>) -> usize {
     })
 }
 
-/// Makes an expression over the rows below one over the columns.
+/// Rewrites an expression over the rows below into one over the columns.
 fn over_columns(expr: &mut Expr, columns: &mut Vec<Expr>) {
     match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Window(_) => {}
@@ -152,7 +152,7 @@ fn over_results(expr: &mut Expr, places: &[usize]) {
 }
 
 impl Layer {
-    /// How many columns its rows have.
+    /// Returns the number of columns of the layer's rows.
     pub(super) fn width(&self) -> usize {
         self.columns.len() + self.sorts.iter().map(|sort| sort.calls.len()).sum::<usize>()
     }

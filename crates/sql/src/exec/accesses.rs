@@ -24,7 +24,7 @@ pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
     foresight.plan(plan, false).unwrap_or(true)
 }
 
-/// Adds the rows of known keys that a plan will touch, until there are more than so many.
+/// Adds the rows of known keys that a plan will touch, until there are more than `rows_max`.
 pub(crate) fn add_rows(plan: &Plan, env: Env<'_>, rows_max: usize, accesses: &mut Accesses) {
     let mut foresight = Foresight { env, unknown: &[], only_rows: Some(rows_max), accesses };
     // What is beyond is locked when the plan comes to it, and an error is the one that the plan will fail with.
@@ -86,7 +86,7 @@ impl Foresight<'_> {
             && expr.any(&mut |part| matches!(part, Expr::Param(at) if self.unknown.get(*at) == Some(&true)))
     }
 
-    /// `limited` says that nobody wants more than the first row.
+    /// Adds the accesses of a plan. `limited` says that the caller wants only the first row.
     fn plan(&mut self, plan: &Plan, limited: bool) -> Result<bool, SqlError> {
         match plan {
             Plan::Query(node) => self.node(node, limited),
@@ -102,7 +102,8 @@ impl Foresight<'_> {
         }
     }
 
-    /// `limited` says that the walk may break off, so that its range is shorter than its bounds say.
+    /// Adds the accesses of a node. `limited` says that the walk may break off, so that its range is shorter than its
+    /// bounds say.
     fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => Ok(true),
@@ -229,9 +230,9 @@ impl Foresight<'_> {
         Ok(true)
     }
 
-    /// The row and the entries of a row that is to be inserted. What a volatile function makes, such as a random key,
-    /// nobody else knows, and it is another one when the statement runs: it is left out, and the set is as complete as
-    /// it can be.
+    /// Adds a row that will be inserted, and its index entries. The value of a volatile function, such as a random key,
+    /// is left out: it is another one when the statement runs, and no other transaction can know it. The set is then as
+    /// complete as it can be.
     fn new_row(&mut self, insert: &Insert, exprs: &[Option<Expr>], row: &mut Row) -> Result<bool, SqlError> {
         let table = &*insert.table;
         let value_of = |column: usize| {

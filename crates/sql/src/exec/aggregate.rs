@@ -184,7 +184,7 @@ impl State {
         Ok(())
     }
 
-    /// One more value of those that are joined or collected.
+    /// Adds a value that is joined or collected.
     fn collect(
         &mut self,
         call: &AggregateCall,

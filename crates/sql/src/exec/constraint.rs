@@ -1,6 +1,6 @@
 //! FOREIGN KEY in definitions, and what depends on tables, columns and indexes because of it.
 //!
-//! A key is part of two definitions, so whoever makes or drops one has locked both tables.
+//! A key is part of two definitions, so the statement that makes or drops a key has locked both tables.
 
 use super::ddl::{Ddl, duplicate_constraint};
 use super::{Fail, scan};
@@ -194,7 +194,7 @@ impl Ddl<'_> {
         self.forget_referrer(&key.table, table, name)
     }
 
-    /// A table is not referred to by a key any more.
+    /// Removes a key from its referenced table's list of referrers.
     pub(super) fn forget_referrer(&mut self, parent: &str, table: &str, name: &str) -> Result<(), Fail> {
         let parent = self.owned_table(parent)?;
         self.revise(&parent, |rules| {
@@ -256,7 +256,7 @@ impl Ddl<'_> {
         dependents
     }
 
-    /// A table's name has become another one.
+    /// Puts a table's new name into the keys that lead from it or to it.
     pub(super) fn rename_in_keys(&mut self, renamed: &Arc<Table>, old: &str) -> Result<(), Fail> {
         let new = renamed.name();
         for referrer in renamed.rules.referrers.iter().filter(|referrer| referrer.table != old) {
@@ -282,7 +282,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A column of a table has another name, which keys know it by.
+    /// Puts a column's new name into the keys that refer to it.
     pub(super) fn rename_referenced(&mut self, table: &str, old: &str, new: &str) -> Result<(), Fail> {
         let Some(parent) = self.view().table(table) else { return Ok(()) };
         for referrer in &parent.rules.referrers {
@@ -312,7 +312,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A column's type has changed: its keys are checked anew.
+    /// Checks the keys of a column anew after its type has changed.
     pub(super) fn check_keys_of_column(&mut self, table: &str, at: usize) -> Result<(), Fail> {
         let table = self.owned_table(table)?;
         for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {

@@ -31,8 +31,8 @@
 //! | this one | the tree of operators |
 //!
 //! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
-//! sink must not use the transaction, which is busy: who needs it at each row keeps the rows first (see
-//! [`crate::plan`]).
+//! sink must not use the transaction, which is busy: an operator that needs the transaction at each row keeps the rows
+//! first (see [`crate::plan`]).
 
 pub(crate) mod accesses;
 mod aggregate;
@@ -143,7 +143,7 @@ impl Exec<'_> {
         Exec { txn, env, engine: self.engine, deferred, scratch }
     }
 
-    /// An error if there is no memory for a row of a table. Whoever writes asks at each.
+    /// Checks that there is memory for a row of a table. Each write of a row calls this.
     #[inline]
     pub(crate) fn check_memory(&self, table: TableId) -> Result<(), SqlError> {
         self.env.memory.check_write(|| self.engine.spare_bytes(table) > 0)

@@ -13,7 +13,7 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
-/// The schemas that nobody changes.
+/// The schemas that no statement can change.
 const FIXED: [&str; 3] = ["pg_catalog", "information_schema", PUBLIC];
 
 impl Ddl<'_> {

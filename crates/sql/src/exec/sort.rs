@@ -11,7 +11,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// Of rows that are equal in the `leading` first keys only the first goes on, if there are such keys.
+    /// Sorts the input's rows. If `leading` is not zero, only the first of the rows that are equal in that many leading
+    /// keys is passed on.
     pub(super) fn sort(
         &mut self,
         input: &Node,

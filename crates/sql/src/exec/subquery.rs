@@ -1,8 +1,8 @@
 //! Subqueries of expressions.
 //!
-//! An expression is evaluated while nobody walks a table: its operator has kept its input. So a [`Runner`] has the
-//! transaction meanwhile, and hands it to one subquery at a time. An abort passes through the expression as an error,
-//! and comes out again as the abort that it is.
+//! An operator whose expressions have subqueries keeps its input first, so that no walk over a table is under way while
+//! they are evaluated. So a [`Runner`] has the transaction meanwhile, and hands it to one subquery at a time. An abort
+//! passes through the expression as an error, and comes out again as the abort that it is.
 
 use super::join::push_equal;
 use super::{Exec, Fail};
@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// No plan has a frame of this number.
+/// A frame number that no plan has.
 const NOBODY: usize = usize::MAX;
 
 /// Runs the subqueries of one operator.

@@ -110,7 +110,7 @@ fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Res
     }
 }
 
-/// No rows.
+/// Returns a source without rows.
 fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
 }

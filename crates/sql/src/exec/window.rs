@@ -155,7 +155,7 @@ impl<'w> Running<'w> {
         Ok(Self { call, frame, tiles: Tiles::default(), folded: None })
     }
 
-    /// At a partition's first row.
+    /// Starts a partition.
     fn begin(&mut self) {
         self.frame.begin();
         self.tiles = Tiles::default();
@@ -278,7 +278,7 @@ impl Folded {
 }
 
 impl Tiles {
-    /// The bucket of the next row of so many.
+    /// Returns the bucket of the next row of a partition that has `rows` rows.
     fn next<'v>(
         &mut self,
         rows: usize,

@@ -55,12 +55,12 @@ pub(super) struct Frame {
 enum Edge {
     Unbounded,
     Current,
-    /// So many rows or groups away.
+    /// The row or group that is `count` rows or groups away.
     Away {
         ahead: bool,
         count: usize,
     },
-    /// Where values differ by so much.
+    /// The place from which on values differ by `distance`.
     Distant {
         ahead: bool,
         distance: Value<'static>,
@@ -102,7 +102,7 @@ impl Frame {
         Ok(Self { units: frame.units, start, end, exclusion: frame.exclusion, key, first: 0, last: 0 })
     }
 
-    /// At a partition's first row.
+    /// Starts a partition.
     pub(super) fn begin(&mut self) {
         (self.first, self.last) = (0, 0);
     }
