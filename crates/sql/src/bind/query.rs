@@ -19,7 +19,7 @@ pub(super) struct Output {
     pub(super) loose: Vec<bool>,
 }
 
-/// One ORDER BY item, bound to a position in the output or to an expression of its own.
+/// An ORDER BY item, bound to a position in the output or to an expression of its own.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) expr: Expr,

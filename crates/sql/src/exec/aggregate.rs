@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// One more row.
+    /// Adds a row, if it satisfies the FILTER of the call.
     pub(super) fn add(&mut self, call: &AggregateCall, env: &Env<'_>, row: &Input<'_>) -> Result<(), SqlError> {
         if let Some(filter) = &call.filter
             && !filter.is_true(env, row)?
@@ -246,7 +246,7 @@ impl State {
         Ok(())
     }
 
-    /// One more element or member of JSON, whose brackets come at the end.
+    /// Appends an element or a member to the JSON text. `result` puts the brackets around it.
     fn append_json(&mut self, key: &str, value: &Value<'_>, env: &Env<'_>) -> Result<(), SqlError> {
         if !self.json.is_empty() {
             self.json.extend_from_slice(b", ");

@@ -107,7 +107,7 @@ impl Ddl<'_> {
         Ok(made_names(table.plain_name(), &columns, "fkey").find(|name| !is_taken(name)).unwrap_or_default())
     }
 
-    /// Another definition of the same table of the engine takes a table's place.
+    /// Publishes a definition of a table with changed rules. The engine's table stays the same.
     fn revise(&mut self, table: &Arc<Table>, change: impl FnOnce(&mut Rules)) {
         let mut rules = table.rules.clone();
         change(&mut rules);

@@ -30,7 +30,7 @@ struct Float {
 }
 
 impl Spread {
-    /// One more number.
+    /// Adds a number.
     pub(super) fn add(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
         self.count += 1;
         match value {
