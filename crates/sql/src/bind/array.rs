@@ -15,7 +15,7 @@ use hotrow_storage::{Array, Element, Type, Value};
 use sqlparser::ast::{self, AccessExpr, Expr as A, Subscript};
 use std::mem::discriminant;
 
-/// What the elements of a type are; none if it is open or no array.
+/// Returns the element type of an array type, or `None` if the type is undetermined or no array.
 fn element(ty: Option<Type>) -> Option<Element> {
     match ty {
         Some(Type::Array(element)) => Some(element),
@@ -23,7 +23,7 @@ fn element(ty: Option<Type>) -> Option<Element> {
     }
 }
 
-/// The elements of an ordinary array that has those of a vector.
+/// Returns the ordinary element type for a vector's, and any other element type unchanged.
 fn plain_element(element: Element) -> Element {
     if element.is_vector() { Element::of(element.ty()).unwrap_or(element) } else { element }
 }

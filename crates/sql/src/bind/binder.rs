@@ -20,32 +20,32 @@ use sqlparser::tokenizer::{Location, Span};
 /// Whether aggregates may stand where an expression is bound, and those found.
 #[derive(Debug)]
 pub(super) enum Aggregates {
-    /// None; the words say where.
+    /// No aggregate may stand here; the text names the place for the error message.
     Refused(&'static str),
-    /// Allowed.
+    /// Aggregates may stand here; the list has the calls found so far.
     Found(Vec<AggregateCall>),
 }
 
 /// Binds one statement.
 pub(crate) struct Binder<'a> {
-    /// The statement's own text, for positions.
+    /// The text of the statement, for positions.
     pub(super) text: &'a str,
-    /// How many characters stand before it in what the client sent.
+    /// The number of characters that precede the statement in the client's message.
     pub(super) offset: u32,
     pub(super) view: View<'a>,
     pub(super) params: Vec<Option<Type>>,
-    /// What was looked up.
+    /// The relations, names and other objects that the binder has looked up.
     pub(super) used: Used,
-    /// The rows that are expected of tables, and whether that decides in which order any are joined.
+    /// The estimated row counts of tables, and whether they decide the order of a join.
     pub(super) expected: Vec<Expected>,
     pub(super) has_order: bool,
     pub(super) aggregates: Aggregates,
     pub(super) windows: Windows,
     pub(super) sets: Sets,
     pub(super) depth: usize,
-    /// Those of the procedure that the statement is part of.
+    /// The variables of the procedure that the statement is part of.
     pub(super) variables: Option<&'a Variables<'a>>,
-    /// How many calls led to the statement.
+    /// The number of calls that led to the statement.
     pub(super) call_depth: usize,
     /// The queries around the one that is bound, and the FROM items beside it, which it cannot see.
     pub(super) outer: Vec<Level>,
@@ -54,30 +54,32 @@ pub(crate) struct Binder<'a> {
     pub(super) beside: Vec<Scope>,
     /// The queries of WITH.
     pub(super) named: Vec<WithQuery>,
-    /// What each `*` of the statement means, by where it stands; none if nobody wants to know.
+    /// The columns that each `*` of the statement stands for, by its place in the text. `None` if the caller does not
+    /// need them.
     pub(super) stars: Option<Stars>,
-    /// What names mean in the view whose query is bound.
+    /// The relations that names mean in the view whose query is bound.
     pub(super) fixed: Vec<(RelationName, String)>,
-    /// What FOR UPDATE locks of the query that is bound.
+    /// The tables that FOR UPDATE locks in the query that is bound.
     pub(super) locking: Locking,
-    /// How many columns the FROM items of the query have so far.
+    /// The number of columns that the FROM items of the query have so far.
     pub(super) columns: usize,
-    /// How many FROM items the statement has so far, frames, and set operations of two sides.
+    /// The numbers of FROM items, of frames, and of set operations with two sides that the statement has so far.
     pub(super) items: usize,
     pub(super) frames: usize,
     pub(super) nested_operations: usize,
-    /// The statement changes rows, so that it may lock them wherever it looks at some.
+    /// Whether the statement changes rows. If so, it may lock any rows that it looks at.
     pub(super) changes_rows: bool,
-    /// Where no subquery may stand, PostgreSQL's name of the place.
+    /// PostgreSQL's name of the place that is bound, if no subquery may stand there.
     pub(super) without_subqueries: Option<&'static str>,
-    /// The next SELECT is EXISTS's, and a hash table may serve its comparisons with the row around it; if so, how.
+    /// Whether the next SELECT is EXISTS's and a hash table may serve its comparisons with the row around it; and if
+    /// one does, how.
     pub(super) may_match: bool,
     pub(super) matching: Option<Matching>,
-    /// The FROM clause of the SELECT that is bound has the rows before of WITH RECURSIVE.
+    /// Whether the FROM clause of the SELECT that is bound has the previous rows of a WITH RECURSIVE query.
     pub(super) recurs: bool,
 }
 
-/// How deep expressions may nest once chains of AND and OR are flat.
+/// The greatest depth to which expressions may nest once chains of AND and OR are flat.
 pub(super) const MAX_DEPTH: usize = 300;
 
 impl<'a> Binder<'a> {
@@ -117,22 +119,22 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// For a statement of a procedure that so many calls led to.
+    /// Returns the binder for a statement of a procedure; `call_depth` calls led to the procedure.
     pub(crate) fn within(self, variables: &'a Variables<'a>, call_depth: usize) -> Self {
         Self { variables: Some(variables), call_depth: call_depth + 1, ..self }
     }
 
-    /// What was looked up.
+    /// Returns the objects that the binder has looked up.
     pub(crate) fn used(self) -> Used {
         self.used
     }
 
-    /// A position for a place in the syntax.
+    /// Gives an error the position of a place in the syntax.
     pub(super) fn locate(&self, error: SqlError, span: Span) -> SqlError {
         self.locate_at(error, span.start)
     }
 
-    /// A position for an error that has none. The expressions of stored definitions have no text to point into.
+    /// Gives an error a position if it has none. The expressions of stored definitions have no text to point into.
     pub(super) fn locate_at(&self, error: SqlError, at: Location) -> SqlError {
         if error.position.is_some() || self.text.is_empty() {
             return error;

@@ -1,19 +1,19 @@
-//! What conditions say of an index's columns, as alternatives: every row that is looked for satisfies all bounds of one
-//! of them.
+//! Derives bounds on an index's columns from conditions, as alternatives: each row that is looked for satisfies all
+//! bounds of at least one alternative.
 //!
 //! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN is a bound if the value does not depend on the row and
-//! its type orders like the column's (the binder casts the column otherwise, and a cast column serves no index). So are
-//! `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one, and
-//! `column LIKE 'prefix%'`, which lies between two texts. OR, and with it the order of rows and `(a, b) IN (…)`, makes
-//! several alternatives of one; AND joins each of one side with each of the other.
+//! its type orders like the column's. (The binder casts the column otherwise, and a cast column serves no index.) Other
+//! bounds are `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one, and
+//! `column LIKE 'prefix%'`, which lies between two texts. OR makes several alternatives; so do the order of rows and
+//! `(a, b) IN (…)`, which are bound as ORs. AND joins each alternative of one side with each of the other.
 
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function, Like};
 use hotrow_storage::{Type, Value};
 use std::borrow::Cow;
 
-/// The most alternatives that AND makes of several conditions with more than one each; what would make more is checked
-/// row by row.
+/// The maximum number of alternatives that AND makes of several conditions with more than one alternative each. A
+/// condition that would exceed it is checked row by row.
 const MAX_PRODUCT: usize = 1024;
 
 /// A condition that an index can serve.
@@ -21,15 +21,16 @@ const MAX_PRODUCT: usize = 1024;
 pub(super) struct Bound<'e> {
     pub(super) column: usize,
     pub(super) test: Test<'e>,
-    /// The number of its condition.
+    /// The number of the condition that the bound comes from.
     pub(super) conjunct: usize,
 }
 
-/// What a bound says of its column.
+/// A test that a bound makes of its column.
 #[derive(Clone, Debug)]
 pub(super) enum Test<'e> {
     Compare(Comparison, Cow<'e, Expr>),
-    /// Equal to one of these, or to an element of the only one, if the flag says so.
+    /// The column equals one of these values. If the flag is set, there is a single value, an array, and the column
+    /// equals one of its elements.
     In(&'e [Expr], bool),
     Null,
 }
@@ -48,7 +49,7 @@ impl<'e> Bound<'e> {
     }
 }
 
-/// What an index can know of a condition.
+/// The bounds that a condition implies and an index can use.
 #[derive(Clone, Debug)]
 enum Known<'e> {
     Bound(Bound<'e>),
@@ -59,15 +60,15 @@ enum Known<'e> {
     Nothing,
 }
 
-/// What an index can know of all conditions.
+/// The bounds that each of a query's conditions implies.
 #[derive(Debug)]
 pub(super) struct Bounds<'e>(Vec<Known<'e>>);
 
-/// What all conditions say of some columns.
+/// The bounds that all conditions together imply for some columns.
 #[derive(Debug)]
 pub(super) struct Alternatives<'e> {
     pub(super) list: Vec<Vec<Bound<'e>>>,
-    /// The conditions of which the alternatives say everything.
+    /// The conditions that the alternatives imply in full.
     pub(super) whole: Vec<usize>,
 }
 
@@ -82,7 +83,7 @@ impl<'e> Bounds<'e> {
         self.with(columns, |_| true)
     }
 
-    /// What holds for all rows, without the conditions that have several alternatives.
+    /// Returns the bounds that hold for all rows: those of the conditions without alternatives.
     pub(super) fn common(&self, columns: &[usize]) -> Alternatives<'e> {
         self.with(columns, |known| !matches!(known, Known::Any(_)))
     }
@@ -159,7 +160,7 @@ impl<'e> Known<'e> {
     }
 }
 
-/// What an index can know of a condition, or of its opposite.
+/// Derives the bounds that a condition implies, or its opposite if `negated`.
 fn known<'e>(table: &Table, conjunct: usize, expr: &'e Expr, negated: bool) -> Known<'e> {
     let all = |list: &'e [Expr]| list.iter().map(|expr| known(table, conjunct, expr, negated)).collect();
     match expr {

@@ -1,5 +1,5 @@
-//! What tools write when they look into the catalogs: names for numbers and numbers for names, and operators with their
-//! schema.
+//! Binds the syntax by which tools look into the catalogs: names for numbers, numbers for names, and operators with
+//! their schema.
 
 use super::binder::Binder;
 use super::scope::Scope;
@@ -11,7 +11,7 @@ use crate::parse::names::name_parts;
 use hotrow_storage::Type;
 use sqlparser::ast::{BinaryOperator as B, DataType, Expr as A};
 
-/// The function that a cast to `regclass`, `regtype` and the like calls; none if the type is another one.
+/// Returns the function that a cast to `regclass`, `regtype` and the like calls, or `None` for any other type.
 pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> {
     let DataType::Custom(name, _) = ty else {
         return Ok(matches!(ty, DataType::Regclass).then_some(" regclass"));

@@ -3,7 +3,7 @@
 use crate::expr::Expr;
 use hotrow_storage::{Type, Value};
 
-/// What must all be true.
+/// Splits a condition into its conjuncts, which all must be true.
 pub(super) fn conjuncts(condition: Option<Expr>) -> Vec<Expr> {
     match condition {
         Some(Expr::And(list)) => flatten(list),
@@ -23,7 +23,7 @@ fn flatten(list: Vec<Expr>) -> Vec<Expr> {
     flat
 }
 
-/// Their conjunction, what is computed at once first; none if there is nothing to check.
+/// Joins conditions by AND, the cheapest first. Returns `None` if there is nothing to check.
 pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     list.retain(|expr| !is_true(expr));
     // What is the same for all rows and no constant yet may be an error.
@@ -39,7 +39,7 @@ pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-/// What it takes to compute an expression, in operators of the simplest kind.
+/// Estimates the cost of an expression, in evaluations of the simplest operators.
 pub(super) fn effort(expr: &Expr) -> usize {
     let own = match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return 0,
@@ -52,12 +52,12 @@ pub(super) fn effort(expr: &Expr) -> usize {
     own + expr.parts().into_iter().map(effort).sum::<usize>()
 }
 
-/// The constant TRUE needs no check.
+/// Whether an expression is the constant TRUE, which needs no check.
 pub(super) fn is_true(expr: &Expr) -> bool {
     *expr == Expr::Const(Value::Bool(true))
 }
 
-/// Whether the values of an expression may differ though it looks at the same row.
+/// Whether an expression may have different values for the same row.
 pub(super) fn is_volatile(expr: &Expr) -> bool {
     expr.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
 }

@@ -1,8 +1,8 @@
-//! What a join is expected to cost, in rows.
+//! Estimates the cost of a join, in rows.
 //!
-//! Known are the number of rows that a table had when somebody looked ([`expected`](crate::catalog::expected)), and its
-//! keys: a whole key has one row, and each of its columns has an equal part in that. Of other conditions nothing is
-//! known but their kind.
+//! The estimates rest on the number of rows that a table had when its rows were last counted
+//! ([`expected`](crate::catalog::expected)) and on its keys: a whole key has one row, and each of its columns has an
+//! equal part in that. Of any other condition only the kind counts.
 
 use super::group::{Columns, Item, Shown, Source};
 use super::path::{self, served};
@@ -11,16 +11,17 @@ use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, JoinKind, List, Node, Path, Range};
 use hotrow_storage::{IndexRef, Value};
 
-/// The rows that are expected of what nothing is known of.
+/// The estimate for a source whose rows cannot be estimated.
 const UNKNOWN_ROWS: f64 = 10_000.0;
 
-/// So many times worse it is to join what no condition connects.
+/// The factor by which a join costs more if no condition connects its sides.
 const APART: f64 = 10_000.0;
 
-/// The values that an array is expected to have.
+/// The estimated number of values of an array.
 const ARRAY_VALUES: f64 = 10.0;
 
-/// What it costs to join a source to what there is, in rows for each row that there is. None: it cannot be next.
+/// Estimates the cost of joining a source next, in rows for each row of the sources that are joined already. Returns
+/// `None` if the source cannot be next: it is LATERAL and looks at columns that are not joined yet.
 pub(super) fn cost(source: &Source, conditions: &[Expr], joined: &Columns) -> Option<f64> {
     let connected = conditions.iter().any(|condition| {
         let columns = Columns::of([condition]);
@@ -39,7 +40,7 @@ pub(super) fn cost(source: &Source, conditions: &[Expr], joined: &Columns) -> Op
     }
 }
 
-/// The rows that are expected of a node.
+/// Estimates the number of a node's rows.
 fn rows(node: &Node) -> f64 {
     match node {
         Node::One => 1.0,
@@ -60,7 +61,7 @@ fn rows(node: &Node) -> f64 {
     }
 }
 
-/// The rows of a table that are found and kept.
+/// Estimates the number of a table's rows that an access finds and its filter keeps.
 fn access_rows(access: &Access) -> f64 {
     let found = path_rows(&access.table, &access.path);
     let served = path::conditions_of(&access.table, &access.path);
@@ -73,7 +74,7 @@ fn access_rows(access: &Access) -> f64 {
     (found * conditions.iter().map(kept).product::<f64>()).max(1.0)
 }
 
-/// The part of all rows of which a condition is expected to be true.
+/// Estimates the fraction of rows for which a condition is true.
 fn part_kept(condition: &Expr) -> f64 {
     match condition {
         Expr::Compare(Comparison::Equal, ..) | Expr::IsNull(_) => 0.1,

@@ -48,14 +48,16 @@ fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
     Binder::new("", 0, View { styles: expression.styles, ..view }, Vec::new())
 }
 
-/// A literal of another type, which is cast when the default is wanted: until then it is shown as it was written.
+/// Returns a literal of another type under a cast to the type of the default, so that the default is shown as it was
+/// written and cast only when it is used. Returns `None` for anything else.
 fn as_written(typed: &Typed, to: Type) -> Option<Expr> {
     let from = typed.ty.filter(|from| *from != to && can_cast(*from, to, Strictness::Assignment))?;
     let literal = matches!(typed.expr, Expr::Const(_)).then(|| Box::new(typed.expr.clone()))?;
     Some(Expr::Cast(literal, from, to, Strictness::Assignment))
 }
 
-/// A definition means its sequences whatever they will be called: their names become numbers, and are noted with these.
+/// Replaces the names of sequences in a definition by their numbers, so that the definition keeps its sequences when
+/// they are renamed. Adds each name with its number to `fixed`.
 fn fix_sequences(expr: &mut Expr, view: View<'_>, fixed: &mut Vec<(String, u32)>) -> Result<(), SqlError> {
     if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = expr
         && let Some(argument @ Expr::Const(Value::Text(_))) = arguments.first_mut()
@@ -78,7 +80,8 @@ pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View
     }
 }
 
-/// What ALTER COLUMN … TYPE … USING says, over the table's old columns.
+/// Binds the expression of ALTER COLUMN … TYPE … USING over the table's old columns, with an assignment cast to the new
+/// type.
 pub fn bind_conversion(
     expr: &ast::Expr,
     table: &Table,

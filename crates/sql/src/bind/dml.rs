@@ -316,7 +316,7 @@ impl Binder<'_> {
         Ok(Box::new(Node::Project(Box::new(planned.node), exprs)))
     }
 
-    /// What SET sets, by column.
+    /// Binds the assignments of SET: the columns and their new values.
     fn assignments(
         &mut self,
         list: &[ast::Assignment],
@@ -479,7 +479,7 @@ fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Which index ON CONFLICT looks at; all if it names none.
+/// Returns the unique index that ON CONFLICT names, or `None` if it names none and so means all of them.
 fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<IndexRef>, SqlError> {
     let matching = |index: &IndexRef| match index {
         IndexRef::Primary => !table.is_key_hidden(),

@@ -1,4 +1,4 @@
-//! What there is to tell of a plan, in PostgreSQL's manner.
+//! Describes a plan for EXPLAIN, in PostgreSQL's manner.
 
 use super::condition::conjunction;
 use super::path::conditions_of;
@@ -9,13 +9,13 @@ use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source};
 use hotrow_storage::IndexRef;
 use hotrow_txn::Direction;
 
-/// A plan that has not been run.
+/// Describes a plan that has not been run.
 pub(crate) fn planned(plan: &Plan) -> Told {
     told_with(plan, Lines::default(), None)
 }
 
-/// A plan that has counted. If it changes rows, so many rows were its answer, in so many nanoseconds if they are to be
-/// told, and so many were changed.
+/// Describes a plan that has been run with counters. If the plan changes rows, `top` has the number of rows that it
+/// returned, with the time in nanoseconds if times are shown, and `changed` is the number of rows that it changed.
 pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> Told {
     let mut out = Lines { timed, ..Lines::default() };
     out.actual = top.map(|(rows, taken)| {
@@ -70,25 +70,25 @@ fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> Told {
 struct Lines {
     told: Told,
     depth: usize,
-    /// Whether times are told.
+    /// Whether the description has times.
     timed: bool,
-    /// What is said after the next line.
+    /// The measurements that the next operator's line shows.
     actual: Option<Actual>,
 }
 
 impl Lines {
-    /// An operator of which nothing is said but what it is.
+    /// Adds an operator with no properties but its type.
     fn line(&mut self, text: &str) {
         self.operator(text.to_owned(), vec![("Node Type", text.to_owned())]);
     }
 
-    /// An operator whose line has more than what it is, and what else is said of it.
+    /// Adds an operator whose line may say more than its type, with the operator's properties.
     fn operator(&mut self, text: String, properties: Vec<(&'static str, String)>) {
         let (depth, actual) = (self.depth, self.actual.take());
         self.told.operators.push(Operator { depth, text, properties, actual, details: Vec::new() });
     }
 
-    /// A statement that changes rows.
+    /// Adds the operator of a statement that changes rows.
     fn change(&mut self, operation: &str, table: &str) {
         let properties =
             [("Node Type", "ModifyTable"), ("Operation", operation), ("Relation Name", table), ("Alias", table)];
@@ -127,7 +127,8 @@ impl Lines {
         self.nested(|out| inputs.into_iter().for_each(|input| out.node(input)));
     }
 
-    /// Over an input that is kept as it comes.
+    /// Adds an operator that keeps its input's rows as they come, with the input's measurements if it has none of its
+    /// own.
     fn kept(&mut self, text: &str, input: &Node) {
         if self.actual.is_none() {
             self.actual = input.counts().map(|input| input.counts.actual(self.timed));
@@ -135,7 +136,7 @@ impl Lines {
         self.over(text, input);
     }
 
-    /// How many rows a condition has kept out, if any.
+    /// Adds the number of rows that a condition has removed, if it has removed any.
     fn removed(&mut self, counts: &Counts, input: &Node) {
         let removed = input.counts().map_or(0, |input| input.counts.rows().saturating_sub(counts.rows()));
         if removed > 0 {

@@ -1,4 +1,4 @@
-//! What foreign keys ask of a statement that changes rows: look-ups and referential actions, planned.
+//! Plans the look-ups and referential actions that foreign keys require of a statement that changes rows.
 
 use super::binder::Binder;
 use super::condition::conjunction;
@@ -15,8 +15,9 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 
 impl Binder<'_> {
-    /// What a statement has to do with foreign keys that inserts rows into a table and updates these columns of others:
-    /// nothing, if it does not say to which rows rows refer, or by which values they are referred to.
+    /// Plans the foreign-key work of a statement that inserts rows into a table if `inserts`, and assigns to these
+    /// columns of rows that are there. Returns `None` if the statement changes neither the columns by which the table's
+    /// rows refer to others nor the values by which other rows refer to them.
     pub(super) fn foreign_keys_of_values(
         &mut self,
         table: &Arc<Table>,
@@ -35,8 +36,8 @@ impl Binder<'_> {
         self.foreign_keys(table, refers && !rules.foreign_keys.is_empty(), is_referred)
     }
 
-    /// The same of a statement after which rows of a table may refer to others, and others may have `lost` what they
-    /// refer to.
+    /// Plans the foreign-key work of a statement: if `refer`, rows of the table may refer to others after it; if
+    /// `lost`, other rows may have lost the row that they refer to. Returns `None` if neither applies.
     pub(crate) fn foreign_keys(
         &mut self,
         table: &Arc<Table>,
@@ -106,7 +107,8 @@ impl Binder<'_> {
         Ok(path::choose(table.clone(), conjunction(conditions), lock, &[]).0)
     }
 
-    /// What an action does to the rows that refer to values of these types.
+    /// Plans a referential action on the rows that refer to values of these types. Returns `None` if the action is NO
+    /// ACTION or RESTRICT, which change nothing.
     fn change(
         &mut self,
         child: &Arc<Table>,

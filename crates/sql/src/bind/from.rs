@@ -20,7 +20,7 @@ use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 
-/// As many FROM items as one query may have.
+/// The maximum number of FROM items of a query.
 const MAX_ITEMS: usize = 200;
 
 /// The ways of joining that there are.
@@ -141,7 +141,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a name in FROM stands for.
+    /// Binds a name in FROM: a query of WITH, a system relation, a view or a table.
     fn named_item(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) -> Result<From, SqlError> {
         if let Some(item) = self.with_item(name, alias)? {
             return Ok(item);

@@ -1,4 +1,4 @@
-//! What is to be joined, and where a query's columns lie in the rows of a join.
+//! The sources of a join, and the places of a query's columns in the rows of the join.
 
 use super::scope::show;
 use crate::SqlError;
@@ -19,28 +19,28 @@ pub(super) struct Group {
     pub(super) conditions: Vec<Expr>,
 }
 
-/// Something that has rows.
+/// A source of rows in a join.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) item: Item,
-    /// Its columns among the query's.
+    /// The source's columns, by their numbers in the query.
     pub(super) columns: Range<usize>,
 }
 
-/// What has rows.
+/// The kinds of sources.
 #[derive(Debug)]
 pub(super) enum Item {
     Table(Arc<Table>, LockFor),
-    /// A query of its own; if it is LATERAL, with what it sees of other sources.
+    /// A query of its own. If the query is LATERAL, the second part has the columns of other sources that it looks at.
     Rows(Box<Node>, Option<Shown>),
     Outer(Box<OuterJoin>),
 }
 
-/// What a frame shows.
+/// A frame, and the columns that it shows.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     pub(super) frame: usize,
-    /// Columns of the query.
+    /// The columns, by their numbers in the query.
     pub(super) columns: Vec<usize>,
 }
 
@@ -136,7 +136,7 @@ fn rejects_nulls(condition: &Expr, range: &Range<usize>) -> bool {
 pub(super) struct Columns(Vec<bool>);
 
 impl Columns {
-    /// Those that expressions look at.
+    /// Collects the columns that expressions look at.
     pub(super) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Self {
         let mut columns = Self::default();
         exprs.into_iter().for_each(|expr| columns.mark(expr));
@@ -188,7 +188,7 @@ impl Columns {
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) node: Node,
-    /// By column of the query.
+    /// The place of each of the query's columns in the rows.
     pub(super) places: Vec<usize>,
     /// Whether the rows come in the order that was wanted.
     pub(super) in_order: bool,
@@ -205,7 +205,7 @@ impl Planned {
         self.places.get(column).copied().filter(|&place| place != ABSENT)
     }
 
-    /// The columns that are there, of those that are wanted.
+    /// Returns the wanted columns that the rows have.
     pub(super) fn present(&self, wanted: &Columns) -> Vec<usize> {
         wanted.iter().filter(|&column| self.place_of(column).is_some()).collect()
     }
@@ -214,12 +214,12 @@ impl Planned {
         columns.iter().filter_map(|&column| self.place_of(column)).collect()
     }
 
-    /// Makes an expression over the query's columns one over these rows.
+    /// Rewrites an expression over the query's columns into one over these rows.
     pub(super) fn place(&self, expr: &mut Expr) -> Result<(), SqlError> {
         place(expr, &self.places)
     }
 
-    /// The same rows, kept, with the columns that are wanted.
+    /// Materialises the rows, with only the columns that are wanted.
     pub(super) fn kept(self, wanted: &Columns) -> Self {
         let columns = self.present(wanted);
         let keep = self.places_of(&columns);

@@ -272,21 +272,21 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a nested loop serves.
+/// The outcome of an attempt to join a source by a nested loop.
 #[allow(clippy::large_enum_variant, reason = "taken apart at once by whoever asked")]
 enum Nested {
     Done(Planned),
-    /// It does not.
+    /// A nested loop does not serve: the rows so far and the source, unchanged.
     Unserved(Planned, Source),
 }
 
-/// The sides of a comparison, a column first if one is.
+/// Returns the sides of a comparison; if one of them is a column, it comes first.
 fn sides(pair: &mut (Expr, Expr)) -> (&Expr, &mut Expr) {
     let (left, right) = pair;
     if matches!(left, Expr::Column(_)) { (left, right) } else { (right, left) }
 }
 
-/// Whether the way to a table's rows is by what a frame shows.
+/// Whether the path to a table's rows depends on the columns that a frame shows.
 fn looks_at(access: &Access, frame: usize) -> bool {
     let way = access.path.exprs();
     way.into_iter().any(|value| value.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame)))
@@ -300,7 +300,7 @@ fn take_applicable(conditions: &mut Vec<Expr>, joined: &Columns) -> Vec<Expr> {
     now
 }
 
-/// What has to be kept for later joins.
+/// Marks the columns that later joins need: those of the conditions, and those that LATERAL sources look at.
 fn mark_pending(wanted: &mut Columns, conditions: &[Expr], sources: &[Source]) {
     conditions.iter().for_each(|condition| wanted.mark(condition));
     for source in sources {
@@ -315,7 +315,7 @@ fn mark_pending(wanted: &mut Columns, conditions: &[Expr], sources: &[Source]) {
     }
 }
 
-/// Those rows of which all conditions are true.
+/// Filters a node's rows by the conjunction of the conditions.
 fn filtered(node: Node, conditions: Vec<Expr>) -> Node {
     match conjunction(conditions) {
         Some(condition) => Node::Filter(Box::new(node), condition),

@@ -20,24 +20,24 @@ use hotrow_txn::{Direction, LockFor};
 /// An order that an index could give: column, descending, NULLs first.
 pub(super) type Wanted = (usize, bool, bool);
 
-/// What the alternatives' bounds are worth to an index that has an order besides.
+/// The score that an index gains if it also gives the order that is wanted.
 const ORDER_SCORE: usize = 4;
 
-/// What an index can do.
+/// An index that could serve an access, with its ranges and its score.
 struct Candidate {
     /// Higher is better.
     score: usize,
     ranges: Vec<Range>,
-    /// Whether it gives the order that is wanted.
+    /// Whether the index gives the order that is wanted.
     in_order: bool,
-    /// The conjuncts of which nothing need be checked any more.
+    /// The conjuncts that the ranges imply in full, so that no row need be checked against them.
     served: Vec<usize>,
 }
 
 /// A range of an index for one alternative.
 struct Served<'b, 'e> {
     range: Range,
-    /// The bounds of which the range says everything.
+    /// The bounds that the range implies in full.
     bounds: Vec<&'b Bound<'e>>,
     score: usize,
 }
@@ -52,9 +52,12 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     deciding.map(plain).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted. Rows that are
-/// to be sorted are all locked before, and those that nobody gets are then missing to others who pass over locked ones:
-/// for them the order comes first.
+/// Chooses the best path to the rows that satisfy `filter`, and returns whether the path gives them in the order that
+/// is wanted.
+///
+/// Rows that must be sorted are all locked before the sort. Other transactions that skip locked rows then miss the rows
+/// that this statement has locked but does not return. So if the statement skips locked rows, an index that gives the
+/// order is preferred to any other.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
     let conjuncts = conjuncts(filter);
     let bounds = Bounds::of(&table, &conjuncts);
@@ -121,7 +124,7 @@ fn by_arms(table: &Table, bounds: &Bounds<'_>) -> Option<Candidate> {
     })
 }
 
-/// What an index can do for the alternatives, if each of them is served well enough.
+/// Rates an index for the alternatives. Returns `None` if the index does not serve each alternative well enough.
 fn candidate_of(
     table: &Table,
     index: IndexRef,
@@ -204,7 +207,7 @@ fn path_of(table: &Table, mut ranges: Vec<Range>) -> Path {
     }
 }
 
-/// What the path says of the rows that it finds.
+/// Returns the conditions that all rows which a path finds satisfy.
 pub(super) fn conditions_of(table: &Table, path: &Path) -> Vec<Expr> {
     match path {
         Path::Key(values) => {

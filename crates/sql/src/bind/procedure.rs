@@ -29,7 +29,7 @@ use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
 
-/// How deep procedures may call each other.
+/// The maximum depth of calls among procedures.
 const MAX_CALL_DEPTH: usize = 32;
 
 /// The arguments of a new procedure.
@@ -395,7 +395,11 @@ impl Binder<'_> {
     }
 }
 
-/// What is given for each argument, by position and then by name; `None` if that does not come out.
+/// Assigns the given values to a procedure's arguments, by position and then by name.
+///
+/// Returns `None` if the values do not fit: if a name is no argument's, if an argument is given twice, if a value
+/// without a name follows a named one, if there are too many values, or if an argument has neither a value nor a
+/// default.
 fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<Vec<Option<Typed>>> {
     let mut places: Vec<Option<Typed>> = procedure.arguments.iter().map(|_| None).collect();
     let mut named = false;

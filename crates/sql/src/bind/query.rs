@@ -15,11 +15,11 @@ use std::collections::HashMap;
 pub(super) struct Output {
     pub(super) exprs: Vec<Expr>,
     pub(super) columns: Vec<OutputColumn>,
-    /// As in [`Bound`].
+    /// Whether each column's type is only a guess, as in [`Bound`].
     pub(super) loose: Vec<bool>,
 }
 
-/// One ORDER BY item, bound to a position in the output or to an expression of its own.
+/// An ORDER BY item, bound to a position in the output or to an expression of its own.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) expr: Expr,
@@ -33,31 +33,31 @@ pub(super) struct Order {
 pub(super) struct Bound {
     pub(super) node: Node,
     pub(super) columns: Vec<OutputColumn>,
-    /// Of each column, whether its type is only a guess: it is a literal, NULL or a parameter.
+    /// Whether each column's type is only a guess, because the column is a literal, NULL or a parameter.
     pub(super) loose: Vec<bool>,
 }
 
-/// What stands in FROM, or in a part of it.
+/// The items of a FROM clause or of a part of it: their sources and their names.
 #[derive(Debug, Default)]
 pub(super) struct From {
     pub(super) group: Group,
     pub(super) scope: Scope,
 }
 
-/// Which tables of a query FOR UPDATE locks.
+/// The tables of a query that FOR UPDATE locks.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Locking {
-    /// None.
+    /// The query locks no table.
     #[default]
     None,
-    /// All, those of subqueries in FROM too.
+    /// The query locks all tables, also those of subqueries in FROM.
     All(LockFor),
-    /// Those of these aliases.
+    /// The query locks the tables of these names or aliases.
     Of(Vec<(String, LockFor)>),
 }
 
 impl Locking {
-    /// For what the table is locked that is called this.
+    /// Returns the lock that the query takes on the rows of the table of this name or alias.
     pub(super) fn of(&self, name: &str) -> LockFor {
         match self {
             Locking::None => LockFor::Read,
@@ -75,46 +75,47 @@ impl Locking {
 pub(super) struct WithQuery {
     pub(super) name: String,
     pub(super) columns: Vec<OutputColumn>,
-    /// The number under which its rows are kept.
+    /// The number under which the rows of the query are kept.
     pub(super) rows: usize,
-    /// Its plan, until it is put somewhere.
+    /// The plan of the query, until the binder puts it into another plan.
     pub(super) plan: Option<Node>,
-    /// Whether it may be put where it is mentioned.
+    /// Whether the plan may be put where the query is mentioned.
     pub(super) inline: bool,
     pub(super) references: usize,
     pub(super) within: Within,
 }
 
-/// Which part of a query itself is being bound.
+/// The part of a query of WITH RECURSIVE that is being bound, which decides whether the query may be mentioned there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Within {
-    /// None.
+    /// No part is being bound: the query is complete, and any query after it may mention it.
     Nothing,
-    /// What is not UNION.
+    /// The query is no UNION, so it must not mention itself.
     Other,
-    /// The one that it starts with.
+    /// The non-recursive term, which must not mention the query.
     Start,
-    /// The one that goes on with its rows, with so many queries around it.
+    /// The recursive term, which may mention the query once, outside its subqueries. The number says how many queries
+    /// are around the term.
     Step(usize),
 }
 
-/// How the rows of EXISTS's query are found in a hash table.
+/// A way to find the rows of EXISTS's query in a hash table.
 #[derive(Debug)]
 pub(super) struct Matching {
     /// The values of the row around the query that equal the query's first columns, over the frame; trailing blanks do
     /// not count where the flag says so.
     pub(super) operands: Vec<(Expr, bool)>,
-    /// What else must be true, of the query's row and the frame.
+    /// The remaining condition, over the query's row and the frame.
     pub(super) condition: Option<Expr>,
 }
 
-/// What each `*` means, by the line and the column where it stands.
+/// The columns that each `*` stands for, by the line and the column of the `*` in the text.
 pub(super) type Stars = HashMap<(u64, u64), Vec<SelectItem>>;
 
 /// The plan of a statement, and the columns of its result if it has one.
 pub(super) type PlanWithColumns = (Plan, Option<Vec<OutputColumn>>);
 
-/// A node of which an operator with these expressions takes its rows: they are kept if that has subqueries.
+/// Materialises a node if the expressions of the operator above it have subqueries.
 pub(super) fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<Item = &'e Expr>) -> Node {
     match exprs.into_iter().any(Expr::has_subquery) {
         true => Node::Materialise(Box::new(node), (0..width).collect()),

@@ -18,19 +18,20 @@ pub(crate) struct Scope {
 /// A FROM item.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relation {
-    /// Its alias, or its own name; none for the columns that USING merges, and for a subquery without an alias.
+    /// The alias of the item, or its own name. `None` for the columns that USING merges, and for a subquery without an
+    /// alias.
     pub(super) name: Option<String>,
     /// The name of the table that an alias hides.
     pub(super) table: Option<String>,
     /// The full name of the table, by which the catalogs number it.
     pub(super) stored: Option<String>,
-    /// A table's name with its schema, whichever that is, if no alias hides it.
+    /// The name of a table with its schema, whichever that is, if no alias hides it.
     pub(super) full: Option<String>,
-    /// The hidden key is not among them.
+    /// The columns of the item, without a table's hidden key.
     pub(super) columns: Vec<Named>,
-    /// What `*` does not show.
+    /// The columns that have names but that `*` does not show.
     pub(super) hidden: Vec<Named>,
-    /// Those of a table's primary key, by position; none if there is no such key.
+    /// The positions of a table's primary-key columns; empty if the table has no such key.
     pub(super) key: Vec<usize>,
 }
 
@@ -39,15 +40,16 @@ pub(crate) struct Relation {
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) ty: Type,
-    /// What it is, over the query's columns.
+    /// The value of the column, as an expression over the query's columns.
     pub(super) expr: Expr,
-    /// USING has merged it into another one: it needs its relation's name before it.
+    /// Whether USING has merged the column into another one: then a name must have the relation's before it to mean
+    /// this one.
     pub(super) merged: bool,
-    /// Of a column of no table: where it comes from, if it is a relation's.
+    /// The relation's column that the values come from, if there is one and the item is no table itself.
     pub(super) origin: Option<Origin>,
 }
 
-/// What a name means.
+/// The outcome of looking up the name of a column.
 pub(super) enum Found<'s> {
     Nothing,
     Column(&'s Named),
@@ -137,7 +139,7 @@ impl Scope {
         Self { relations: vec![Relation::new(None, columns.iter().cloned(), 0)] }
     }
 
-    /// And after them, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
+    /// Adds, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
     pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
         self.relations.push(Relation::table(table, Some("excluded"), table.schema.columns.len()));
         self

@@ -30,7 +30,7 @@ impl Binder<'_> {
         Ok((bound.node, bound.columns))
     }
 
-    /// A query whose place says the types of what has none.
+    /// Binds a query whose place determines the types of columns that have none.
     pub(super) fn inner_query(&mut self, query: &ast::Query) -> Result<Bound, SqlError> {
         depth::check()?;
         let first = self.named.len();
@@ -421,7 +421,7 @@ impl Binder<'_> {
         Ok(orders)
     }
 
-    /// What an ORDER BY item means: an output column's name, its position, or an expression over the input.
+    /// Binds an ORDER BY item: an output column's name, its position, or an expression over the input.
     fn ordered_expr(&mut self, expr: &A, output: &Output, scope: &Scope) -> Result<(Expr, Type), SqlError> {
         if let A::Identifier(ident) = expr {
             let name = fold(ident);
@@ -470,7 +470,7 @@ impl Binder<'_> {
     }
 }
 
-/// As many columns as PostgreSQL lets a result have.
+/// The maximum number of a result's columns, PostgreSQL's.
 const MAX_COLUMNS: usize = 1664;
 
 fn check_width(columns: usize) -> Result<(), SqlError> {
@@ -535,8 +535,8 @@ fn project(
     Ok(node)
 }
 
-/// As [`project`] where some expressions wait for the sort: those that are volatile or make rows, as in PostgreSQL. Of
-/// the rows that a LIMIT leaves out they are not computed, and the others follow each other as the sort has them.
+/// Projects like [`project`], but evaluates volatile and set-returning expressions after the sort, as PostgreSQL does:
+/// in the order of the sorted rows, and not for rows that a LIMIT leaves out.
 fn project_sorted(
     node: Node,
     exprs: Vec<Expr>,
@@ -580,7 +580,7 @@ fn project_sorted(
     Ok(Node::Project(Box::new(node), shown))
 }
 
-/// Where an expression stands in a list, at its end if it was not there.
+/// Returns the place of an expression in a list. Appends the expression if the list lacks it.
 fn place_in(list: &mut Vec<Expr>, expr: Expr) -> usize {
     list.iter().position(|known| *known == expr).unwrap_or_else(|| {
         list.push(expr);
@@ -633,7 +633,8 @@ fn no_rows_to_lock(unique: bool, grouped: bool, without_calls: bool, without_set
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}"))
 }
 
-/// What is evaluated over the groups or the window functions' rows.
+/// Returns the expressions that are evaluated over the groups or over the window functions' rows: those of the select
+/// list and of ORDER BY.
 fn above<'o>(output: &'o Output, orders: &'o [Order]) -> impl Iterator<Item = &'o Expr> {
     output.exprs.iter().chain(orders.iter().map(|order| &order.expr))
 }

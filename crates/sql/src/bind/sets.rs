@@ -10,19 +10,19 @@ use sqlparser::tokenizer::Span;
 /// The set-returning functions of a query's select list.
 #[derive(Debug, Default)]
 pub(super) struct Sets {
-    /// What was found so far. The arguments of one may have others before it in them.
+    /// The calls that were found so far. The arguments of a call may contain calls that precede it.
     pub(super) calls: Vec<SetCall>,
-    /// How many calls were bound, the same one more than once, and where the last one stands.
+    /// The number of calls that were bound, with each repetition of the same call, and the place of the last one.
     pub(super) bound: usize,
     pub(super) last: Option<Span>,
-    /// PostgreSQL's name of the clause that is bound, if none may be in it.
+    /// PostgreSQL's name of the clause that is bound, if no set-returning function may stand in it.
     pub(super) refused: Option<&'static str>,
 }
 
 /// A call.
 #[derive(Clone, Debug)]
 pub(super) struct SetCall {
-    /// The number of its first column; the others follow.
+    /// The number of the call's first column; the others follow.
     pub(super) first: usize,
     pub(super) rows: RowsOf,
 }

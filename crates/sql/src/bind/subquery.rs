@@ -42,7 +42,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What is asked of a query of one column, by its type, and that type.
+    /// Binds a subquery of one column, with the test that `test` makes for the column's type. Returns the expression
+    /// and the column's type.
     pub(super) fn whole_column(
         &mut self,
         query: &ast::Query,

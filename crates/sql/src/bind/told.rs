@@ -1,30 +1,30 @@
-//! What EXPLAIN tells of a plan, as lines or as JSON, with PostgreSQL's names of what is told.
+//! The output of EXPLAIN, as lines or as JSON, with PostgreSQL's names for the properties of operators.
 
 use crate::MemoryLimit;
 use crate::json::{pretty, write_string};
 use crate::plan::measured::Actual;
 use hotrow_storage::Value;
 
-/// An operator.
+/// An operator of the plan.
 #[derive(Debug)]
 pub(crate) struct Operator {
-    /// How many operators are above it.
+    /// The number of operators above this one.
     pub(super) depth: usize,
-    /// Its line.
+    /// The operator's line.
     pub(super) text: String,
-    /// What it is, and what else is said of it, by name.
+    /// The operator's type and further properties, by name.
     pub(super) properties: Vec<(&'static str, String)>,
-    /// What it has done, if it has been run.
+    /// The operator's measurements, if the plan has been run.
     pub(super) actual: Option<Actual>,
-    /// More lines about it, by name.
+    /// Further lines about the operator, by name.
     pub(super) details: Vec<(&'static str, String)>,
 }
 
-/// A plan, and what there is to say of the statement as a whole.
+/// The operators of a plan, and the closing lines about the statement as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(super) operators: Vec<Operator>,
-    /// Lines, and the same as names with numbers.
+    /// The closing lines, each with its content as names and numbers for JSON.
     closing: Vec<(String, Vec<(&'static str, String)>)>,
 }
 
@@ -37,18 +37,18 @@ impl Told {
         }
     }
 
-    /// What is said at the end: a line, and the names and numbers that it is in JSON.
+    /// Adds a closing line, with the names and numbers that stand for it in JSON.
     pub(crate) fn close(&mut self, line: String, numbers: Vec<(&'static str, String)>) {
         self.closing.push((line, numbers));
     }
 
-    /// A time of the whole, in nanoseconds.
+    /// Adds a closing line with a time of the whole statement, in nanoseconds.
     pub(crate) fn close_time(&mut self, name: &'static str, taken_ns: u64) {
         let ms = format!("{:.3}", taken_ns as f64 / 1e6);
         self.close(format!("{name}: {ms} ms"), vec![(name, ms)]);
     }
 
-    /// As lines.
+    /// Returns the output as lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for Operator { depth, text, actual, details, .. } in &self.operators {
@@ -64,7 +64,7 @@ impl Told {
         lines
     }
 
-    /// As JSON: an array of one object.
+    /// Returns the output as JSON: an array of one object.
     pub(crate) fn json(&self) -> String {
         // The queries of WITH come before the one that uses them, and are below it here.
         let last = self.operators.iter().rposition(|operator| operator.depth == 0).unwrap_or(0);
@@ -99,7 +99,7 @@ impl Told {
 }
 
 impl Operator {
-    /// Its own members of an object, which stays open.
+    /// Writes the start of a JSON object with the operator's own members. The object stays open.
     fn write(&self, out: &mut String) {
         out.push('{');
         let mut between = "";

@@ -1,22 +1,22 @@
-//! What names mean in the body of a procedure, beside columns.
+//! The names that the body of a procedure may use beside columns.
 
 use super::typed::Typed;
 use crate::expr::Expr;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 
-/// What names mean in a body, beside columns: its frame.
+/// The arguments and variables that a procedure's body may name, by their slots in its frame.
 #[derive(Debug)]
 pub(crate) struct Variables<'v> {
     pub(super) procedure: &'v str,
     pub(super) names: Vec<Option<&'v str>>,
     pub(super) types: Vec<Type>,
-    /// How many of them are arguments, and known by their numbers too.
+    /// The number of arguments. They come first, and the body may use their numbers too.
     pub(super) arguments: usize,
 }
 
 impl<'v> Variables<'v> {
-    /// The variable of this name, with or without the procedure's.
+    /// Returns the variable of this name, which may have the procedure's name before it.
     pub(super) fn find(&self, procedure: Option<&str>, name: &str) -> Option<Typed> {
         if procedure.is_some_and(|procedure| procedure != self.procedure) {
             return None;

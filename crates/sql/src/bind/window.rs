@@ -216,7 +216,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What stands in the parentheses of OVER, or of WINDOW.
+    /// Binds the window definition in the parentheses of OVER, or of WINDOW.
     fn window_definition(
         &mut self,
         spec: &ast::WindowSpec,
@@ -255,7 +255,8 @@ impl Binder<'_> {
         Ok(Definition { partition, order, frame })
     }
 
-    /// What a window's rows are sorted by: expressions over the input, no output columns.
+    /// Binds the keys of PARTITION BY and of ORDER BY. The keys are expressions over the input; names of output columns
+    /// have no meaning in them.
     fn window_keys(
         &mut self,
         partition: &[A],

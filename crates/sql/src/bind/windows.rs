@@ -9,24 +9,24 @@ use hotrow_storage::Type;
 /// The window functions of a query.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    /// Where they may not stand though aggregates may.
+    /// PostgreSQL's name of the place that is bound, if aggregates may stand there but no window functions.
     pub(super) refused: Option<&'static str>,
-    /// Those of WINDOW.
+    /// The windows that WINDOW defines, by name.
     pub(super) named: Vec<(String, Definition)>,
     /// The calls that were found.
     pub(super) calls: Vec<Call>,
 }
 
-/// What OVER says.
+/// The definition of a window, as OVER or WINDOW gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
     pub(super) partition: Vec<WindowKey>,
     pub(super) order: Vec<WindowKey>,
-    /// As it is written; else the default.
+    /// The frame as the statement gives it; `None` stands for the default.
     pub(super) frame: Option<WindowFrame>,
 }
 
-/// What rows are sorted by.
+/// A key by which the rows of a window are sorted or partitioned.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WindowKey {
     pub(super) expr: Expr,
@@ -45,13 +45,13 @@ pub(super) struct Call {
 
 /// The calls of one sort.
 struct Sorted {
-    /// In the order in which they were found.
+    /// The number of the sort, in the order in which sorts were found.
     number: usize,
     keys: Vec<WindowKey>,
     sort: WindowSort,
 }
 
-/// What lies between the rows of FROM, or the groups, and the select list.
+/// The operators of the window functions, between the rows of FROM, or the groups, and the select list.
 #[derive(Debug)]
 pub(super) struct Layer {
     /// Expressions over the rows below: the columns of the rows that the functions look at.
@@ -64,7 +64,7 @@ impl Windows {
         self.calls.is_empty()
     }
 
-    /// What is evaluated over the rows below.
+    /// Returns the expressions that the window functions evaluate over the rows below, to change them.
     pub(super) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.calls.iter_mut().flat_map(|Call { partition, order, call }| {
             let keys = partition.iter_mut().chain(order).map(|key| &mut key.expr);
@@ -72,7 +72,7 @@ impl Windows {
         })
     }
 
-    /// The same, to look at.
+    /// Returns the expressions that the window functions evaluate over the rows below.
     pub(super) fn parts(&self) -> impl Iterator<Item = &Expr> {
         self.calls.iter().flat_map(|Call { partition, order, call }| {
             partition.iter().chain(order).map(|key| &key.expr).chain(call.parts())
@@ -124,7 +124,7 @@ impl WindowKey {
     }
 }
 
-/// Where an expression is among the columns, with which it is from now on.
+/// Returns the place of an expression among the columns. Appends the expression if the columns lack it.
 fn place(expr: &Expr, columns: &mut Vec<Expr>) -> usize {
     columns.iter().position(|known| known == expr).unwrap_or_else(|| {
         columns.push(expr.clone());
@@ -132,7 +132,7 @@ fn place(expr: &Expr, columns: &mut Vec<Expr>) -> usize {
     })
 }
 
-/// Makes an expression over the rows below one over the columns.
+/// Rewrites an expression over the rows below into one over the columns.
 fn over_columns(expr: &mut Expr, columns: &mut Vec<Expr>) {
     match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Window(_) => {}
@@ -152,7 +152,7 @@ fn over_results(expr: &mut Expr, places: &[usize]) {
 }
 
 impl Layer {
-    /// How many columns its rows have.
+    /// Returns the number of columns of the layer's rows.
     pub(super) fn width(&self) -> usize {
         self.columns.len() + self.sorts.iter().map(|sort| sort.calls.len()).sum::<usize>()
     }

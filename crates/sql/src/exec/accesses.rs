@@ -1,4 +1,4 @@
-//! What a statement will touch, as far as its values tell before it runs.
+//! Foresees the accesses of a statement, as far as its values tell before it runs.
 //!
 //! A value is *known* if it looks at no row, and at no variable of a procedure that a row's value may have come into.
 //! Of a value that cannot be computed nothing is hidden: the plan will fail at it.
@@ -24,7 +24,7 @@ pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
     foresight.plan(plan, false).unwrap_or(true)
 }
 
-/// Adds the rows of known keys that a plan will touch, until there are more than so many.
+/// Adds the rows of known keys that a plan will touch, until there are more than `rows_max`.
 pub(crate) fn add_rows(plan: &Plan, env: Env<'_>, rows_max: usize, accesses: &mut Accesses) {
     let mut foresight = Foresight { env, unknown: &[], only_rows: Some(rows_max), accesses };
     // What is beyond is locked when the plan comes to it, and an error is the one that the plan will fail with.
@@ -58,15 +58,15 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
     matches!(plan, Plan::Query(node) if is_known(node, false))
 }
 
-/// What is known before a statement runs, and the access set that is made of it.
+/// The values that are known before a statement runs, and the access set that is built from them.
 ///
-/// Its functions say whether that is all which the statement will touch. Their error is the one that the statement will
-/// fail with.
+/// The functions return whether the access set has everything that the statement will touch. Their error is the error
+/// with which the statement will fail.
 struct Foresight<'f> {
     env: Env<'f>,
-    /// Of the parameters, those whose values are not known; the others are in `env`.
+    /// Whether each parameter's value is unknown; the known values are in `env`.
     unknown: &'f [bool],
-    /// How many rows are wanted at the most, if nothing else is wanted: then what is not known is passed over.
+    /// The maximum number of rows that are wanted, if the caller wants only rows: then unknown values are passed over.
     only_rows: Option<usize>,
     accesses: &'f mut Accesses,
 }
@@ -86,7 +86,7 @@ impl Foresight<'_> {
             && expr.any(&mut |part| matches!(part, Expr::Param(at) if self.unknown.get(*at) == Some(&true)))
     }
 
-    /// `limited` says that nobody wants more than the first row.
+    /// Adds the accesses of a plan. `limited` says that the caller wants only the first row.
     fn plan(&mut self, plan: &Plan, limited: bool) -> Result<bool, SqlError> {
         match plan {
             Plan::Query(node) => self.node(node, limited),
@@ -102,7 +102,8 @@ impl Foresight<'_> {
         }
     }
 
-    /// `limited` says that the walk may break off, so that its range is shorter than its bounds say.
+    /// Adds the accesses of a node. `limited` says that the walk may break off, so that its range is shorter than its
+    /// bounds say.
     fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => Ok(true),
@@ -132,7 +133,7 @@ impl Foresight<'_> {
         }
     }
 
-    /// The same of all of these, those included that come after one of which not all is known.
+    /// Adds the accesses of each of these nodes, also of the nodes that follow one of which not everything is known.
     fn nodes<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>, limited: bool) -> Result<bool, SqlError> {
         nodes.into_iter().try_fold(true, |all, node| Ok(self.node(node, limited)? & all))
     }
@@ -229,9 +230,9 @@ impl Foresight<'_> {
         Ok(true)
     }
 
-    /// The row and the entries of a row that is to be inserted. What a volatile function makes, such as a random key,
-    /// nobody else knows, and it is another one when the statement runs: it is left out, and the set is as complete as
-    /// it can be.
+    /// Adds a row that will be inserted, and its index entries. The value of a volatile function, such as a random key,
+    /// is left out: it is another one when the statement runs, and no other transaction can know it. The set is then as
+    /// complete as it can be.
     fn new_row(&mut self, insert: &Insert, exprs: &[Option<Expr>], row: &mut Row) -> Result<bool, SqlError> {
         let table = &*insert.table;
         let value_of = |column: usize| {

@@ -21,20 +21,20 @@ struct Group {
     states: Vec<State>,
 }
 
-/// What an aggregate has seen.
+/// The state of an aggregate over the values so far.
 #[derive(Clone)]
 pub(super) struct State {
-    /// Rows counted.
+    /// The number of rows counted.
     count: i64,
     /// The sum so far, or the extreme, or the Boolean; NULL at first.
     value: Value<'static>,
     /// A sum of integers, which may exceed bigint on the way.
     integer: i128,
-    /// Values seen, for DISTINCT.
+    /// The distinct values so far, for DISTINCT.
     seen: Option<HashSet<Key>>,
-    /// Values to be joined or collected, if they have an order.
+    /// The values to be joined or collected, if they have an order.
     pieces: Vec<Piece>,
-    /// Values that are collected.
+    /// The values that are collected.
     array: Option<ArrayBuilder>,
     /// The elements or members of JSON.
     json: BytesMut,
@@ -44,9 +44,9 @@ pub(super) struct State {
 /// A value to be joined or collected.
 #[derive(Clone)]
 struct Piece {
-    /// What it is sorted by.
+    /// The keys by which the value is sorted.
     keys: Vec<Value<'static>>,
-    /// What stands before a text, unless it is the first.
+    /// The separator that precedes a text, unless the text is the first.
     separator: String,
     value: Value<'static>,
 }
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// One more row.
+    /// Adds a row, if it satisfies the FILTER of the call.
     pub(super) fn add(&mut self, call: &AggregateCall, env: &Env<'_>, row: &Input<'_>) -> Result<(), SqlError> {
         if let Some(filter) = &call.filter
             && !filter.is_true(env, row)?
@@ -184,7 +184,7 @@ impl State {
         Ok(())
     }
 
-    /// One more value of those that are joined or collected.
+    /// Adds a value that is joined or collected.
     fn collect(
         &mut self,
         call: &AggregateCall,
@@ -246,7 +246,7 @@ impl State {
         Ok(())
     }
 
-    /// One more element or member of JSON, whose brackets come at the end.
+    /// Appends an element or a member to the JSON text. `result` puts the brackets around it.
     fn append_json(&mut self, key: &str, value: &Value<'_>, env: &Env<'_>) -> Result<(), SqlError> {
         if !self.json.is_empty() {
             self.json.extend_from_slice(b", ");
@@ -287,7 +287,7 @@ impl State {
         Ok(())
     }
 
-    /// What has come of it.
+    /// Returns the aggregate's result over all values so far.
     pub(super) fn result(mut self, call: &AggregateCall, env: &Env<'_>) -> Result<Value<'static>, SqlError> {
         match call.function {
             function if function.collects() => self.append_sorted(call, env)?,

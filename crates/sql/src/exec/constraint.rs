@@ -1,6 +1,6 @@
 //! FOREIGN KEY in definitions, and what depends on tables, columns and indexes because of it.
 //!
-//! A key is part of two definitions, so whoever makes or drops one has locked both tables.
+//! A key is part of two definitions, so the statement that makes or drops a key has locked both tables.
 
 use super::ddl::{Ddl, duplicate_constraint};
 use super::{Fail, scan};
@@ -19,12 +19,12 @@ use sqlparser::ast;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// What is to be dropped, and what would have to go with it.
+/// The objects that are to be dropped, and the foreign keys that would have to be dropped with them.
 #[derive(Default)]
 pub(super) struct Dependents {
-    /// As messages call it; empty if it is several things.
+    /// The object as messages call it; empty if there are several.
     pub(super) subject: String,
-    /// Each key, and as messages call it what it depends on.
+    /// The foreign keys, each with the object that it depends on, as messages call that.
     keys: Vec<(Referrer, String)>,
 }
 
@@ -33,7 +33,7 @@ impl Dependents {
         Self { subject, keys: Vec::new() }
     }
 
-    /// A key that depends on `on`.
+    /// Adds a key that depends on the object `on`.
     pub(super) fn push(&mut self, child: &Table, key: &ForeignKey, on: &str) {
         let referrer = Referrer { table: child.name().to_owned(), constraint: key.name.clone() };
         self.keys.push((referrer, on.to_owned()));
@@ -107,7 +107,7 @@ impl Ddl<'_> {
         Ok(made_names(table.plain_name(), &columns, "fkey").find(|name| !is_taken(name)).unwrap_or_default())
     }
 
-    /// Another definition of the same table of the engine takes a table's place.
+    /// Publishes a definition of a table with changed rules. The engine's table stays the same.
     fn revise(&mut self, table: &Arc<Table>, change: impl FnOnce(&mut Rules)) {
         let mut rules = table.rules.clone();
         change(&mut rules);
@@ -194,7 +194,7 @@ impl Ddl<'_> {
         self.forget_referrer(&key.table, table, name)
     }
 
-    /// A table is not referred to by a key any more.
+    /// Removes a key from its referenced table's list of referrers.
     pub(super) fn forget_referrer(&mut self, parent: &str, table: &str, name: &str) -> Result<(), Fail> {
         let parent = self.owned_table(parent)?;
         self.revise(&parent, |rules| {
@@ -244,7 +244,7 @@ impl Ddl<'_> {
         self.view().referrers(table)
     }
 
-    /// Those of them that find their rows by this index.
+    /// Returns the foreign keys that lead to a table and find its rows by this index.
     pub(super) fn dependents_of_index(&self, table: &Table, subject: String, index: &str) -> Dependents {
         let mut dependents = Dependents::new(subject);
         for (child, key) in self.referrers_of(table) {
@@ -256,7 +256,7 @@ impl Ddl<'_> {
         dependents
     }
 
-    /// A table's name has become another one.
+    /// Puts a table's new name into the keys that lead from it or to it.
     pub(super) fn rename_in_keys(&mut self, renamed: &Arc<Table>, old: &str) -> Result<(), Fail> {
         let new = renamed.name();
         for referrer in renamed.rules.referrers.iter().filter(|referrer| referrer.table != old) {
@@ -282,7 +282,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A column of a table has another name, which keys know it by.
+    /// Puts a column's new name into the keys that refer to it.
     pub(super) fn rename_referenced(&mut self, table: &str, old: &str, new: &str) -> Result<(), Fail> {
         let Some(parent) = self.view().table(table) else { return Ok(()) };
         for referrer in &parent.rules.referrers {
@@ -312,7 +312,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A column's type has changed: its keys are checked anew.
+    /// Checks the keys of a column anew after its type has changed.
     pub(super) fn check_keys_of_column(&mut self, table: &str, at: usize) -> Result<(), Fail> {
         let table = self.owned_table(table)?;
         for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
@@ -439,7 +439,7 @@ fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
     }
 }
 
-/// What is unique is so at once.
+/// Refuses a deferrable unique constraint: uniqueness is always checked at once.
 pub(super) fn check_immediate(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
     let (deferrable, _) = deferrability(characteristics)?;
     if deferrable { Err(crate::error::unsupported("a deferrable unique constraint")) } else { Ok(()) }

@@ -20,7 +20,7 @@ use sqlparser::ast::{self, Statement};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What DDL works with: everything of the session but its protocol state.
+/// The parts of a session that DDL works with: everything but its protocol state.
 pub(crate) struct Ddl<'a> {
     pub(crate) engine: &'a dyn Engine,
     pub(crate) catalog: &'a Catalog,

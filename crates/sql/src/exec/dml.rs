@@ -259,14 +259,14 @@ pub(crate) struct Inserter<'i> {
     pub(crate) row: Row,
     /// The columns that the source does not fill.
     defaulted: Vec<usize>,
-    /// Of ON CONFLICT DO UPDATE: the rows that it has inserted or changed.
+    /// The rows that ON CONFLICT DO UPDATE has inserted or changed.
     written: HashSet<Key>,
-    /// What foreign keys have to do with.
+    /// The changes that foreign keys have to check or to act on; `None` if the statement concerns no foreign key.
     events: Option<Events<'i>>,
 }
 
 impl<'i> Inserter<'i> {
-    /// For rows of this statement.
+    /// Returns an inserter for the rows of this statement.
     pub(crate) fn new(insert: &'i Insert, env: Env<'i>) -> Self {
         let row = Row::new(&insert.table.layout);
         let defaulted = (0..insert.table.visible()).filter(|column| !insert.targets.contains(column)).collect();
@@ -274,12 +274,12 @@ impl<'i> Inserter<'i> {
         Self { insert, env, row, defaulted, written: HashSet::new(), events }
     }
 
-    /// All rows are there.
+    /// Ends the statement after its last row: checks foreign keys and runs their actions.
     pub(crate) fn finish(self, exec: &mut Exec<'_>) -> Result<(), Fail> {
         self.events.map_or(Ok(()), |events| exec.settle(events))
     }
 
-    /// Checks what the rows so far refer to.
+    /// Checks the foreign keys of the rows so far.
     pub(crate) fn check(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
         self.events.clone().map_or(Ok(()), |events| exec.settle(events))
     }
@@ -417,7 +417,8 @@ fn assign(
     Ok(())
 }
 
-/// What an UPDATE's expressions look at.
+/// Returns the row that an UPDATE's expressions look at, with the other row that they may name beside it, if there is
+/// one.
 fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
     match excluded {
         Some(Input::Row(excluded)) => Input::Rows(row, excluded),

@@ -1,20 +1,22 @@
-//! Foreign keys while rows change.
+//! Checks foreign keys and runs their actions while rows change.
 //!
-//! **Who refers to a row** looks for it before it writes, and holds what it has found: nobody deletes the row, or
-//! changes its key, until the transaction ends, while others hold it, too, and its other columns may change if the
-//! engine can tell. So what was found need not be looked for again; what was not is, when the statement is complete,
-//! for the statement may bring it about.
+//! **A transaction that writes a referring row** looks for the referenced row before it writes, and holds the row that
+//! it finds: no other transaction deletes the row or changes its key until this one ends. Other transactions may hold
+//! the row, too, and may change its other columns if the engine can tell these from the key. So a row that was found
+//! need not be looked for again. If none was found, the transaction looks again when the statement is complete, because
+//! the statement itself may bring the row about.
 //!
-//! **Who deletes a row, or changes its key**, has locked it first, and looks for those that refer to it when the
-//! statement is complete; nobody comes to refer to it after that, since what was looked through is held, too. In this
-//! order the two wait for each other's rows and never in a circle: the one that is the first at the referenced row goes
-//! first.
+//! **A transaction that deletes a row, or changes its key**, has locked the row first, and looks for rows that refer to
+//! it when the statement is complete. No row can come to refer to it after that, since the range that was searched is
+//! held, too. In this order two such transactions wait for each other's rows but never in a circle: the transaction
+//! that reaches the referenced row first goes first.
 //!
-//! The events of a statement are gone through in PostgreSQL's order: row by row, key by key in the order in which they
-//! were made, and then what actions have led to. So an action's changes are no statement of their own: there is one
-//! list, however deep they go.
+//! The events of a statement are handled in PostgreSQL's order: row by row, for each row key by key in the order in
+//! which the keys were made, and then the events that actions have caused. So the changes of an action are no statement
+//! of their own: there is one list of events, however deep the actions go.
 //!
-//! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
+//! A rehearsal changes nothing, so it finds violations that a run would not have. It passes over them, and handles
+//! equal events once.
 
 use super::{Exec, Fail, scan};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action, values_of};
@@ -27,7 +29,7 @@ use hotrow_sync::Arc;
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
-/// What has happened to a table's rows so far in a statement.
+/// The changes to a table's rows so far in a statement that foreign keys have to check or to act on.
 #[derive(Clone)]
 pub(crate) struct Events<'p> {
     graph: &'p Arc<Graph>,
@@ -35,11 +37,11 @@ pub(crate) struct Events<'p> {
     list: Vec<Event>,
 }
 
-/// Keys by which a row refers to what was not found, with the values.
+/// The numbers of a row's foreign keys whose referenced row was not found, each with its values.
 pub(super) type Missing = Vec<(usize, Vec<Value<'static>>)>;
 
 impl<'p> Events<'p> {
-    /// Of a statement.
+    /// Returns the empty list of a statement that has just begun.
     pub(super) fn new(graph: &'p Arc<Graph>) -> Self {
         Self { graph, node: 0, list: Vec::new() }
     }
@@ -52,7 +54,7 @@ impl<'p> Events<'p> {
         self.list.push(Event { node: self.node, key, kind });
     }
 
-    /// A row was written.
+    /// Notes that a row was written whose referenced rows are `missing`.
     pub(super) fn refers(&mut self, missing: Missing, row: RowRef<'_>) {
         for (key, values) in missing {
             let row = self.keys().table.key_of(row);
@@ -60,7 +62,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// A row is to be deleted.
+    /// Notes that a row is to be deleted.
     pub(super) fn deleted(&mut self, row: RowRef<'_>) {
         for (at, referred) in self.keys().referrers.iter().enumerate() {
             let values = values_of(row, &referred.columns);
@@ -70,7 +72,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// A row was updated.
+    /// Notes that a row was updated.
     pub(super) fn updated(&mut self, old: RowRef<'_>, new: RowRef<'_>) {
         for (at, referred) in self.keys().referrers.iter().enumerate() {
             let values = values_of(old, &referred.columns);
@@ -136,7 +138,8 @@ impl Exec<'_> {
         looked.map(|()| found)
     }
 
-    /// A statement is complete, but for what its events ask for.
+    /// Handles the events of a statement that is complete otherwise: makes the checks, or defers them if their keys
+    /// allow it, and runs the actions.
     pub(super) fn settle(&mut self, events: Events<'_>) -> Result<(), Fail> {
         let Events { graph, list, .. } = events;
         let is_rehearsal = self.is_rehearsal();
@@ -170,7 +173,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Checks what an event asks for, or does it; what that leads to.
+    /// Makes the check or runs the action that an event asks for. Returns the events that follow from it.
     fn handle(&mut self, graph: &Arc<Graph>, event: Event) -> Result<Vec<Event>, Fail> {
         let Event { node, key, kind } = event;
         let keys = &graph.nodes[node];
@@ -229,8 +232,8 @@ impl Exec<'_> {
         self.env.context.is_some_and(SessionContext::is_rehearsing)
     }
 
-    /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it
-    /// meanwhile.
+    /// Runs an action on the rows that refer to a row. Returns the events of these rows. No other row can come to refer
+    /// to the row meanwhile.
     fn act(&mut self, graph: &Arc<Graph>, change: &Change, params: &[Value<'static>]) -> Result<Vec<Event>, Fail> {
         let env = Env { params, frames: None, keeps_reads: true, ..self.env };
         let mut exec = self.with_env(env);

@@ -34,7 +34,7 @@ impl Exec<'_> {
         self.with_subqueries(|env| push(&rows, env, |row| visit(env, row)))
     }
 
-    /// The same with something more around the query.
+    /// Returns an executor whose expressions also see this frame.
     pub(super) fn inside<'f>(&'f mut self, frame: &'f Frame<'f>) -> Exec<'f> {
         self.with_env(Env { frames: Some(frame), ..self.env })
     }

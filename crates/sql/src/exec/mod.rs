@@ -31,8 +31,8 @@
 //! | this one | the tree of operators |
 //!
 //! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
-//! sink must not use the transaction, which is busy: who needs it at each row keeps the rows first (see
-//! [`crate::plan`]).
+//! sink must not use the transaction, which is busy: an operator that needs the transaction at each row keeps the rows
+//! first (see [`crate::plan`]).
 
 pub(crate) mod accesses;
 mod aggregate;
@@ -77,7 +77,8 @@ use hotrow_sync::Wake;
 use hotrow_txn::{Abort, Engine, Transaction};
 use std::ops::ControlFlow;
 
-/// What a wait for a table's lock comes to.
+/// Turns the end of a wait for a table's lock into a result: an abort if the transaction was cancelled, an error if the
+/// time ran out.
 pub(crate) fn lock_outcome(wake: Wake) -> Result<(), Fail> {
     match wake {
         Wake::Ready => Ok(()),
@@ -119,13 +120,13 @@ impl From<Fail> for SqlError {
 /// Whether to go on.
 pub(crate) type Flow = Result<ControlFlow<()>, SqlError>;
 
-/// Where rows go.
+/// The function that takes the rows of a node.
 pub(crate) type Sink<'s> = &'s mut dyn FnMut(&Input<'_>) -> Flow;
 
 /// A row of values, kept from one row and one statement to the next so that it is allocated once.
 pub(crate) type Scratch = Vec<Value<'static>>;
 
-/// What a running plan has: the transaction, what expressions know, and room for a row.
+/// The context of a running plan: the transaction, the environment of its expressions, and room for a row.
 pub(crate) struct Exec<'x> {
     pub(crate) txn: &'x mut dyn Transaction,
     pub(crate) env: Env<'x>,
@@ -136,13 +137,13 @@ pub(crate) struct Exec<'x> {
 }
 
 impl Exec<'_> {
-    /// Runs a part of the plan whose expressions know something else.
+    /// Returns an executor for a part of the plan whose expressions have another environment.
     fn with_env<'s>(&'s mut self, env: Env<'s>) -> Exec<'s> {
         let (txn, deferred, scratch) = (&mut *self.txn, &mut *self.deferred, &mut *self.scratch);
         Exec { txn, env, engine: self.engine, deferred, scratch }
     }
 
-    /// An error if there is no memory for a row of a table. Whoever writes asks at each.
+    /// Checks that there is memory for a row of a table. Each write of a row calls this.
     #[inline]
     pub(crate) fn check_memory(&self, table: TableId) -> Result<(), SqlError> {
         self.env.memory.check_write(|| self.engine.spare_bytes(table) > 0)

@@ -82,7 +82,7 @@ impl Exec<'_> {
         }
     }
 
-    /// The same with the frame's values as parameters.
+    /// Returns an executor whose parameters are the frame's values.
     fn within<'f>(&'f mut self, frame: &'f Frame<'_>) -> Exec<'f> {
         self.with_env(Env { params: &frame.values, ..self.env })
     }

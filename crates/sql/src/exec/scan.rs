@@ -206,7 +206,7 @@ fn values_of(list: &List, env: &Env<'_>) -> Result<Vec<Value<'static>>, SqlError
     Ok(values)
 }
 
-/// Which of two lower bounds comes first.
+/// Compares two lower bounds: the lesser one admits more keys.
 fn compare_lower(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     match (one, other) {
         (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,
@@ -220,7 +220,7 @@ fn compare_lower(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     }
 }
 
-/// Which of two upper bounds comes first.
+/// Compares two upper bounds: the greater one admits more keys.
 fn compare_upper(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     match (one, other) {
         (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,
@@ -245,7 +245,7 @@ fn touch(upper: &Bound<Key>, lower: &Bound<Key>) -> bool {
     }
 }
 
-/// A row that is not to be waited for is in somebody else's hands.
+/// Turns an abort into the error of NOWAIT if the access does not wait and another transaction has locked the row.
 #[cold]
 fn refused(abort: Abort, access: &Access) -> Fail {
     if abort != Abort::Timeout || access.lock != LockFor::UpdateNoWait {
@@ -255,8 +255,8 @@ fn refused(abort: Abort, access: &Access) -> Fail {
     SqlError::new(state::LOCK_NOT_AVAILABLE, message).into()
 }
 
-/// An error if there is no memory for what is kept of a row. Who locks rows to change them is asked where he writes,
-/// and not at all where he deletes.
+/// Checks that there is memory for what is kept of a row that is read. If a statement locks rows to change them, its
+/// writes make the check, and its deletes need none.
 #[inline]
 fn check(lock: LockFor, env: &Env<'_>) -> Result<(), SqlError> {
     if lock == LockFor::Read { env.check_read() } else { Ok(()) }
@@ -410,8 +410,8 @@ fn end_of(prefix: &Key) -> Bound<Key> {
     }
 }
 
-/// A bound's key, and whether it is included. The outer `None`: no row satisfies it. The inner one: all rows satisfy
-/// it.
+/// Returns a bound's key, and whether the key is included. The outer `None` says that no row satisfies the bound, the
+/// inner one that all rows do.
 #[allow(clippy::type_complexity, reason = "two absences with different meanings, told apart by the only caller")]
 fn limit(
     spec: &KeySpec,
@@ -445,7 +445,7 @@ fn is_empty(lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
     }
 }
 
-/// A scan of all of a table's rows, for those who rebuild it.
+/// Returns a scan of all of a table's rows, from which the table is rebuilt.
 pub(crate) fn everything(table: &Table) -> Scan {
     Scan { direction: Direction::Forward, ..Scan::all(table.id, IndexRef::Primary) }
 }

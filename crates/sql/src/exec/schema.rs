@@ -13,7 +13,7 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;
 
-/// The schemas that nobody changes.
+/// The schemas that no statement can change.
 const FIXED: [&str; 3] = ["pg_catalog", "information_schema", PUBLIC];
 
 impl Ddl<'_> {
@@ -89,7 +89,10 @@ impl Ddl<'_> {
         Ok(found)
     }
 
-    /// Who may own something: the one role that the catalogs have, and who is connected.
+    /// Checks that a role may own something: only the one role that the catalogs have and the connected user may.
+    ///
+    /// # Errors
+    /// 42704 for any other role.
     pub(super) fn check_owner(&self, role: &str) -> Result<(), SqlError> {
         let known = ["postgres", self.env.user, "current_user", "current_role", "session_user"];
         if known.contains(&role) {
@@ -98,7 +101,7 @@ impl Ddl<'_> {
         Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{role}\" does not exist")))
     }
 
-    /// An error if something is not there on which there could be privileges.
+    /// Checks that the objects on which privileges are granted exist.
     fn check_granted(&self, granted: &Granted, columns: &[String]) -> Result<(), SqlError> {
         match granted {
             Granted::Relations(names) => names.iter().try_for_each(|name| self.check_granted_relation(name, columns)),

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// Of rows that are equal in the `leading` first keys only the first goes on, if there are such keys.
+    /// Sorts the input's rows. If `leading` is not zero, only the first of the rows that are equal in that many leading
+    /// keys is passed on.
     pub(super) fn sort(
         &mut self,
         input: &Node,
@@ -61,7 +62,7 @@ impl Exec<'_> {
     }
 }
 
-/// Which of two rows comes first.
+/// Compares two rows by the sort keys.
 pub(super) fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[SortKey]) -> Ordering {
     for key in keys {
         let (left, right) = (&left[key.column], &right[key.column]);
@@ -73,7 +74,7 @@ pub(super) fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[Sort
     Ordering::Equal
 }
 
-/// Which of two values comes first.
+/// Compares two values in the order of one sort key.
 pub(super) fn compare_keys(
     left: &Value<'_>,
     right: &Value<'_>,

@@ -7,7 +7,7 @@ use hotrow_storage::{Decimal, Value};
 use rust_decimal::MathematicalOps;
 use rust_decimal::prelude::Zero;
 
-/// What has been seen of some numbers.
+/// The state of a variance or standard deviation over the numbers so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
     count: i64,
@@ -30,7 +30,7 @@ struct Float {
 }
 
 impl Spread {
-    /// One more number.
+    /// Adds a number.
     pub(super) fn add(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
         self.count += 1;
         match value {

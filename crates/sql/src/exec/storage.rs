@@ -1,5 +1,5 @@
-//! What definitions say about storage: `TABLESPACE`, `WITH (…)`, operator classes. Nothing is made of it; what
-//! PostgreSQL would refuse is refused.
+//! Checks what definitions say about storage: `TABLESPACE`, `WITH (…)`, operator classes. The options have no effect;
+//! those that PostgreSQL would refuse are refused.
 
 use super::ddl::shown;
 use crate::parse::names::{fold, object_name};
@@ -20,7 +20,7 @@ enum Kind {
 
 const MOST: i64 = i32::MAX as i64;
 
-/// Those of tables.
+/// The storage parameters of tables.
 const OF_TABLES: [(&str, Kind); 22] = [
     ("autovacuum_analyze_scale_factor", Kind::Real(0.0, 100.0)),
     ("autovacuum_analyze_threshold", Kind::Int(0, MOST)),
@@ -46,7 +46,7 @@ const OF_TABLES: [(&str, Kind); 22] = [
     ("vacuum_truncate", Kind::Bool),
 ];
 
-/// Those of ordered indexes, and the first of them of hash indexes.
+/// The storage parameters of ordered indexes. Hash indexes have only the first.
 const OF_INDEXES: [(&str, Kind); 3] = [
     ("fillfactor", Kind::Int(10, 100)),
     ("deduplicate_items", Kind::Bool),
@@ -108,8 +108,8 @@ pub(super) fn check_index(kind: IndexKind, options: &[Expr]) -> Result<(), SqlEr
     check_values(&named, if kind == IndexKind::Hash { &OF_INDEXES[..1] } else { &OF_INDEXES })
 }
 
-/// Checks the operator class that an index's column is to be ordered or hashed by. There is one way for each type, so
-/// that it only has to be one for the type.
+/// Checks that an operator class exists and accepts the type of the index's column. Each type has one order and one
+/// hash, so that the class has no other effect.
 ///
 /// # Errors
 /// 42704 if there is no such class, 42804 if it is another type's.

@@ -1,8 +1,8 @@
 //! Subqueries of expressions.
 //!
-//! An expression is evaluated while nobody walks a table: its operator has kept its input. So a [`Runner`] has the
-//! transaction meanwhile, and hands it to one subquery at a time. An abort passes through the expression as an error,
-//! and comes out again as the abort that it is.
+//! An operator whose expressions have subqueries keeps its input first, so that no walk over a table is under way while
+//! they are evaluated. So a [`Runner`] has the transaction meanwhile, and hands it to one subquery at a time. An abort
+//! passes through the expression as an error, and comes out again as the abort that it is.
 
 use super::join::push_equal;
 use super::{Exec, Fail};
@@ -18,15 +18,15 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// No plan has a frame of this number.
+/// A frame number that no plan has.
 const NOBODY: usize = usize::MAX;
 
-/// The way to the subqueries of one operator.
+/// Runs the subqueries of one operator.
 struct Runner<'x> {
     exec: RefCell<Exec<'x>>,
-    /// Answers that are the same for all rows, by the subquery's frame.
+    /// The answers that are the same for all rows, by the subquery's frame.
     answers: RefCell<HashMap<usize, Answer>>,
-    /// What the engine said.
+    /// The abort that the engine raised in a subquery, if it raised one.
     abort: Cell<Option<Abort>>,
 }
 
@@ -36,24 +36,25 @@ impl fmt::Debug for Runner<'_> {
     }
 }
 
-/// What has become of a subquery.
+/// The answer of a subquery that has been run.
 enum Answer {
     Value(Value<'static>),
     Rows(Rows),
     Matching(Matching),
 }
 
-/// Rows to compare with.
+/// The rows of a subquery that operands are compared with.
 struct Rows {
-    /// All of them; if they are hashed, those without NULLs, each once, and none of a single column.
+    /// All rows, if they are not hashed. Otherwise the distinct rows without NULLs; none if the subquery has a single
+    /// column, because the keys suffice.
     all: Kept,
-    /// If they are hashed, those with NULLs; of a single column one of them.
+    /// The rows with NULLs, if rows are hashed. Of a subquery with a single column, one such row suffices.
     nulls: Kept,
-    /// The keys of those without NULLs, if equality is asked for again and again.
+    /// The keys of the rows without NULLs, if equality may be tested more than once.
     keys: Option<HashSet<Key>>,
 }
 
-/// Rows by their first columns: those with equal ones are chained.
+/// The rows of a subquery by the values of their first columns. Rows with equal values are chained.
 struct Matching {
     rows: Kept,
     first: HashMap<Key, usize>,

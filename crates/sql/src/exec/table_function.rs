@@ -94,7 +94,7 @@ fn keywords<'n>() -> Next<'n> {
     })
 }
 
-/// What puts the values of the next row into a vector; false if there is none.
+/// A function that writes the values of the next row into a vector. Returns `false` if there is no further row.
 pub(super) type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
 /// The rows of a function for these arguments.
@@ -110,7 +110,7 @@ fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Res
     }
 }
 
-/// No rows.
+/// Returns a source without rows.
 fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
 }

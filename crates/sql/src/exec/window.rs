@@ -11,7 +11,7 @@ use crate::{SqlError, depth, state};
 use hotrow_storage::Value;
 use std::ops::{ControlFlow, Range};
 
-/// A call, while a partition is gone through.
+/// A call of a window function, with its state while the rows of a partition are visited.
 struct Running<'w> {
     call: &'w WindowCall,
     frame: Frame,
@@ -19,24 +19,24 @@ struct Running<'w> {
     folded: Option<Folded>,
 }
 
-/// `ntile`: how far it is.
+/// The progress of `ntile` through a partition.
 #[derive(Default)]
 struct Tiles {
-    /// The present bucket, from one; zero before the first row.
+    /// The current bucket, from one; zero before the first row.
     bucket: i32,
-    /// Rows in it so far.
+    /// The number of rows in the bucket so far.
     rows: usize,
-    /// Rows that it has room for.
+    /// The number of rows that the bucket has room for.
     room: usize,
-    /// How many buckets have one row more.
+    /// The number of buckets that have one row more than the others.
     larger: usize,
 }
 
-/// What an aggregate has seen of a frame without gaps.
+/// The state of an aggregate over the last frame, if that had no gaps.
 struct Folded {
     rows: Range<usize>,
     state: State,
-    /// What has come of it.
+    /// The aggregate's result over these rows.
     result: Value<'static>,
 }
 
@@ -155,14 +155,14 @@ impl<'w> Running<'w> {
         Ok(Self { call, frame, tiles: Tiles::default(), folded: None })
     }
 
-    /// At a partition's first row.
+    /// Starts a partition.
     fn begin(&mut self) {
         self.frame.begin();
         self.tiles = Tiles::default();
         self.folded = None;
     }
 
-    /// What the function says of a row; of each in turn.
+    /// Returns the value of the function for a row. The rows of a partition must be visited in their order.
     fn value<'a>(&'a mut self, env: &Env<'a>, partition: &Partition<'a>, here: Place) -> Result<Value<'a>, SqlError> {
         let (rows, peers) = (partition.len(), partition.peers);
         let current = partition.row(here.row);
@@ -251,7 +251,8 @@ fn fold(
 }
 
 impl Folded {
-    /// What comes of these rows. If they begin where those before did, only what is new is looked at.
+    /// Returns the aggregate's result over these rows. If they start where the last frame started and end no earlier,
+    /// only the new rows are aggregated.
     fn to<'f>(
         folded: &'f mut Option<Folded>,
         rows: Range<usize>,
@@ -277,7 +278,7 @@ impl Folded {
 }
 
 impl Tiles {
-    /// The bucket of the next row of so many.
+    /// Returns the bucket of the next row of a partition that has `rows` rows.
     fn next<'v>(
         &mut self,
         rows: usize,

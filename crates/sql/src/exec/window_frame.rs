@@ -15,9 +15,9 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Rows that are equal in what makes a partition, in their order.
 pub(super) struct Partition<'p> {
     pub(super) rows: &'p Kept,
-    /// Their numbers among the rows.
+    /// The numbers of the partition's rows among `rows`, in the window's order.
     pub(super) order: &'p [usize],
-    /// Where the groups of rows begin that are equal in the order, and the end of the last.
+    /// The starts of the groups of peers, rows that are equal in the order, and the end of the last group.
     pub(super) peers: &'p [usize],
 }
 
@@ -44,23 +44,23 @@ pub(super) struct Frame {
     start: Edge,
     end: Edge,
     exclusion: Exclusion,
-    /// What the rows are ordered by, if there is one key.
+    /// The key by which the rows are ordered, if there is exactly one.
     key: Option<SortKey>,
-    /// Where the last frame of a RANGE with offsets began and ended.
+    /// The bounds of the last frame of a RANGE with offsets.
     first: usize,
     last: usize,
 }
 
-/// Where a frame begins or ends.
+/// A bound of a frame.
 enum Edge {
     Unbounded,
     Current,
-    /// So many rows or groups away.
+    /// The row or group that is `count` rows or groups away.
     Away {
         ahead: bool,
         count: usize,
     },
-    /// Where values differ by so much.
+    /// The place from which on values differ by `distance`.
     Distant {
         ahead: bool,
         distance: Value<'static>,
@@ -102,7 +102,7 @@ impl Frame {
         Ok(Self { units: frame.units, start, end, exclusion: frame.exclusion, key, first: 0, last: 0 })
     }
 
-    /// At a partition's first row.
+    /// Starts a partition.
     pub(super) fn begin(&mut self) {
         (self.first, self.last) = (0, 0);
     }

@@ -1,8 +1,9 @@
-//! What a CALL will touch: its procedure is followed over a frame of which some values are known and some are not.
+//! Foresees the accesses of a CALL: follows the procedure over a frame in which some values are known and some are not.
 //!
-//! The arguments are known, and what is made of them; what comes out of a row is not. Where the way depends on
-//! something that is not known, all ways are followed, so that the set may hold more than the call will touch. A
-//! statement that looks for its rows by an unknown value ends it: then only a rehearsal tells.
+//! The arguments are known, and so is each value that is computed from them; a value that comes from a row is not. If
+//! the control flow depends on an unknown value, all branches are followed, so that the set may hold more than the call
+//! will touch. A statement that looks for its rows by an unknown value ends the walk: then only a rehearsal finds the
+//! accesses.
 
 use super::Foresight;
 use crate::SqlError;
@@ -11,14 +12,14 @@ use crate::plan::{Call, Plan, Step, StepKind};
 use hotrow_storage::Value;
 use std::ops::ControlFlow::{self, Break, Continue};
 
-/// Why nothing more of a procedure is to be followed.
+/// The reasons why the rest of a procedure is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It says RETURN.
+    /// The procedure returns.
     Returns,
-    /// It fails.
+    /// The procedure fails.
     Fails,
-    /// What it touches next cannot be known.
+    /// The next statement's accesses cannot be known.
     Unforeseen,
 }
 
@@ -37,7 +38,7 @@ impl Frame {
         self.values[slot] = value.unwrap_or(Value::Null);
     }
 
-    /// What is known whichever of two ways was taken.
+    /// Keeps the values that two branches agree on, this frame's and the other's. All others become unknown.
     fn merge(&mut self, other: &Frame) {
         for slot in 0..self.values.len() {
             if other.unknown[slot] || self.values[slot] != other.values[slot] {
@@ -48,7 +49,7 @@ impl Frame {
 }
 
 impl Foresight<'_> {
-    /// Whether everything is known that a call will touch.
+    /// Whether everything that a call will touch is known.
     pub(super) fn call(&mut self, call: &Call) -> bool {
         self.follow_call(call) != Break(End::Unforeseen)
     }
@@ -70,7 +71,7 @@ impl Foresight<'_> {
         }
     }
 
-    /// A value that does not depend on a row; none if it is not known.
+    /// Evaluates an expression that looks at no row. Returns `None` if its value is not known.
     fn value(&self, expr: &Expr) -> Result<Option<Value<'static>>, SqlError> {
         if !self.knows(expr) {
             return Ok(None);
@@ -78,14 +79,14 @@ impl Foresight<'_> {
         expr.eval(&self.env, &Input::NONE).map(|value| Some(value.into_owned()))
     }
 
-    /// The same with a frame's values as parameters.
+    /// Returns a foresight whose parameters are the frame's values.
     fn within<'f>(&'f mut self, frame: &'f Frame) -> Foresight<'f> {
         let env = Env { params: &frame.values, ..self.env };
         Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses, ..*self }
     }
 
-    /// A step touches what is not known, such as what a subquery does: the end, unless only rows are wanted, as far as
-    /// they are known.
+    /// Handles a step whose accesses are unknown, such as those of a subquery: ends the walk, or goes on if only rows
+    /// are wanted, as far as they are known.
     fn miss(&self) -> ControlFlow<End> {
         if self.wants_only_rows() { Continue(()) } else { Break(End::Unforeseen) }
     }

@@ -1,18 +1,19 @@
-//! What the form of a plan tells of the rows that it touches, and of those that it returns, whatever its values are.
+//! Derives the number of rows that a plan touches or returns from the plan's form, whatever its values are.
 
 use crate::plan::{Access, Node, Path, Plan, Range, Source, Step, StepKind};
 use hotrow_storage::IndexRef;
 
-/// What counts for a list of keys, of whatever length.
+/// The number of rows that a list of keys counts for, whatever its length.
 const SEVERAL: usize = 2;
 
-/// Whether plans name more than one row by its primary key, and wait for whoever has any of them: else somebody would
-/// wait who has said that he does not want to.
+/// Whether plans name more than one row by its primary key. The answer is no if one of the plans does not wait for a
+/// row that another transaction has locked: otherwise a transaction would wait that has asked not to.
 pub(crate) fn name_several_rows<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> bool {
     plans.into_iter().map(named_rows).sum::<Option<usize>>().is_some_and(|rows| rows > 1)
 }
 
-/// How many rows a plan names by their primary keys; none if it does not wait for those who have them.
+/// Returns the number of rows that a plan names by their primary keys, or `None` if the plan does not wait for rows
+/// that other transactions have locked.
 fn named_rows(plan: &Plan) -> Option<usize> {
     match plan {
         Plan::Query(node) => named_below(node),
