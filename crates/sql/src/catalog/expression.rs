@@ -32,12 +32,12 @@ impl Written {
         Self { syntax, styles, bound: OnceLock::new() }
     }
 
-    /// Keeps what the binder has made of the expression, unless it has done so before.
+    /// Keeps the bound expression, unless one is kept already.
     pub fn keep(&self, bound: Opaque) {
         self.bound.get_or_init(|| bound);
     }
 
-    /// What the binder has made of the expression.
+    /// The bound expression, once the binder has made it.
     pub fn bound(&self) -> Option<&Opaque> {
         self.bound.get()
     }
@@ -81,7 +81,7 @@ impl DefaultValue {
 /// A CHECK constraint.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// Its name.
+    /// The name of the constraint.
     pub name: String,
     /// The condition that must not be false of a row.
     pub condition: Condition,

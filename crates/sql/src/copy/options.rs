@@ -1,4 +1,4 @@
-//! What COPY's option list says.
+//! The options of COPY.
 
 use crate::{CopyEncoding, SqlError, state};
 

@@ -16,15 +16,16 @@ pub struct CopyReader {
     pub(super) options: CopyOptions,
     table: String,
     pub(super) columns: Vec<String>,
-    /// What was fed and is not yet consumed: `data[start..]`.
+    /// The buffer of fed bytes. `data[start..]` is not yet consumed.
     pub(super) data: Vec<u8>,
     pub(super) start: usize,
-    /// Bytes that an unfinished row may have.
+    /// The greatest size of an unfinished row, in bytes.
     max_row: usize,
-    /// Up to where `data[start..]` was searched for the row's end in vain, and in which state the search stands.
+    /// The number of bytes of `data[start..]` that were searched for the row's end in vain, and the state of the
+    /// search.
     pub(super) searched: usize,
     pub(super) in_quotes: bool,
-    /// The present row's fields within `data`.
+    /// The fields of the present row within `data`.
     pub(super) fields: Vec<Field>,
     pub(super) line: u64,
     /// How many lines the present row has: a quoted CSV field may span several.
