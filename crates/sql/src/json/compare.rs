@@ -6,7 +6,7 @@ use crate::{SqlError, depth};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// What there is to compare, one after the other.
+/// A pair that is yet to be compared. Pairs are compared in the order in which they are listed.
 enum Step<'t> {
     /// Two keys of objects, which are strings.
     Keys(&'t str, &'t str),

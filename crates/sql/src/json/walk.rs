@@ -6,7 +6,7 @@ use super::lex;
 use crate::{SqlError, state};
 use std::borrow::Cow;
 
-/// What a value is, in PostgreSQL's order of values.
+/// The kinds of values, in PostgreSQL's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Null,
@@ -45,7 +45,7 @@ pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// What a value is.
+/// The kind of a value, by its first character.
 pub(crate) fn kind(text: &str) -> Kind {
     match trim(text).as_bytes().first() {
         Some(b'{') => Kind::Object,

@@ -26,7 +26,7 @@ pub(super) fn invalid(message: impl Into<String>) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// What a value takes beside itself.
+/// The bytes that a value takes beside the [`Value`] itself.
 pub(crate) fn value_bytes(value: &Value<'_>) -> usize {
     match value {
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),

@@ -48,7 +48,8 @@ impl Function {
         }
     }
 
-    /// What a function of JSON makes of constants; none if it is another one, or fails.
+    /// Calls a function of JSON at plan time, over constants. Returns `None` if it is not a function of JSON, or if the
+    /// call fails.
     pub(crate) fn of_constants(self, constants: &[&Value<'static>]) -> Option<Value<'static>> {
         let Function::Json(function) = self else { return None };
         let mut values: Arguments<'static> = [const { Value::Null }; MOST_ARGUMENTS];

@@ -404,19 +404,19 @@ pub enum ArrayFunction {
 /// A function of any number of arguments, which may be NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Several {
-    /// The greatest; NULLs are left out.
+    /// The greatest argument; NULLs are left out.
     Greatest,
-    /// The least; NULLs are left out.
+    /// The least argument; NULLs are left out.
     Least,
-    /// All as one text; NULLs are left out.
+    /// All arguments as one text; NULLs are left out.
     Concat,
-    /// The same with the first between the others.
+    /// The arguments after the first as one text, with the first between them; NULLs are left out.
     ConcatWithSeparator,
-    /// The first with the others in its places.
+    /// The first argument as a template, with the others in its places.
     Format,
-    /// How many are NULL.
+    /// The number of arguments that are NULL.
     CountNulls,
-    /// How many are not.
+    /// The number of arguments that are not NULL.
     CountValues,
     /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
     MakeInterval,

@@ -147,8 +147,8 @@ fn parts(found: &Captures<'_>) -> Value<'static> {
     Value::Array(array.finish())
 }
 
-/// What lies between the matches. One that is empty counts if it is not where the one before ends, nor at an end of the
-/// text.
+/// Splits a text at the matches of a regex. An empty match does not split the text at its start, at its end or where
+/// the previous match ended.
 fn split(text: &str, regex: &Regex) -> Value<'static> {
     let (mut array, mut at, mut end) = (ArrayBuilder::new(Element::Text), 0, 0);
     while at <= text.len()

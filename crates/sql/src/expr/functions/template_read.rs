@@ -6,7 +6,7 @@ use crate::error::unsupported;
 use crate::types::{check_timestamp, date_parts, days_from_parts};
 use crate::{SqlError, state};
 
-/// What has been read. Zero is what has not been.
+/// The parts of a moment that have been read so far. Parts that have not been read are zero.
 #[derive(Default)]
 struct Read {
     year: i64,
@@ -45,7 +45,7 @@ enum Convention {
 }
 
 impl Convention {
-    /// That of a pattern; none if it is part of both.
+    /// The convention that a pattern belongs to; none if the pattern belongs to both.
     fn of(pattern: Pattern) -> Option<Self> {
         match pattern {
             Pattern::IsoYear(_) | Pattern::IsoWeek | Pattern::IsoDayOfWeek | Pattern::IsoDayOfYear => {

@@ -137,7 +137,7 @@ fn count(count: usize) -> Result<Value<'static>, SqlError> {
     i32::try_from(count).map(Value::Int4).map_err(|_| out_of_range(Type::Int4))
 }
 
-/// What trims: a space, or the characters that are given.
+/// Returns whether a character is trimmed: it is in the given set, which is a space by default.
 fn in_set(set: &Value<'_>) -> impl Fn(char) -> bool {
     let set = match set {
         Value::Text(set) => &**set,
