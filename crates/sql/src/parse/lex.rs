@@ -7,7 +7,7 @@ use crate::memory::Room;
 use crate::schema::LONGEST_NAME;
 use crate::{MemoryLimit, SqlError, state};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A keyword or an identifier without quotes.
@@ -29,11 +29,11 @@ pub enum TokenKind {
 /// A token: its kind and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its kind.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// Its first byte.
+    /// The offset of the token's first byte.
     pub start: usize,
-    /// The byte after its last.
+    /// The offset of the byte after the token's last.
     pub end: usize,
 }
 

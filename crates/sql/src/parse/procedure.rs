@@ -19,37 +19,37 @@ const MOST_TOKENS: usize = 16 << 10;
 /// CREATE PROCEDURE
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateProcedure {
-    /// Its name.
+    /// The name of the procedure.
     pub name: String,
     /// OR REPLACE
     pub replace: bool,
     /// The arguments, in order.
     pub arguments: Vec<ArgumentSyntax>,
-    /// What it does.
+    /// The body of the procedure.
     pub body: BodySyntax,
 }
 
-/// Which way an argument goes.
+/// The direction of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentMode {
-    /// In only.
+    /// The argument goes into the procedure.
     In,
-    /// Out only.
+    /// The argument comes out of the procedure.
     Out,
-    /// Both.
+    /// The argument goes in and comes out.
     InOut,
 }
 
 /// An argument as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentSyntax {
-    /// Its name; without one it is known by its number.
+    /// The name of the argument. An argument without a name is known by its number.
     pub name: Option<String>,
     /// IN, OUT, INOUT
     pub mode: ArgumentMode,
-    /// Its type.
+    /// The type of the argument.
     pub ty: ast::DataType,
-    /// What it is if it is not given.
+    /// The value of the argument if the call does not give one.
     pub default: Option<Syntax<ast::Expr>>,
 }
 
@@ -60,7 +60,7 @@ pub struct BodySyntax {
     pub declarations: Vec<Declaration>,
     /// The statements.
     pub steps: Vec<StepSyntax>,
-    /// The names of the procedures that it calls.
+    /// The names of the procedures that the body calls.
     pub calls: Vec<String>,
 }
 
@@ -69,11 +69,11 @@ pub struct BodySyntax {
 pub struct Declaration {
     /// The line of the body, from one.
     pub line: usize,
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its type.
+    /// The type of the variable.
     pub ty: ast::DataType,
-    /// Its first value.
+    /// The first value of the variable, which is NULL by default.
     pub value: Option<Expression>,
 }
 
@@ -82,18 +82,18 @@ pub struct Declaration {
 pub struct StepSyntax {
     /// The line of the body, from one.
     pub line: usize,
-    /// What it does.
+    /// The kind of the statement, with its parts.
     pub kind: StepKind,
 }
 
-/// What a statement of a body does.
+/// The kinds of statements in a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepKind {
     /// Runs a statement; its first row goes into variables.
     Run {
         /// The statement without INTO.
         statement: Syntax<ast::Statement>,
-        /// Its text.
+        /// The text of the statement.
         text: Fragment,
         /// The variables after INTO.
         into: Vec<String>,
@@ -105,7 +105,7 @@ pub enum StepKind {
         /// The value.
         value: Expression,
     },
-    /// The statements after the first condition that is true.
+    /// Runs the statements after the first condition that is true.
     If {
         /// IF, ELSIF
         arms: Vec<(Expression, Vec<StepSyntax>)>,
@@ -121,7 +121,7 @@ pub enum StepKind {
 pub struct Expression {
     /// The syntax.
     pub expr: Syntax<ast::Expr>,
-    /// Its text.
+    /// The text of the expression.
     pub text: Fragment,
 }
 
@@ -130,7 +130,7 @@ pub struct Expression {
 pub struct Fragment {
     /// The text; empty if its place is not known.
     pub text: String,
-    /// How many characters stand before it.
+    /// The number of characters before the text.
     pub offset: u32,
 }
 

@@ -32,24 +32,24 @@ pub enum SequenceOption {
 /// CREATE SEQUENCE
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateSequence {
-    /// Its name.
+    /// The name of the sequence.
     pub name: RelationName,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
-    /// Its clauses.
+    /// The clauses of the statement.
     pub options: Vec<SequenceOption>,
 }
 
 /// ALTER SEQUENCE
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterSequence {
-    /// Its name.
+    /// The name of the sequence.
     pub name: RelationName,
     /// IF EXISTS
     pub if_exists: bool,
     /// RENAME TO
     pub rename: Option<String>,
-    /// Its clauses.
+    /// The clauses of the statement.
     pub options: Vec<SequenceOption>,
 }
 

@@ -1,4 +1,4 @@
-//! What crate sqlparser reads: its limits, and its errors in PostgreSQL's words.
+//! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
 use super::{sequence, window};

@@ -12,7 +12,7 @@ use crate::schema::{RelationName, SEARCH_PATH, quoted};
 use crate::{SqlError, state};
 use hotrow_txn::{Concurrency, Isolation};
 
-/// What BEGIN and SET TRANSACTION say about a transaction.
+/// The modes of a transaction that BEGIN and SET TRANSACTION give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// ISOLATION LEVEL

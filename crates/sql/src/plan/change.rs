@@ -11,7 +11,7 @@ use hotrow_sync::Arc;
 /// INSERT
 #[derive(Debug)]
 pub struct Insert {
-    /// Into this table.
+    /// The table that gets the rows.
     pub table: Arc<Table>,
     /// The rows: one column for each of `targets`.
     pub source: Source,
@@ -21,18 +21,18 @@ pub struct Insert {
     pub defaults: Vec<Option<Expr>>,
     /// The conditions that the table has for its rows.
     pub checks: Vec<BoundCheck>,
-    /// What to do about a row that is in the way.
+    /// The action if a row with the same key exists.
     pub on_conflict: OnConflict,
-    /// What to answer with, over the new row.
+    /// RETURNING: the result's columns, over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// What it has to do with foreign keys; none if nothing.
+    /// The foreign keys that concern the INSERT; none if no key does.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
-/// What an INSERT does about a row that has its new row's key already.
+/// The action of an INSERT if a row with the new row's key exists.
 #[derive(Debug)]
 pub enum OnConflict {
-    /// It fails.
+    /// The INSERT fails with 23505.
     Fail,
     /// DO NOTHING: on any unique index, or on this one.
     Skip(Option<IndexRef>),
@@ -64,9 +64,9 @@ pub struct Update {
     /// If the rows and values come from a query: its rows have the key of the row to change, then what `assignments`
     /// and `returning` look at after the table's own columns.
     pub source: Option<Box<Node>>,
-    /// What to answer with, over the new row.
+    /// RETURNING: the result's columns, over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// What it has to do with foreign keys; none if nothing.
+    /// The foreign keys that concern the UPDATE; none if no key does.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
@@ -78,8 +78,8 @@ pub struct Delete {
     /// If they come from a query: its rows have the key of the row to delete, then what `returning` looks at after the
     /// table's own columns.
     pub source: Option<Box<Node>>,
-    /// What to answer with, over the old row.
+    /// RETURNING: the result's columns, over the old row.
     pub returning: Option<Vec<Expr>>,
-    /// What it has to do with foreign keys; none if nothing.
+    /// The foreign keys that concern the DELETE; none if no key does.
     pub foreign_keys: Option<Arc<Graph>>,
 }

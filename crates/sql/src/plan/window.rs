@@ -16,7 +16,7 @@ pub struct Window {
 /// Window functions over rows that are sorted in one way.
 #[derive(Debug)]
 pub struct WindowSort {
-    /// How: by what makes a partition, then by what orders it.
+    /// The sort order: the keys of the partition, then those of ORDER BY.
     pub keys: Vec<SortKey>,
     /// How many of the keys make a partition.
     pub partition: usize,
@@ -50,13 +50,13 @@ pub enum WindowFunction {
     Tile(Expr),
     /// `lag(value [, offset [, default]])`, and `lead`
     Shift {
-        /// To rows that come later.
+        /// Whether the function looks at later rows (`lead`).
         ahead: bool,
-        /// What is looked at there.
+        /// The value of the row that the function looks at.
         value: Expr,
-        /// How many rows away.
+        /// The distance of that row from the current one.
         offset: Expr,
-        /// What there is instead, over the current row.
+        /// The value if there is no such row, over the current row.
         otherwise: Expr,
     },
     /// `first_value(value)`
@@ -72,17 +72,17 @@ pub enum WindowFunction {
 /// The rows around the current one, within its partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
-    /// What an offset counts.
+    /// The unit in which offsets count.
     pub units: FrameUnits,
-    /// Where they begin.
+    /// The beginning of the frame.
     pub start: FrameBound,
-    /// Where they end.
+    /// The end of the frame.
     pub end: FrameBound,
-    /// Which of them do not count.
+    /// The rows that are left out of the frame.
     pub exclusion: Exclusion,
 }
 
-/// What an offset counts, and what the current row is.
+/// The units of offsets, and with them the meaning of the current row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnits {
     /// Rows.
@@ -125,7 +125,7 @@ impl WindowFrame {
 }
 
 impl WindowCall {
-    /// What is evaluated over rows.
+    /// The expressions that are evaluated over rows.
     pub fn parts(&self) -> Vec<&Expr> {
         match &self.function {
             WindowFunction::RowNumber
@@ -142,7 +142,7 @@ impl WindowCall {
         }
     }
 
-    /// The same, to change.
+    /// The expressions that are evaluated over rows, to change them.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.function {
             WindowFunction::RowNumber

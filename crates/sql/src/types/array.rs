@@ -79,7 +79,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
 }
 
-/// What an array literal is made of.
+/// A token of an array literal.
 enum Token {
     Open,
     Close,

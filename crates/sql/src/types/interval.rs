@@ -70,12 +70,12 @@ impl Unit {
     }
 }
 
-/// What `INTERVAL '…' fields` says of the literal.
+/// The fields that `INTERVAL '…' fields` allows in the literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The smallest unit: a number without one is so many of it, and what is smaller is cut off.
+    /// The smallest unit. A number without a unit counts this one, and smaller parts are cut off.
     pub finest: Unit,
-    /// `MINUTE TO SECOND`: two numbers with a colon are these.
+    /// `MINUTE TO SECOND`: whether two numbers with a colon are minutes and seconds.
     pub minutes_first: bool,
 }
 
@@ -161,14 +161,15 @@ impl Number {
     }
 }
 
-/// What has been added up. Each part is as wide as PostgreSQL's, so that a sum is too long where it is there.
+/// The sum of the parts that were read. Each field is as wide as PostgreSQL's, so that both overflow for the same
+/// inputs.
 #[derive(Default)]
 struct Sum {
     years: i32,
     months: i32,
     days: i32,
     micros: i64,
-    /// The units that there were: none may come twice.
+    /// The units that were read. No unit may come twice.
     seen: Vec<Unit>,
 }
 
@@ -198,7 +199,8 @@ impl Sum {
         Some(())
     }
 
-    /// What is left of a year is months, of a month days, of all else a time.
+    /// Adds the fraction of a number in its unit. A fraction of a year or a longer unit is rounded to months, a
+    /// fraction of a month, a week or a day is days and a time, and a fraction of a shorter unit is a time.
     fn add_fraction(&mut self, fraction: f64, unit: Unit) -> Option<()> {
         match unit.parts() {
             (0, 0, micros) => self.part_of_micros(fraction, micros),
