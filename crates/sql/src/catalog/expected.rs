@@ -27,7 +27,7 @@ impl Default for ExpectedRows {
 }
 
 impl ExpectedRows {
-    /// The last count, or [`UNKNOWN`].
+    /// The last count; the default estimate if the rows have not been counted.
     pub fn get(&self) -> u64 {
         // Relaxed: it is a guess, and says nothing of other memory.
         self.0.load(Ordering::Relaxed)

@@ -1,8 +1,8 @@
-//! Foreign keys: what the catalog knows of them.
+//! Foreign keys in the catalog.
 //!
-//! The table that has the key knows all of it ([`ForeignKey`]), and the table that it leads to knows of it by name
-//! ([`Referrer`]), so that making or dropping a key changes both definitions, and every plan for either of them is made
-//! again.
+//! The table that has the key holds its whole definition ([`ForeignKey`]). The table that it refers to holds only the
+//! names of the key and its table ([`Referrer`]). So making or dropping a key changes both definitions, and every plan
+//! for either table is made again.
 
 use crate::catalog::{Table, describe};
 use crate::{SqlError, state};

@@ -1,9 +1,9 @@
 //! Sequences: numbers that no two callers get twice.
 //!
-//! A sequence's definition is part of the catalog and changes with its transactions. Where it stands is not:
-//! [`Sequence::next`] takes a number under a latch, at once and for good. No transaction waits for another one's
-//! number, and a number that was taken by one that rolls back is a gap. A sequence that is rolled back with the
-//! transaction that made it takes its place along, for nobody else knows it.
+//! The definition of a sequence is part of the catalog and changes with its transactions. The place of the sequence is
+//! not: [`Sequence::next`] takes a number under a latch, at once and for good. No transaction waits for another one's
+//! number, and a number that was taken by a transaction that rolls back leaves a gap. If the transaction that made a
+//! sequence rolls back, the place is lost with the sequence, since no other transaction knows it.
 
 use crate::parse::sequence::SequenceOption;
 use crate::{SqlError, state};
@@ -66,8 +66,8 @@ impl Sequence {
         plain.with(options, true)
     }
 
-    /// The definition with other options. What limits are not given, and were the type's, are those of the new type or
-    /// direction.
+    /// Returns the definition with other options. If the type or the direction changes, limits that are not given and
+    /// were the old defaults become the new ones.
     pub fn with(&self, options: &[SequenceOption], is_new: bool) -> Result<Self, SqlError> {
         check_options(options)?;
         let mut changed = self.clone();

@@ -28,7 +28,7 @@ pub struct CopyReader {
     /// The fields of the present row within `data`.
     pub(super) fields: Vec<Field>,
     pub(super) line: u64,
-    /// How many lines the present row has: a quoted CSV field may span several.
+    /// The number of lines of the present row: a quoted CSV field may span several.
     pub(super) row_lines: u64,
     pub(super) header_left: bool,
     pub(super) line_end: Option<LineEnd>,
@@ -39,7 +39,7 @@ pub struct CopyReader {
 /// A field's bytes within the reader's buffer; `None` is NULL.
 pub(super) type Field = Option<Range<usize>>;
 
-/// How lines end; the first line decides.
+/// The line ending, which the first line decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineEnd {
     Newline,
@@ -92,7 +92,7 @@ impl CopyReader {
         self.data.extend_from_slice(piece);
     }
 
-    /// Says that no more data comes.
+    /// Marks the end of the data.
     pub fn finish(&mut self) {
         self.finished = true;
     }

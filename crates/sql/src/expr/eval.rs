@@ -19,11 +19,11 @@ pub enum Input<'a> {
     Row(RowRef<'a>),
     /// A computed row.
     Values(&'a [Value<'a>]),
-    /// A stored row, and after its columns those of another.
+    /// A stored row, followed by the columns of another stored row.
     Rows(RowRef<'a>, RowRef<'a>),
-    /// A stored row, and after its columns computed ones.
+    /// A stored row, followed by computed columns.
     Beside(RowRef<'a>, &'a [Value<'a>]),
-    /// Columns of one side of a join, and after them the other side's row.
+    /// Columns of one side of a join, followed by the row of the other side.
     After(&'a [Value<'a>], &'a Input<'a>),
     /// The row that an outer join makes up: all columns are NULL.
     Nulls,
@@ -99,8 +99,8 @@ impl<'a> Env<'a> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
-    /// An error if the statement is to stop. Code that goes from row to row asks at each, and holds no latch meanwhile:
-    /// if the statement has run for long, others run first.
+    /// Fails if the statement is cancelled. Code that goes from row to row calls it for each row and holds no latch
+    /// meanwhile: if the statement has run for long, other work runs first.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
         self.waiter.yield_now();

@@ -78,9 +78,9 @@ pub(crate) fn delete_element(text: &str, index: i64) -> Result<String, SqlError>
 pub(crate) enum Place {
     /// The value replaces the present one. If there is none, the value is added if the flag says so.
     Set(bool),
-    /// The value is inserted before the element, or as a new member.
+    /// The value is inserted before the present element, or added if there is none.
     Before,
-    /// The value is inserted after the element, or as a new member.
+    /// The value is inserted after the present element, or added if there is none.
     After,
     /// The present value is removed.
     Delete,

@@ -16,7 +16,7 @@ pub(super) trait Visitor {
     fn close(&mut self) -> Result<(), SqlError>;
 }
 
-/// Nobody wants to know.
+/// A visitor that ignores all parts, to check the syntax alone.
 struct Nobody;
 
 impl Visitor for Nobody {

@@ -1,6 +1,6 @@
-//! Parts of a text that is JSON, whether it is in normal form or as somebody wrote it.
+//! Walks over the parts of a JSON text, in normal form or not.
 //!
-//! An engine without isolation may show bytes that were never one value: whatever they are, a walk over them ends.
+//! An engine without isolation may show bytes that were never one value. A walk ends on any bytes.
 
 use super::lex;
 use crate::{SqlError, state};

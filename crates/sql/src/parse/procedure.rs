@@ -143,13 +143,13 @@ pub struct DropProcedures {
     pub procedures: Vec<(String, Option<Vec<ast::DataType>>)>,
 }
 
-/// Whether tokens begin as CREATE PROCEDURE does.
+/// Whether the tokens begin a CREATE PROCEDURE statement.
 pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
     let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(sql, word));
     is(0, "create") && (is(1, "procedure") || (is(1, "or") && is(2, "replace") && is(3, "procedure")))
 }
 
-/// How many tokens a CREATE PROCEDURE has, of those that follow: semicolons within BEGIN ATOMIC … END do not end it.
+/// The number of the tokens that belong to a CREATE PROCEDURE. Semicolons within BEGIN ATOMIC … END do not end it.
 pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -312,7 +312,7 @@ fn read_body(text: &str, offset: Option<u32>, ends: bool) -> Result<BodySyntax, 
     })
 }
 
-/// To the statement a body is one token, which says nothing of what it takes to read it.
+/// Checks the size of a body. The statement's token count says nothing of it, since the body is one token there.
 fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
     if tokens.len() <= MOST_TOKENS {
         return Ok(());
@@ -321,25 +321,25 @@ fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
     Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message).hint("Divide it into several procedures."))
 }
 
-/// A body while it is read. Positions in its errors are those in its own text.
+/// The reader of a body. Positions in its errors are positions in the body's own text.
 struct Body<'b> {
     text: &'b str,
     cursor: Cursor<'b>,
-    /// How many characters stand before it in what the client sent, if that can be said.
+    /// The number of characters before the body in the client's text, if it is known.
     offset: Option<u32>,
     calls: Vec<String>,
-    /// How deep IF is nested.
+    /// The present nesting of IF.
     depth: usize,
-    /// The last place that was asked for.
+    /// The place that was computed last.
     place: Place,
 }
 
-/// A place in a body. Places are asked for in order, so that each goes on from the last one.
+/// A place in a body. Places are computed in ascending order, each from the one before.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// In bytes.
+    /// The offset in bytes.
     offset: usize,
-    /// In characters.
+    /// The offset in characters.
     characters: u32,
     /// The line, from one.
     line: usize,
@@ -366,7 +366,7 @@ impl<'b> Body<'b> {
         Ok(BodySyntax { declarations, steps, calls: body.calls })
     }
 
-    /// Where the next token stands.
+    /// The place of the next token.
     fn place(&mut self) -> Place {
         let offset = self.cursor.offset();
         let passed = &self.text[self.place.offset..offset];
@@ -511,7 +511,7 @@ fn shifted(error: SqlError, start: Place) -> SqlError {
     }
 }
 
-/// Statements that are none of a procedure's.
+/// The first words of the statements that a procedure cannot contain.
 const REFUSED: [&str; 26] = [
     "abort",
     "alter",
@@ -541,7 +541,8 @@ const REFUSED: [&str; 26] = [
     "vacuum",
 ];
 
-/// Takes `INTO a, b` out of a statement's text, leaving blanks; the names. The first tokens are not looked at.
+/// Takes `INTO a, b` out of a statement's text, leaves blanks in its place, and returns the names. The first tokens are
+/// skipped.
 fn take_into(text: &mut String, tokens: &[Token], skip: usize) -> Result<Vec<String>, SqlError> {
     let mut depth = 0_i32;
     let mut found = None;

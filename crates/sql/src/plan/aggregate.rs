@@ -52,7 +52,8 @@ pub enum AggregateFunction {
 }
 
 impl AggregateFunction {
-    /// Whether values are put one after the other, NULLs of some too, so that their order matters.
+    /// Whether the function puts its values one after the other (some functions also the NULLs), so that the order of
+    /// the rows matters.
     pub fn collects(self) -> bool {
         use AggregateFunction as F;
         matches!(self, F::Join | F::Array(_) | F::Json { .. } | F::JsonObject { .. })

@@ -30,7 +30,7 @@ impl Plan {
         }
     }
 
-    /// The query of a plan, if it has one; of a change the one whose rows say what is changed.
+    /// The query of a plan, if it has one. The query of a change finds the rows to change.
     pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
         match self {
             Plan::Query(node) => Some(node),

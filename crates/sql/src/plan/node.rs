@@ -126,11 +126,11 @@ pub enum JoinKind {
 /// the join has the outer columns that are kept, then those of the inner side.
 #[derive(Debug)]
 pub struct NestedLoop {
-    /// Inner or left.
+    /// The kind of the join, which is inner or left.
     pub kind: JoinKind,
     /// The side that is kept.
     pub outer: Node,
-    /// The columns of it that are.
+    /// The columns of the outer side that are kept.
     pub keep: Vec<usize>,
     /// The number of the frame around the inner side.
     pub frame: usize,
@@ -141,19 +141,19 @@ pub struct NestedLoop {
 }
 
 /// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the
-/// columns that are wanted of the outer side, then those of the inner one; a row of a semi or anti join has the first
-/// only.
+/// wanted columns of the outer side, then the kept columns of the inner side. A row of a semi or anti join has only the
+/// former.
 #[derive(Debug)]
 pub struct HashJoin {
-    /// Any.
+    /// The kind of the join, which may be any.
     pub kind: JoinKind,
-    /// The side that goes by.
+    /// The side whose rows are not kept: each is matched as it comes.
     pub outer: Node,
-    /// The columns of it that are wanted.
+    /// The columns of the outer side that the join's rows have.
     pub outer_columns: Vec<usize>,
     /// The side that is kept.
     pub inner: Node,
-    /// The columns of it that are.
+    /// The columns of the inner side that are kept.
     pub inner_columns: Vec<usize>,
     /// The pairs of values that must be equal.
     pub keys: Vec<JoinKey>,
@@ -164,9 +164,9 @@ pub struct HashJoin {
 /// Two values that must be equal in a join.
 #[derive(Debug)]
 pub struct JoinKey {
-    /// Over the columns that are wanted of the outer side.
+    /// The value over the wanted columns of the outer side.
     pub outer: Expr,
-    /// Over those kept of the inner one.
+    /// The value over the kept columns of the inner side.
     pub inner: Expr,
     /// Trailing blanks do not count.
     pub blanks: bool,
@@ -186,7 +186,7 @@ pub struct Match {
     pub right: Node,
 }
 
-/// WITH RECURSIVE: the rows of the start, and those that the step makes of the rows before, until it makes none.
+/// WITH RECURSIVE: the rows of the start, then the rows that the step makes of the rows before, until it makes none.
 #[derive(Debug)]
 pub struct Recursive {
     /// The number under which the step finds the rows before.

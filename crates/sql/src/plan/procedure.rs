@@ -16,11 +16,11 @@ use hotrow_sync::Arc;
 pub struct Body {
     /// The number of values in a frame.
     pub slots: usize,
-    /// How deep the calls in the body go, the body itself counted.
+    /// The depth of the calls in the body, the body itself counted.
     pub depth: usize,
     /// The statements.
     pub steps: Vec<Step>,
-    /// The definitions that the body uses, and those that the procedures use which it calls.
+    /// The definitions that the body uses, and the definitions that the procedures it calls use.
     pub used: Used,
 }
 

@@ -106,7 +106,7 @@ fn locks_rows(node: &Node) -> bool {
     locks
 }
 
-/// A statement, parsed, bound and planned; shared by all who run it.
+/// A statement, parsed, bound and planned, which all sessions that run it share.
 #[derive(Debug)]
 pub struct Statement {
     /// The text that the statement was made from.

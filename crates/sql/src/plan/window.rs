@@ -1,4 +1,4 @@
-//! Window functions in plans: what is computed of each row and the rows around it.
+//! Window functions in plans: values that are computed from a row and the rows around it.
 
 use crate::expr::Expr;
 use crate::parse::window::Exclusion;
@@ -9,7 +9,7 @@ use crate::plan::{AggregateCall, Node, SortKey};
 pub struct Window {
     /// The rows, whose columns are computed.
     pub input: Node,
-    /// The functions, by how the rows are sorted for them. The rows go on as the last one has them.
+    /// The functions, grouped by sort order. The operator returns the rows in the last order.
     pub sorts: Vec<WindowSort>,
 }
 
@@ -18,7 +18,7 @@ pub struct Window {
 pub struct WindowSort {
     /// The sort order: the keys of the partition, then those of ORDER BY.
     pub keys: Vec<SortKey>,
-    /// How many of the keys make a partition.
+    /// The number of leading keys that define a partition.
     pub partition: usize,
     /// The functions.
     pub calls: Vec<WindowCall>,
@@ -93,21 +93,21 @@ pub enum FrameUnits {
     Range,
 }
 
-/// Where the rows begin or end.
+/// A bound of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBound {
-    /// With the partition.
+    /// The bound of the partition.
     Unbounded,
-    /// At the current row.
+    /// The current row.
     CurrentRow,
-    /// So far before it. The offset looks at no column.
+    /// An offset before the current row. The expression refers to no column.
     Preceding(Expr),
-    /// So far after it.
+    /// An offset after the current row. The expression refers to no column.
     Following(Expr),
 }
 
 impl WindowFrame {
-    /// From the partition's first row to the last that is equal to the current one in the order.
+    /// The frame from the partition's first row to the last peer of the current row.
     pub const DEFAULT: Self = Self {
         units: FrameUnits::Range,
         start: FrameBound::Unbounded,

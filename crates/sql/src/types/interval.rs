@@ -1,5 +1,5 @@
-//! Intervals as text: PostgreSQL's verbose form, clocks among it, ISO 8601's durations; and what they are added up
-//! from. In which style they are written is in `interval_style`.
+//! Intervals as text: PostgreSQL's verbose form with clocks, the durations of ISO 8601, and the sum of their parts. The
+//! module `interval_style` writes intervals.
 
 use super::IntervalStyle;
 use super::datetime::DAY;
@@ -51,7 +51,7 @@ impl Unit {
         })
     }
 
-    /// Months, days or microseconds of it.
+    /// The months, days and microseconds of the unit.
     fn parts(self) -> (i64, i64, i64) {
         match self {
             Unit::Microsecond => (0, 0, 1),
@@ -82,7 +82,7 @@ pub struct Fields {
 /// Reads an interval.
 ///
 /// # Errors
-/// 22007 for what is none, 22015 for one that is too long, 22008 if that is its years.
+/// 22007 if the text is no interval, 22015 if the interval is too long, 22008 if its years are.
 pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result<Interval, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let read = match lower.strip_prefix('p') {
@@ -219,7 +219,7 @@ impl Sum {
         self.part_of_micros(days.fract(), DAY)
     }
 
-    /// Half a microsecond is none.
+    /// Adds a fraction of a unit, in microseconds. Half a microsecond is rounded down.
     fn part_of_micros(&mut self, fraction: f64, unit: i64) -> Option<()> {
         let micros = fraction * unit as f64;
         let more = if micros.fract().abs() > 0.5 { micros.trunc() + micros.signum() } else { micros.trunc() };

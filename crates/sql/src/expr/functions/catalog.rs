@@ -1,5 +1,5 @@
-//! Functions that look into the catalogs. A relation that there is not is NULL, as an object's number may be out of
-//! date.
+//! Functions that look into the catalogs. The result for a relation that does not exist is NULL, since the number of an
+//! object may be out of date.
 
 use super::argument::{Arguments, integer_of, text_of};
 use super::function::{CatalogFunction, Function, Overload};

@@ -50,7 +50,7 @@ fn fits(candidate: &Overload, given: &[Option<Type>]) -> bool {
     candidate.arguments.len() == given.len() && given.iter().zip(candidate.arguments).all(can)
 }
 
-/// The types that arguments are cast to: a type that is right but for its length stays as it is.
+/// The types that the arguments are cast to. A type that differs only in its length is left as it is.
 fn arguments(overload: &Overload, given: &[Option<Type>]) -> Vec<Type> {
     let wanted = |(wanted, given): (&Type, &Option<Type>)| match given {
         Some(given) if discriminant(given) == discriminant(wanted) => *given,
@@ -98,7 +98,7 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
     }
 }
 
-/// Whether a type is the other one, but for its length; `varchar` is `text` here.
+/// Whether two types differ in their lengths at most; `varchar` counts as `text`.
 fn is_same(given: Type, wanted: Type) -> bool {
     discriminant(&given) == discriminant(&wanted)
 }

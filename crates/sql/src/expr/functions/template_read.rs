@@ -296,7 +296,8 @@ impl Read {
         Ok(())
     }
 
-    /// The year that was read, or that begins a century; nobody said which: that is 1 BC. 0 is 1 BC, too.
+    /// The year that the template has given, or the first year of its century. A template that gives neither means 1
+    /// BC, and so does the year 0.
     fn whole_year(&self) -> i64 {
         let century = if self.before_christ { -self.century } else { self.century };
         match self.year {

@@ -164,7 +164,8 @@ fn replace(text: Cow<'_, str>, old: &str, new: &str, memory: MemoryLimit) -> Res
     Ok(text.replace(old, new))
 }
 
-/// Each character that is in `from` becomes the one at its place in `to`, or nothing if that is shorter.
+/// Replaces each character of `from` by the character at the same place in `to`. If `to` has no such place, the
+/// character is dropped.
 fn translate(text: &str, from: &str, to: &str) -> String {
     let translated = |character: char| match from.chars().position(|wanted| wanted == character) {
         Some(at) => to.chars().nth(at),
