@@ -157,7 +157,7 @@ pub struct HashJoin {
     pub inner_columns: Vec<usize>,
     /// The pairs of values that must be equal.
     pub keys: Vec<JoinKey>,
-    /// The other condition of the join, over the join's row.
+    /// A further condition of the join, over the join's row.
     pub condition: Option<Expr>,
 }
 
