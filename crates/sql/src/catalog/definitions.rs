@@ -1,4 +1,4 @@
-//! All definitions by their names, and what a transaction has changed of them.
+//! The definitions of the catalog by their names, and the changes that a transaction has made to them.
 
 use super::foreign_key::{ForeignKey, Referrer};
 use super::procedure::Procedure;
@@ -31,13 +31,13 @@ pub struct Catalog {
     /// The number of the newest sequence.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
-    /// The numbers by which the system relations know what has been looked at there.
+    /// The numbers that the system relations give to names.
     numbers: RwLock<HashMap<String, u32>>,
     version: AtomicU64,
 }
 
 impl Catalog {
-    /// Goes up with every change.
+    /// The version of the catalog, which goes up with every commit that changes it.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -77,9 +77,9 @@ impl Catalog {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
     }
 
-    /// The number of what has this name, in the system relations: the same as long as the server runs.
+    /// Returns the number of a name in the system relations. The number stays the same as long as the server runs.
     pub fn number(&self, name: &str) -> u32 {
-        /// Smaller ones are PostgreSQL's own.
+        /// Smaller numbers belong to PostgreSQL's own objects.
         const FIRST: u32 = 16_384;
         if let Some(number) = self.numbers.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
             return *number;
@@ -107,7 +107,7 @@ impl Catalog {
         locks.entry(name.to_owned()).or_default().clone()
     }
 
-    /// Makes a transaction's changes everybody's, and returns the tables that they replaced.
+    /// Publishes the changes of a transaction that commits, and returns the tables that they replaced.
     pub fn apply(&self, changes: &Changes) -> Vec<Arc<Table>> {
         let mut tables = self.tables.write().unwrap_or_else(|poison| poison.into_inner());
         let mut procedures = self.procedures.write().unwrap_or_else(|poison| poison.into_inner());
@@ -154,25 +154,25 @@ impl Catalog {
     }
 }
 
-/// What a transaction has changed and not committed yet.
+/// The catalog changes of a transaction that has not committed yet.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// A table's definition, or that there is none any more.
+    /// The new definition of a table by its name; none if the transaction drops the table.
     pub tables: BTreeMap<String, Option<Arc<Table>>>,
-    /// A procedure, or that there is none any more.
+    /// The new definition of a procedure by its name; none if the transaction drops the procedure.
     pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
-    /// A sequence, or that there is none any more.
+    /// The new definition of a sequence by its name; none if the transaction drops the sequence.
     pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
-    /// A view, or that there is none any more.
+    /// The new definition of a view by its name; none if the transaction drops the view.
     pub views: BTreeMap<String, Option<Arc<StoredView>>>,
-    /// A schema, or that there is none any more.
+    /// The new definition of a schema by its name; none if the transaction drops the schema.
     pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
-    /// The engine's tables made on the way, in use or not.
+    /// The engine's tables that the transaction has made, whether or not a definition uses them.
     pub created: Vec<TableId>,
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Whether the transaction has changed nothing.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
             && self.procedures.is_empty()
@@ -186,13 +186,13 @@ impl Changes {
 /// The catalog as a transaction sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Everybody's.
+    /// The committed definitions, which all transactions share.
     pub catalog: &'a Catalog,
-    /// The transaction's own.
+    /// The transaction's own changes, which hide the committed definitions of the same names.
     pub changes: &'a Changes,
-    /// Where relations are looked for whose schema is not said; none if in `public` only.
+    /// The schemas in which a relation without a schema is looked up; none for `public` alone.
     pub path: Option<&'a Arc<[String]>>,
-    /// How literals of dates and the like are read.
+    /// The styles in which literals of dates and the like are read.
     pub styles: Styles,
 }
 
@@ -274,17 +274,17 @@ impl View<'_> {
         known.chain(self.changes.sequences.values().flatten()).cloned().collect()
     }
 
-    /// Whether a definition is the one that its name means.
+    /// Whether the name of a table still means this definition.
     pub fn is_table(&self, table: &Arc<Table>) -> bool {
         self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
     }
 
-    /// The same for a procedure.
+    /// Whether the name of a procedure still means this definition.
     pub fn is_procedure(&self, procedure: &Arc<Procedure>) -> bool {
         self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
     }
 
-    /// The same for a view.
+    /// Whether the name of a view still means this definition.
     pub fn is_view(&self, view: &Arc<StoredView>) -> bool {
         self.view(&view.name).is_some_and(|now| Arc::ptr_eq(&now, view))
     }

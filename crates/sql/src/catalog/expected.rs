@@ -1,22 +1,22 @@
-//! How many rows a table is expected to have.
+//! The estimate of a table's number of rows.
 //!
-//! Plans of joins are made for expectations, and are kept; the engine is not asked while a plan is made, since no lock
-//! keeps the table there. Who is about to run such a plan holds the locks of its tables: he looks how many rows there
-//! are, notes it for the next plan, and makes this one again if he finds that it was made for quite others. All other
-//! plans look at nothing.
+//! The plan of a join is made for such estimates and is kept. The planner does not ask the engine, since no lock keeps
+//! the table in existence while a plan is made. The session that is about to run such a plan holds the locks of its
+//! tables: it counts their rows, stores the counts for the next plan, and replans if the estimates of its plan were far
+//! off. Plans without joins count nothing.
 
 use crate::catalog::Table;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::Engine;
 
-/// Expected of a table at which nobody has looked.
+/// The estimate for a table whose rows have not been counted.
 const UNKNOWN: u64 = 10_000;
 
-/// As few rows as any table is expected to have: it may have more before anybody looks again.
+/// The least estimate for any table: a table may grow before its rows are counted again.
 const LEAST: u64 = 10;
 
-/// A table's number of rows when somebody last looked.
+/// The number of a table's rows when they were last counted.
 #[derive(Debug)]
 pub struct ExpectedRows(AtomicU64);
 
@@ -27,7 +27,7 @@ impl Default for ExpectedRows {
 }
 
 impl ExpectedRows {
-    /// The number.
+    /// The last count; the default estimate if the rows have not been counted.
     pub fn get(&self) -> u64 {
         // Relaxed: it is a guess, and says nothing of other memory.
         self.0.load(Ordering::Relaxed)
@@ -41,7 +41,7 @@ impl ExpectedRows {
     }
 }
 
-/// What a plan was made for.
+/// The estimate of a table's rows for which a plan was made.
 #[derive(Clone, Debug)]
 pub struct Expected {
     table: Arc<Table>,
@@ -49,18 +49,18 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What is expected of a table now.
+    /// The present estimate of a table's rows.
     pub fn of(table: &Arc<Table>) -> Self {
         Self { table: table.clone(), rows: table.expected_rows.get() }
     }
 
-    /// Looks how many rows the table has. The caller has its lock.
+    /// Counts the rows of the table for the next plan. The caller holds the table's lock.
     pub fn look(&self, engine: &dyn Engine) {
         self.table.expected_rows.note(engine.row_count(self.table.id).max(LEAST));
     }
 
-    /// Whether what is expected now is about the same: not eight times as much, nor an eighth, where tables of a
-    /// hundred rows are as good as empty.
+    /// Whether the present estimate is within a factor of eight of the plan's. Both count a hundred rows more than they
+    /// say, so that small tables are as good as empty.
     pub fn holds(&self) -> bool {
         let (one, other) = (self.rows.saturating_add(100), self.table.expected_rows.get().saturating_add(100));
         one.max(other) / one.min(other) < 8

@@ -1,13 +1,14 @@
 //! The expressions of definitions: DEFAULT and CHECK.
 //!
-//! The catalog keeps what was written, and what the syntax by itself does not say: the styles in which its literals are
-//! read, and what its names meant. So an expression means the same whatever its sequences and columns are called later.
+//! The catalog keeps an expression as it was written, with the parts of its meaning that the syntax lacks: the styles
+//! in which its literals are read, and the objects that its names meant. So the meaning stays the same when sequences
+//! and columns are renamed.
 //!
-//! What the binder makes of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so
-//! that a mistake is an error of CREATE or ALTER, and every later definition of the table shares it. It is never out of
-//! date: a definition does not change, its functions and types are the server's own, and the type of a column does not
-//! change while a CHECK looks at the column. It must not be made again later, either: in a DEFAULT the literal
-//! `'today'` is the day of the definition.
+//! The bound form of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that a
+//! mistake is an error of CREATE or ALTER, and every later definition of the table shares it. The bound form is never
+//! out of date: a definition does not change, its functions and types are the server's own, and the type of a column
+//! does not change while a CHECK refers to the column. It must not be made again later, either: in a DEFAULT the
+//! literal `'today'` is the day of the definition.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
@@ -21,7 +22,7 @@ use sqlparser::ast;
 pub struct Written {
     /// The syntax.
     pub syntax: Syntax<ast::Expr>,
-    /// The styles in which its literals are read: those of the session that wrote it.
+    /// The styles in which the literals are read: those of the session that wrote the expression.
     pub styles: Styles,
     bound: OnceLock<Opaque>,
 }
@@ -32,12 +33,12 @@ impl Written {
         Self { syntax, styles, bound: OnceLock::new() }
     }
 
-    /// Keeps what the binder has made of the expression, unless it has done so before.
+    /// Keeps the bound expression, unless one is kept already.
     pub fn keep(&self, bound: Opaque) {
         self.bound.get_or_init(|| bound);
     }
 
-    /// What the binder has made of the expression.
+    /// The bound expression, once the binder has made it.
     pub fn bound(&self) -> Option<&Opaque> {
         self.bound.get()
     }
@@ -81,7 +82,7 @@ impl DefaultValue {
 /// A CHECK constraint.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// Its name.
+    /// The name of the constraint.
     pub name: String,
     /// The condition that must not be false of a row.
     pub condition: Condition,

@@ -1,34 +1,35 @@
-//! Foreign keys: what the catalog knows of them.
+//! Foreign keys in the catalog.
 //!
-//! The table that has the key knows all of it ([`ForeignKey`]), and the table that it leads to knows of it by name
-//! ([`Referrer`]), so that making or dropping a key changes both definitions, and every plan for either of them is made
-//! again.
+//! The table that has the key holds its whole definition ([`ForeignKey`]). The table that it refers to holds only the
+//! names of the key and its table ([`Referrer`]). So making or dropping a key changes both definitions, and every plan
+//! for either table is made again.
 
 use crate::catalog::{Table, describe};
 use crate::{SqlError, state};
 use hotrow_storage::{RowRef, Value};
 
-/// What becomes of the rows that refer to a row that is deleted, or whose key is updated.
+/// The action on the rows that refer to a row when that row is deleted or its key is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// There must be none when the statement, or the transaction, is complete.
+    /// The action does nothing. It is an error if a row still refers to the old key when the statement or the
+    /// transaction is complete.
     NoAction,
-    /// There must be none, not even for a moment.
+    /// The action does nothing. It is an error if a row refers to the old key, even if only for a moment.
     Restrict,
-    /// They go, or follow.
+    /// The referring rows are deleted, or get the new key.
     Cascade,
-    /// Their columns become NULL.
+    /// The referring columns become NULL.
     SetNull,
-    /// Their columns become what is their default.
+    /// The referring columns get their defaults.
     SetDefault,
 }
 
 /// A FOREIGN KEY constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// Its name.
+    /// The name of the constraint.
     pub name: String,
-    /// The columns of its table, by position.
+    /// The referring columns, by their positions in the key's own table.
     pub columns: Vec<usize>,
     /// The referenced table's name.
     pub table: String,
@@ -40,11 +41,11 @@ pub struct ForeignKey {
     pub on_update: ReferentialAction,
     /// MATCH FULL: either all of the columns are NULL or none is.
     pub full: bool,
-    /// DEFERRABLE: SET CONSTRAINTS says when it is checked.
+    /// DEFERRABLE: SET CONSTRAINTS may choose when the key is checked.
     pub deferrable: bool,
-    /// INITIALLY DEFERRED: when the transaction ends, if nobody says another thing.
+    /// INITIALLY DEFERRED: the key is checked when the transaction ends, unless SET CONSTRAINTS says otherwise.
     pub deferred: bool,
-    /// Whether the rows that were there when it was made have been checked.
+    /// Whether the rows that existed when the key was made have been checked.
     pub validated: bool,
 }
 
@@ -63,13 +64,13 @@ impl ForeignKey {
         !values.iter().any(Value::is_null)
     }
 
-    /// Whether values are some that the key has nothing against, whatever rows there are.
+    /// Whether a row with these values satisfies the key whatever rows the referenced table has.
     pub fn is_exempt(&self, values: &[Value<'_>]) -> bool {
         let nulls = values.iter().filter(|value| value.is_null()).count();
         if self.full { nulls == values.len() } else { nulls > 0 }
     }
 
-    /// 23503, of a row that refers to none.
+    /// The error 23503 of a row that refers to a row that does not exist.
     pub fn not_present(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         let message =
             format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", child.name(), self.name);
@@ -82,7 +83,7 @@ impl ForeignKey {
         SqlError::new(state::FOREIGN_KEY_VIOLATION, message).about_constraint(child.name(), &self.name).detail(detail)
     }
 
-    /// 23503, of a row that others refer to.
+    /// The error 23503 of a row that other rows still refer to.
     pub fn still_referenced(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         let (parent, child) = (&self.table, child.name());
         let message = format!(
@@ -109,12 +110,12 @@ pub fn values_of(row: RowRef<'_>, columns: &[usize]) -> Vec<Value<'static>> {
 }
 
 impl Table {
-    /// Its key of this name.
+    /// Returns the table's foreign key of this name.
     pub fn foreign_key(&self, name: &str) -> Option<&ForeignKey> {
         self.rules.foreign_keys.iter().find(|key| key.name == name)
     }
 
-    /// The unique index by which a key to these columns finds their rows: none if there is none.
+    /// The unique index by which a key to these columns finds the referenced rows; none if the table has no such index.
     pub fn referenced_index(&self, columns: &[usize]) -> Option<hotrow_storage::IndexRef> {
         use hotrow_storage::IndexRef;
         let is_unique = |index: &IndexRef| match index {
@@ -127,7 +128,7 @@ impl Table {
         })
     }
 
-    /// The positions of a key's referenced columns in this table, which it leads to.
+    /// The positions in this table of the columns that a key to this table references.
     pub fn referenced_columns(&self, key: &ForeignKey) -> Vec<usize> {
         key.referenced.iter().filter_map(|name| self.schema.column(name)).collect()
     }

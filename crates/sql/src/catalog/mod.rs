@@ -1,10 +1,10 @@
-//! Which tables, views and procedures there are: names and definitions, and the engine's number of each table.
+//! The catalog: the names and definitions of tables, views and procedures, and the engine's number of each table.
 //!
-//! A [`Table`] is a definition that never changes. DDL makes another one, and with it another table of the engine, in
-//! the transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every
-//! such commit: a plan made at another version is made again.
+//! A [`Table`] is a definition that never changes. DDL makes another definition, and with it another table of the
+//! engine, in the transaction's own [`Changes`]; all transactions see the changes once it has committed. The catalog's
+//! version goes up with every such commit, and a plan that was made at another version is made again.
 //!
-//! Definitions are kept as syntax. What the binder makes of them may lie beside them, but the catalog cannot read it.
+//! The catalog keeps definitions as syntax. It may hold the binder's result beside a definition, but cannot read it.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! Procedures: statements that the database keeps, and runs as one.
 //!
-//! A [`Procedure`] is its text's syntax. What the binder makes of it, for the tables that there are, is kept with it
-//! and opaque to the catalog: it is made when the procedure is, and made again when one of its tables or one of the
-//! procedures that it calls has become another one.
+//! A [`Procedure`] holds the syntax of its text. The binder's result for the present tables is kept beside the syntax
+//! and is opaque to the catalog. The binder makes it when the procedure is created, and again when a table or a
+//! procedure that the body uses has been replaced.
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
@@ -13,26 +13,26 @@ use hotrow_sync::RwLock;
 /// An argument of a procedure.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// Its name, if it has one.
+    /// The name of the argument, if it has one.
     pub name: Option<String>,
-    /// Which way it goes.
+    /// Whether the argument goes into the procedure, comes out of it, or both.
     pub mode: ArgumentMode,
-    /// Its type. Lengths, precisions and scales do not count, but for `char(n)`.
+    /// The type of the argument. Lengths, precisions and scales are ignored, except that of `char(n)`.
     pub ty: Type,
-    /// What it is if it is not given.
+    /// The value of the argument if the call does not give one.
     pub default: Option<DefaultValue>,
 }
 
 /// A procedure.
 #[derive(Debug)]
 pub struct Procedure {
-    /// Its name; there are no two of one name.
+    /// The name of the procedure, which no other procedure has.
     pub name: String,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
-    /// What it does, as it was written.
+    /// The body as it was written.
     pub syntax: BodySyntax,
-    /// What the binder made of the syntax for the tables that there were when the procedure was last called.
+    /// The body as it was last bound, for the tables of that time; none before the first binding.
     bound: RwLock<Option<Opaque>>,
 }
 
@@ -42,12 +42,12 @@ impl Procedure {
         Self { name, arguments, syntax, bound: RwLock::default() }
     }
 
-    /// What the binder last made of the syntax, if anything.
+    /// Returns the body as it was last bound, if it has been bound.
     pub(crate) fn bound(&self) -> Option<Opaque> {
         self.bound.read().unwrap_or_else(|poison| poison.into_inner()).clone()
     }
 
-    /// Keeps what the binder has made of the syntax for the next call.
+    /// Keeps the bound body for the next call.
     pub(crate) fn keep(&self, bound: Opaque) {
         *self.bound.write().unwrap_or_else(|poison| poison.into_inner()) = Some(bound);
     }

@@ -1,9 +1,9 @@
 //! Sequences: numbers that no two callers get twice.
 //!
-//! A sequence's definition is part of the catalog and changes with its transactions. Where it stands is not:
-//! [`Sequence::next`] takes a number under a latch, at once and for good. No transaction waits for another one's
-//! number, and a number that was taken by one that rolls back is a gap. A sequence that is rolled back with the
-//! transaction that made it takes its place along, for nobody else knows it.
+//! The definition of a sequence is part of the catalog and changes with its transactions. The place of the sequence is
+//! not: [`Sequence::next`] takes a number under a latch, at once and for good. No transaction waits for another one's
+//! number, and a number that was taken by a transaction that rolls back leaves a gap. If the transaction that made a
+//! sequence rolls back, the place is lost with the sequence, since no other transaction knows it.
 
 use crate::parse::sequence::SequenceOption;
 use crate::{SqlError, state};
@@ -13,13 +13,13 @@ use hotrow_sync::{Arc, Latch};
 /// A sequence's definition, which never changes: ALTER makes another one of the same number.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// What definitions that use it know it by; its name may change.
+    /// The number by which other definitions refer to the sequence. It outlives a change of the name.
     pub id: u32,
-    /// Its [full name](crate::schema).
+    /// The [full name](crate::schema) of the sequence.
     pub name: String,
-    /// The type of its numbers.
+    /// The type of the sequence's numbers.
     pub ty: Type,
-    /// From one number to the next.
+    /// The difference between a number and the next one.
     pub increment: i64,
     /// The least number.
     pub min: i64,
@@ -27,22 +27,22 @@ pub struct Sequence {
     pub max: i64,
     /// The first number.
     pub start: i64,
-    /// Whether it begins again at its other end.
+    /// Whether the sequence goes on at its other end when it is exhausted.
     pub cycle: bool,
     /// The table and column with which it is dropped.
     pub owner: Option<(String, String)>,
     /// COMMENT ON SEQUENCE
     pub comment: Option<String>,
-    /// Where it stands; definitions that follow each other share it.
+    /// The sequence's place. All definitions of one sequence share it until a restart.
     pub place: Arc<Latch<Place>>,
 }
 
-/// Where a sequence stands.
+/// The place of a sequence: the number at which it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// The last number, or the first one.
+    /// The number that was last taken, or the next number if `is_taken` is false.
     pub last: i64,
-    /// Whether that one has been taken.
+    /// Whether `last` has been taken.
     pub is_taken: bool,
 }
 
@@ -66,8 +66,8 @@ impl Sequence {
         plain.with(options, true)
     }
 
-    /// The definition with other options. What limits are not given, and were the type's, are those of the new type or
-    /// direction.
+    /// Returns the definition with other options. If the type or the direction changes, limits that are not given and
+    /// were the old defaults become the new ones.
     pub fn with(&self, options: &[SequenceOption], is_new: bool) -> Result<Self, SqlError> {
         check_options(options)?;
         let mut changed = self.clone();
@@ -144,22 +144,26 @@ impl Sequence {
         Ok(())
     }
 
-    /// The same sequence at its start again: what `RESTART IDENTITY` makes.
+    /// Returns the sequence as `RESTART IDENTITY` makes it: the same definition with a new place, at the start.
     pub fn restarted(&self) -> Self {
         self.at(Place { last: self.start, is_taken: false })
     }
 
-    /// A sequence that stands where this one does, and goes on by itself.
+    /// Returns a copy of the sequence that stands at the same number and goes on independently.
     pub(crate) fn detached(&self) -> Self {
         self.at(*self.place.lock())
     }
 
-    /// The same definition at a place of its own.
+    /// Returns a copy of the definition with its own place.
     fn at(&self, place: Place) -> Self {
         Self { place: Arc::new(Latch::new(place)), ..self.clone() }
     }
 
     /// Takes the next number.
+    ///
+    /// # Errors
+    ///
+    /// 2200H if the sequence is exhausted and does not cycle.
     pub fn next(&self) -> Result<i64, SqlError> {
         let mut place = self.place.lock();
         if place.is_taken {
@@ -186,7 +190,11 @@ impl Sequence {
         SqlError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message)
     }
 
-    /// Puts it at a number, which has been taken or will be the next one.
+    /// Moves the sequence to a number, which counts as taken or is the next to be taken.
+    ///
+    /// # Errors
+    ///
+    /// 22003 if the number is outside the sequence's limits.
     pub fn set(&self, last: i64, is_taken: bool) -> Result<(), SqlError> {
         if !(self.min..=self.max).contains(&last) {
             let (name, min, max) = (&self.name, self.min, self.max);
@@ -198,7 +206,7 @@ impl Sequence {
     }
 }
 
-/// The numbers of a type.
+/// The least and the greatest number of a type.
 fn range(ty: Type) -> (i64, i64) {
     match ty {
         Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 /// The name of the hidden key column of a table without a primary key. No identifier can be empty.
 pub const HIDDEN: &str = "";
 
-/// What a comment on a table, or on a view, is about.
+/// The part of a table or view that a comment describes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// It itself.
+    /// The table or view as a whole.
     Whole,
     /// A column.
     Column(String),
@@ -30,54 +30,54 @@ pub enum Part {
 /// Comments on a relation and its parts.
 pub type Comments = BTreeMap<Part, String>;
 
-/// Gives the part that a comment is about another name.
+/// Moves a comment when the part that it describes is renamed.
 pub fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &str, new: &str) {
     if let Some(comment) = comments.remove(&part(old.to_owned())) {
         comments.insert(part(new.to_owned()), comment);
     }
 }
 
-/// What is said about a table beside its schema.
+/// The properties of a table that its engine schema lacks: defaults, constraints and comments.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// A column's DEFAULT, one a column.
+    /// The DEFAULT of each column, if it has one.
     pub defaults: Vec<Option<DefaultValue>>,
     /// CHECK constraints, in the order of their names as PostgreSQL checks them.
     pub checks: Vec<Check>,
-    /// The primary key constraint's name; none if the key is hidden.
+    /// The name of the primary key constraint; none if the key is hidden.
     pub primary_key: Option<String>,
-    /// Which of the schema's indexes came from UNIQUE constraints.
+    /// The names of the schema's indexes that UNIQUE constraints made.
     pub unique_constraints: Vec<String>,
-    /// The identity columns, and whether only their sequence gives them values.
+    /// The identity columns, and of each whether only its sequence may give it a value (GENERATED ALWAYS).
     pub identities: Vec<(usize, bool)>,
-    /// FOREIGN KEY constraints, in the order in which they were made.
+    /// The table's FOREIGN KEY constraints, in the order in which they were made.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Those that lead here.
+    /// The foreign keys that refer to this table.
     pub referrers: Vec<Referrer>,
-    /// COMMENT ON it and its parts.
+    /// The comments on the table and its parts.
     pub comments: Comments,
 }
 
 /// A table's definition.
 #[derive(Debug)]
 pub struct Table {
-    /// The engine's number.
+    /// The engine's number of the table.
     pub id: TableId,
-    /// Name, columns, keys.
+    /// The names of the table and its columns, the columns' types, and the indexes.
     pub schema: Arc<TableSchema>,
-    /// Where the columns lie.
+    /// The places of the columns within a row.
     pub layout: Arc<RowLayout>,
-    /// How primary keys are made.
+    /// The specification of the primary key.
     pub key: KeySpec,
-    /// How the secondary indexes' keys are made.
+    /// The specifications of the secondary indexes' keys.
     pub index_keys: Vec<KeySpec>,
-    /// Defaults and constraints.
+    /// The defaults, constraints and comments.
     pub rules: Rules,
-    /// The next value of the hidden key; goes with the rows into the next definition.
+    /// The next value of the hidden key. Later definitions of the table that keep its rows share it.
     pub row_ids: Arc<AtomicI64>,
     /// The lock on the table's name.
     pub lock: Arc<TableLock>,
-    /// How many rows it is expected to have.
+    /// The estimate of the table's number of rows.
     pub expected_rows: ExpectedRows,
 }
 
@@ -93,7 +93,7 @@ impl Table {
         Self::over(id, engine.schema(id), engine.layout(id), rules, row_ids, lock)
     }
 
-    /// A definition whose names may be others than the engine's table has.
+    /// Makes a definition whose names may differ from those of the engine's table.
     pub fn over(
         id: TableId,
         schema: Arc<TableSchema>,
@@ -108,7 +108,7 @@ impl Table {
         Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema, expected_rows })
     }
 
-    /// The same table of the engine with other names, defaults or constraints.
+    /// Makes another definition of the same engine's table, with other names, defaults or constraints.
     pub fn with(&self, schema: Arc<TableSchema>, rules: Rules) -> Arc<Self> {
         Self::over(self.id, schema, self.layout.clone(), rules, self.row_ids.clone(), self.lock.clone())
     }
@@ -133,12 +133,12 @@ impl Table {
         schema::full(self.schema_name(), name)
     }
 
-    /// The columns that `*` means.
+    /// The number of columns that `*` stands for.
     pub fn visible(&self) -> usize {
         self.schema.columns.len() - usize::from(self.is_key_hidden())
     }
 
-    /// Whether the key is a row number that nobody sees.
+    /// Whether the key is a row number that users do not see.
     pub fn is_key_hidden(&self) -> bool {
         self.schema.columns.last().is_some_and(|column| column.name == HIDDEN)
     }

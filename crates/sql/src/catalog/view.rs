@@ -10,18 +10,18 @@ use sqlparser::ast;
 /// A view's definition.
 #[derive(Clone, Debug)]
 pub struct StoredView {
-    /// Its [full name](crate::schema).
+    /// The [full name](crate::schema) of the view.
     pub name: String,
-    /// Its columns. The query has as many, of these types, and may call them otherwise.
+    /// The columns of the view. The query has as many columns of the same types, perhaps with other names.
     pub columns: Vec<OutputColumn>,
-    /// In which styles the query's literals are read: those of the session that made it.
+    /// The styles in which the query's literals are read: those of the session that made the view.
     pub styles: Styles,
-    /// The query, with its own `*` written out: columns that its tables get later are not the view's.
+    /// The query, with each of its own `*` written out: a column that is added to a table later does not join the view.
     pub query: Syntax<ast::Query>,
-    /// The tables and views that the query mentions, and those that these views do.
+    /// The tables and views that the query mentions, and the tables and views that these views mention.
     pub relations: Vec<String>,
-    /// What names of relations in the query meant when it was made.
+    /// The relations that the query's names meant when the view was made: each name, and the full name of its relation.
     pub names: Vec<(RelationName, String)>,
-    /// COMMENT ON it and its columns.
+    /// The comments on the view and its columns.
     pub comments: Comments,
 }

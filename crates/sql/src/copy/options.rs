@@ -1,4 +1,4 @@
-//! What COPY's option list says.
+//! The options of COPY.
 
 use crate::{CopyEncoding, SqlError, state};
 
@@ -17,20 +17,20 @@ pub enum CopyFormat {
     Binary,
 }
 
-/// How COPY data is laid out.
+/// The layout of COPY data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
     /// The format.
     pub format: CopyFormat,
-    /// Between two fields.
+    /// The character between two fields.
     pub delimiter: u8,
-    /// Stands for NULL.
+    /// The text that stands for NULL.
     pub null: String,
     /// Whether the first line names the columns: skipped when read, written first.
     pub header: bool,
-    /// Around a CSV field with special characters.
+    /// The quote around a CSV field with special characters.
     pub quote: u8,
-    /// Before a quote, or itself, within a quoted CSV field.
+    /// The character that escapes a quote, or itself, within a quoted CSV field.
     pub escape: u8,
 }
 
@@ -52,7 +52,7 @@ impl CopyOptions {
         }
     }
 
-    /// Whether the options fit together; the error says what does not.
+    /// Checks that the options fit together.
     pub fn validate(&self) -> Result<(), SqlError> {
         let wrong = |message: &str| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
         let csv = self.format == CopyFormat::Csv;

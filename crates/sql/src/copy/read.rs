@@ -16,18 +16,19 @@ pub struct CopyReader {
     pub(super) options: CopyOptions,
     table: String,
     pub(super) columns: Vec<String>,
-    /// What was fed and is not yet consumed: `data[start..]`.
+    /// The buffer of fed bytes. `data[start..]` is not yet consumed.
     pub(super) data: Vec<u8>,
     pub(super) start: usize,
-    /// Bytes that an unfinished row may have.
+    /// The greatest size of an unfinished row, in bytes.
     max_row: usize,
-    /// Up to where `data[start..]` was searched for the row's end in vain, and in which state the search stands.
+    /// The number of bytes of `data[start..]` that were searched for the row's end in vain, and the state of the
+    /// search.
     pub(super) searched: usize,
     pub(super) in_quotes: bool,
-    /// The present row's fields within `data`.
+    /// The fields of the present row within `data`.
     pub(super) fields: Vec<Field>,
     pub(super) line: u64,
-    /// How many lines the present row has: a quoted CSV field may span several.
+    /// The number of lines of the present row: a quoted CSV field may span several.
     pub(super) row_lines: u64,
     pub(super) header_left: bool,
     pub(super) line_end: Option<LineEnd>,
@@ -38,7 +39,7 @@ pub struct CopyReader {
 /// A field's bytes within the reader's buffer; `None` is NULL.
 pub(super) type Field = Option<Range<usize>>;
 
-/// How lines end; the first line decides.
+/// The line ending, which the first line decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineEnd {
     Newline,
@@ -91,7 +92,7 @@ impl CopyReader {
         self.data.extend_from_slice(piece);
     }
 
-    /// Says that no more data comes.
+    /// Marks the end of the data.
     pub fn finish(&mut self) {
         self.finished = true;
     }

@@ -24,8 +24,8 @@ impl CopyWriter {
         Self { options, types, styles, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
     }
 
-    /// What comes before the first row in a piece of its own, if anything. The binary format's header goes with the
-    /// first row, or the trailer.
+    /// Returns the header, if the format has one as a piece of its own. The binary format's header is sent with the
+    /// first row, or with the trailer.
     pub fn header<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
         self.piece.clear();
         match self.options.format {
@@ -58,7 +58,7 @@ impl CopyWriter {
         &self.piece
     }
 
-    /// What comes after the last row, if anything.
+    /// Returns the trailer, if the format has one.
     pub fn trailer(&mut self) -> Option<&[u8]> {
         self.begin_piece();
         self.piece.put_i16(-1);

@@ -10,14 +10,15 @@ use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
 use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 
-/// How much a cast may do.
+/// The contexts of casts, from the strictest to the most permissive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strictness {
-    /// Only what loses nothing and surprises nobody.
+    /// Casts that PostgreSQL makes without being asked, because they lose nothing.
     Implicit,
-    /// What storing into a column does: narrower numbers, anything to text; too long is an error.
+    /// Casts that storing into a column makes: also to narrower numbers, and of any type to text. A text that is too
+    /// long is an error.
     Assignment,
-    /// What `CAST` and `::` do: everything that there is; too long is cut.
+    /// Casts that `CAST` and `::` make: every cast that exists. A text that is too long is cut.
     Explicit,
 }
 

@@ -11,7 +11,7 @@ use hotrow_storage::{Type, Value};
 /// A CHECK constraint, bound.
 #[derive(Clone, Debug)]
 pub struct BoundCheck {
-    /// Its name.
+    /// The name of the constraint.
     pub name: String,
     /// The condition that must not be false, over the table's columns.
     pub condition: Expr,

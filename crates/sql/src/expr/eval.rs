@@ -19,11 +19,11 @@ pub enum Input<'a> {
     Row(RowRef<'a>),
     /// A computed row.
     Values(&'a [Value<'a>]),
-    /// A stored row, and after its columns those of another.
+    /// A stored row, followed by the columns of another stored row.
     Rows(RowRef<'a>, RowRef<'a>),
-    /// A stored row, and after its columns computed ones.
+    /// A stored row, followed by computed columns.
     Beside(RowRef<'a>, &'a [Value<'a>]),
-    /// Columns of one side of a join, and after them the other side's row.
+    /// Columns of one side of a join, followed by the row of the other side.
     After(&'a [Value<'a>], &'a Input<'a>),
     /// The row that an outer join makes up: all columns are NULL.
     Nulls,
@@ -56,28 +56,28 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What expressions know beside their row.
+/// The environment in which expressions are evaluated, beside the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Env<'a> {
     /// The parameters' values, of their inferred types.
     pub params: &'a [Value<'static>],
     /// When the transaction began, in microseconds since 2000-01-01 UTC.
     pub now: i64,
-    /// Who the session belongs to.
+    /// The name of the session's user.
     pub user: &'a str,
     /// The session's number.
     pub session_id: i32,
-    /// How the session waits, and where it is told to stop.
+    /// The session's waiter, which also stops the session when it is cancelled.
     pub waiter: &'a Waiter,
     /// The catalog, for the functions that look into it; none where rows are judged after the statement.
     pub context: Option<&'a SessionContext>,
     /// How the session writes and reads texts.
     pub styles: Styles,
-    /// How much memory there may be. Whoever keeps rows asks at each.
+    /// The session's memory limit. An operator that keeps rows checks it at each row.
     pub memory: MemoryLimit,
     /// Whether the transaction keeps what it has read until it ends.
     pub keeps_reads: bool,
-    /// What is around the query: none outside subqueries, joins and WITH.
+    /// The frames around the query, innermost first; none outside subqueries, joins and WITH.
     pub frames: Option<&'a Frame<'a>>,
 }
 
@@ -92,15 +92,15 @@ impl<'a> Env<'a> {
         found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
     }
 
-    /// An error if there is no memory for what the transaction keeps of a row that it reads. Whoever reads rows asks at
-    /// each.
+    /// Fails if there is no memory for the transaction to keep a row that it reads. Operators that read rows call it
+    /// for each row.
     #[inline]
     pub fn check_read(&self) -> Result<(), SqlError> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
-    /// An error if the statement is to stop. Code that goes from row to row asks at each, and holds no latch meanwhile:
-    /// if the statement has run for long, others run first.
+    /// Fails if the statement is cancelled. Code that goes from row to row calls it for each row and holds no latch
+    /// meanwhile: if the statement has run for long, other work runs first.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
         self.waiter.yield_now();

@@ -36,9 +36,9 @@ pub enum Expr {
     /// A column of the rows that set-returning functions of the select list make, by its number there; gone once the
     /// plan is made.
     Set(usize),
-    /// All of them.
+    /// AND: whether all of the conditions hold.
     And(Vec<Expr>),
-    /// Any of them.
+    /// OR: whether any of the conditions holds.
     Or(Vec<Expr>),
     /// NOT
     Not(Box<Expr>),
@@ -102,7 +102,7 @@ impl Expr {
         }
     }
 
-    /// The same parts, to change.
+    /// Returns the direct parts of the expression, as [`parts`](Self::parts) does, to change them.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),

@@ -1,33 +1,34 @@
-//! What the expressions of a query see of what is around it.
+//! The frames around a query: the rows of enclosing queries and joins that its expressions can see.
 //!
-//! A frame is put around whatever runs once for each row of something else: the inner side of a nested loop, a LATERAL
-//! item, a correlated subquery. Frames have numbers that differ within a statement, so that nobody counts levels; the
-//! innermost comes first. The rows of WITH and the way to run subqueries are found in frames, too.
+//! A frame is put around a plan that runs once for each row of another: the inner side of a nested loop, a LATERAL
+//! item, a correlated subquery. Each frame of a statement has its own number, so that an expression names its frame and
+//! counts no levels; the innermost frame comes first. Frames also hold the rows of WITH and the means to run
+//! subqueries.
 
 use super::{Env, Expr, Input, Kept, Subquery};
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 use std::fmt;
 
-/// Something around a query that runs.
+/// A frame around a query that runs.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// Its number in the statement.
+    /// The frame's number in the statement.
     pub id: usize,
-    /// What there is to see.
+    /// The content that the query can see.
     pub content: Content<'a>,
-    /// What is around this one.
+    /// The next frame outwards.
     pub next: Option<&'a Frame<'a>>,
 }
 
-/// What a frame shows.
+/// The content of a frame.
 #[derive(Debug)]
 pub enum Content<'a> {
     /// Some columns of a row.
     Row(&'a [Value<'a>]),
     /// The rows of a query of WITH.
     Rows(&'a Kept),
-    /// The way to run subqueries: the transaction is free.
+    /// The means to run subqueries. It is there only while the transaction is not in use.
     Subqueries(&'a dyn Subqueries),
 }
 
@@ -38,7 +39,7 @@ pub trait Subqueries: fmt::Debug {
 }
 
 impl<'a> Frame<'a> {
-    /// What the innermost frame shows of which `seen` sees something.
+    /// Searches the frames from the innermost outwards, and returns the first value that `seen` returns.
     #[inline]
     pub(crate) fn find<T>(
         mut frames: Option<&'a Frame<'a>>,
@@ -54,7 +55,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A subquery's value, by way of whoever has the transaction.
+/// Evaluates a subquery through the innermost frame that can run one.
 pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
     let way = Frame::find(env.frames, |frame| match frame.content {
         Content::Subqueries(subqueries) => Some(subqueries),
@@ -63,15 +64,15 @@ pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) 
     way.ok_or_else(|| lost("a subquery"))?.evaluate(subquery, env, row)
 }
 
-/// The plan is wrong.
+/// The internal error of a plan whose expression looks for a frame that is not there.
 #[cold]
 pub(crate) fn lost(what: &str) -> SqlError {
     SqlError::new(state::INTERNAL_ERROR, format!("{what} is out of the plan's reach"))
 }
 
 impl Expr {
-    /// Whether a subquery is part of the expression, so that evaluating it takes the transaction, or what waits as long
-    /// as one may.
+    /// Whether evaluating the expression takes the transaction: a part of it is a subquery, or a function that may wait
+    /// as long as a subquery may.
     pub(crate) fn has_subquery(&self) -> bool {
         self.any(&mut |part| match part {
             Expr::Subquery(_) => true,
@@ -80,7 +81,7 @@ impl Expr {
         })
     }
 
-    /// The expression with the present values of what is around the query, for whoever keeps it longer.
+    /// Returns the expression with the present values of the frames' columns in it, so that it can outlive the frames.
     pub(crate) fn settled(&self, env: &Env<'_>) -> Expr {
         let mut settled = self.clone();
         settle(&mut settled, env);

@@ -95,7 +95,7 @@ pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
     shifted().ok_or_else(|| overflow("timestamp"))
 }
 
-/// The same day so many months later, or the last one of that month.
+/// Adds months to a day. If the resulting month has no such day, the result is the month's last day.
 fn later_month(days: i32, months: i32) -> Option<i32> {
     let (year, month, day) = date_parts(days)?;
     let month = i64::from(year) * 12 + i64::from(month) - 1 + i64::from(months);
@@ -103,7 +103,7 @@ fn later_month(days: i32, months: i32) -> Option<i32> {
     (28..=i32::from(day).max(28)).rev().find_map(|last| days_from_parts(year, month, last.min(day.into())))
 }
 
-/// `left - right` of moments, in days and what is left.
+/// Subtracts two moments: whole days, and the rest as a time.
 fn between(left: i64, right: i64) -> Result<Interval, SqlError> {
     if [left, right].iter().any(|moment| matches!(*moment, i64::MIN | i64::MAX)) {
         let message = "cannot subtract infinite timestamps";

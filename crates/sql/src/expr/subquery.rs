@@ -1,7 +1,7 @@
 //! Queries within expressions.
 //!
-//! An expression says what is asked of a subquery's rows. How the rows are found is a plan, which the layers above
-//! know: the binder makes it, and whatever runs the subquery reads it.
+//! An expression says which test a subquery's rows must pass. How the rows are found is a plan, which belongs to the
+//! layers above: the binder makes it, and the executor reads it.
 
 use super::{Comparison, Expr};
 use crate::opaque::Opaque;
@@ -10,15 +10,15 @@ use hotrow_storage::Element;
 /// A query within an expression.
 #[derive(Clone, Debug)]
 pub struct Subquery {
-    /// The plan of its rows, which are of the types in which they are compared.
+    /// The plan of the subquery's rows. The rows have the types in which they are compared.
     pub plan: Opaque,
-    /// What is asked of the rows.
+    /// The test of the rows.
     pub test: SubqueryTest,
-    /// The number of the frame around it.
+    /// The number of the frame around the subquery.
     pub frame: usize,
-    /// What the frame shows. If it shows nothing, the answer is the same for all rows.
+    /// The values that the frame shows. If the frame shows none, the answer is the same for all rows.
     pub arguments: Vec<Expr>,
-    /// The values that its rows are compared with.
+    /// The values with which the rows are compared.
     pub operands: Vec<Expr>,
 }
 
@@ -28,7 +28,7 @@ impl PartialEq for Subquery {
     }
 }
 
-/// What is asked of a subquery's rows.
+/// The test that the value of a subquery comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubqueryTest {
     /// The value of the only row.

@@ -6,7 +6,7 @@ use crate::{SqlError, depth};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// What there is to compare, one after the other.
+/// A pair that is yet to be compared. Pairs are compared in the order in which they are listed.
 enum Step<'t> {
     /// Two keys of objects, which are strings.
     Keys(&'t str, &'t str),
@@ -74,7 +74,7 @@ fn compare_strings(left: &str, right: &str) -> Ordering {
     text(left).as_bytes().cmp(text(right).as_bytes())
 }
 
-/// A text that is the same for equal values, and for no others.
+/// Returns a text that is equal for equal values and different for different ones.
 pub(crate) fn canonical(text: &str) -> Cow<'_, str> {
     // Only numbers have several forms, and only those with a point.
     if !text.contains('.') {

@@ -11,7 +11,7 @@ fn invalid(message: &str) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// What is between the brackets of an array or object.
+/// Returns the text between the brackets of an array or object.
 fn inner(text: &str) -> &str {
     let text = trim(text);
     text.get(1..text.len().saturating_sub(1)).unwrap_or_default()
@@ -73,16 +73,16 @@ pub(crate) fn delete_element(text: &str, index: i64) -> Result<String, SqlError>
     Ok(joined('[', &kept, ']'))
 }
 
-/// What happens at the end of a path.
+/// The change at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The value takes the place of what is there, or is added if the flag says so.
+    /// The value replaces the present one. If there is none, the value is added if the flag says so.
     Set(bool),
-    /// The value comes before an element that is there, or is added.
+    /// The value is inserted before the present element, or added if there is none.
     Before,
-    /// It comes after the element.
+    /// The value is inserted after the present element, or added if there is none.
     After,
-    /// What is there goes.
+    /// The present value is removed.
     Delete,
 }
 
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-/// `jsonb_set`, `jsonb_insert`: a value with another one where a path leads to; NULLs are no steps.
+/// `jsonb_set`, `jsonb_insert`: changes a value at the end of a path. A step that is NULL is an error.
 ///
 /// # Errors
 /// 22023 for a scalar, and for an object's key that is there already where it is to be inserted; 22004 and 22P02 for
@@ -238,7 +238,7 @@ impl Lines {
         Ok(())
     }
 
-    /// What stands before a member, or before an element.
+    /// Writes the comma and the line break that belong before a member or an element.
     fn separate(&mut self, for_key: bool) -> Result<(), SqlError> {
         match self.open.last_mut() {
             Some((is_object, any)) if *is_object == for_key => {

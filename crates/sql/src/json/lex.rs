@@ -2,7 +2,7 @@
 
 use crate::{SqlError, state};
 
-/// What a token is. Strings and numbers are as they are written, strings with their quotes.
+/// A token of JSON. Strings and numbers are in their written form, strings with their quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     ObjectStart,
@@ -175,7 +175,9 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
-    /// What a code of 16 bits that ends before a byte makes of the one before it: whether it is a first half itself.
+    /// Checks one 16-bit code of an escape against the code before it, and returns whether the code is a high
+    /// surrogate, which a low one must follow. `high` says whether the code before is one; `end` is the byte after the
+    /// code.
     fn follow(&mut self, code: u32, high: bool, end: usize) -> Result<bool, SqlError> {
         match code {
             0xD800..0xDC00 if high => {

@@ -16,7 +16,7 @@ pub(crate) fn normalise(text: &str) -> Result<String, SqlError> {
     write(text, false)
 }
 
-/// The same without the members of objects whose values are null.
+/// Normalises a text as [`normalise`] does, without the members of objects whose values are null.
 pub(super) fn without_nulls(text: &str) -> Result<String, SqlError> {
     write(text, true)
 }
@@ -62,17 +62,17 @@ struct Writer {
 
 /// An array or object that is being written.
 struct Level {
-    /// Where it begins.
+    /// The offset at which the array or object begins in the output.
     start: usize,
     is_object: bool,
-    /// How many elements there are.
+    /// The number of an array's elements so far.
     elements: usize,
     /// An object's keys, without escapes, and where each begins.
     members: Vec<(String, usize)>,
 }
 
 impl Writer {
-    /// What stands before an element.
+    /// Writes the comma before an element, unless it is the first, and counts the element.
     fn separate(&mut self) {
         if let Some(level) = self.open.last_mut()
             && !level.is_object

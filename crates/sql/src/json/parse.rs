@@ -4,7 +4,7 @@ use super::MAX_NESTING;
 use super::lex::{Lexer, Token};
 use crate::{SqlError, state};
 
-/// What is told of a text, in its order.
+/// Receives the parts of a JSON text, in the order of the text.
 pub(super) trait Visitor {
     /// An array or object begins.
     fn open(&mut self, is_object: bool) -> Result<(), SqlError>;
@@ -16,7 +16,7 @@ pub(super) trait Visitor {
     fn close(&mut self) -> Result<(), SqlError>;
 }
 
-/// Nobody wants to know.
+/// A visitor that ignores all parts, to check the syntax alone.
 struct Nobody;
 
 impl Visitor for Nobody {

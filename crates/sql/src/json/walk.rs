@@ -1,12 +1,12 @@
-//! Parts of a text that is JSON, whether it is in normal form or as somebody wrote it.
+//! Walks over the parts of a JSON text, in normal form or not.
 //!
-//! An engine without isolation may show bytes that were never one value: whatever they are, a walk over them ends.
+//! An engine without isolation may show bytes that were never one value. A walk ends on any bytes.
 
 use super::lex;
 use crate::{SqlError, state};
 use std::borrow::Cow;
 
-/// What a value is, in PostgreSQL's order of values.
+/// The kinds of values, in PostgreSQL's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Null,
@@ -45,7 +45,7 @@ pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// What a value is.
+/// The kind of a value, by its first character.
 pub(crate) fn kind(text: &str) -> Kind {
     match trim(text).as_bytes().first() {
         Some(b'{') => Kind::Object,

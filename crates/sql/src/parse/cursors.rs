@@ -18,18 +18,18 @@ pub struct DeclareCursor {
     pub query: String,
 }
 
-/// Which rows FETCH wants, from where the cursor stands.
+/// The rows that FETCH returns, counted from the cursor's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// So many of the next ones; of those before, if negative; the one where it stands, if zero.
+    /// So many of the next rows; if negative, so many of the rows before; if zero, the current row.
     Forward(i64),
-    /// All of the next ones.
+    /// All rows after the current one.
     ForwardAll,
-    /// All of those before.
+    /// All rows before the current one.
     BackwardAll,
-    /// The one of this number, counted from the end if negative.
+    /// The row with this number, counted from the end if negative.
     Absolute(i64),
-    /// The one so many rows on.
+    /// The row so many rows after the current one, or before it if negative.
     Relative(i64),
 }
 
@@ -38,7 +38,7 @@ pub enum Direction {
 pub struct Fetch {
     /// The cursor's name.
     pub name: String,
-    /// Which rows.
+    /// The rows to fetch.
     pub direction: Direction,
     /// MOVE: the rows are only passed.
     pub silent: bool,

@@ -5,10 +5,10 @@ use crate::error::unsupported;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
 
-/// What an ALTER is said to be of.
+/// The kind of relation that an ALTER or COMMENT statement names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelationKind {
-    /// TABLE, which PostgreSQL lets people say of views and sequences too.
+    /// TABLE. PostgreSQL accepts it for views and sequences too.
     Table,
     /// VIEW
     View,
@@ -16,7 +16,7 @@ pub enum RelationKind {
     Sequence,
 }
 
-/// What becomes of a relation.
+/// The change to a relation that an ALTER statement makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// RENAME TO
@@ -29,7 +29,7 @@ pub enum Change {
     Owner(String),
 }
 
-/// What a comment is about.
+/// The object that a COMMENT statement describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commented {
     /// TABLE, VIEW or SEQUENCE
@@ -44,12 +44,12 @@ pub enum Commented {
     Schema(String),
 }
 
-/// What privileges are about.
+/// The objects that a GRANT or REVOKE statement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granted {
     /// Tables, views and sequences.
     Relations(Vec<RelationName>),
-    /// Schemas, or all that is in them.
+    /// Schemas, or all objects in them.
     Schemas(Vec<String>),
     /// Databases.
     Databases(Vec<String>),
@@ -60,9 +60,9 @@ pub enum Granted {
 /// A statement of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
-    /// CREATE SCHEMA; without a name it is called as its owner is.
+    /// CREATE SCHEMA; without a name, the schema gets the name of its owner.
     CreateSchema {
-        /// Its name.
+        /// The name of the schema.
         name: String,
         /// AUTHORIZATION
         owner: Option<String>,
@@ -71,7 +71,7 @@ pub enum Definition {
     },
     /// DROP SCHEMA
     DropSchemas {
-        /// Their names.
+        /// The names of the schemas.
         names: Vec<String>,
         /// IF EXISTS
         if_exists: bool,
@@ -84,13 +84,13 @@ pub enum Definition {
     OwnSchema(String, String),
     /// ALTER TABLE, VIEW or SEQUENCE
     Alter {
-        /// What it is said to be.
+        /// The kind of relation that the statement names.
         kind: RelationKind,
-        /// Its name.
+        /// The name of the relation.
         name: RelationName,
         /// IF EXISTS
         if_exists: bool,
-        /// What becomes of it.
+        /// The change to the relation.
         change: Change,
     },
     /// COMMENT ON … IS; none is NULL.
@@ -99,11 +99,11 @@ pub enum Definition {
     Privileges {
         /// REVOKE
         revoke: bool,
-        /// Of what.
+        /// The objects whose privileges are granted or revoked.
         granted: Granted,
         /// The columns that were named.
         columns: Vec<String>,
-        /// To, or from, whom.
+        /// The roles that get the privileges, or lose them.
         roles: Vec<String>,
     },
 }
@@ -277,7 +277,8 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     Ok(Definition::Comment(commented, text.filter(|text| !text.is_empty())))
 }
 
-/// Whatever is granted, everybody may do it, if it is there.
+/// Reads GRANT or REVOKE. Privileges themselves are not kept, since every role may do everything; the objects, columns
+/// and roles must exist.
 fn privileges(cursor: &mut Cursor<'_>, revoke: bool) -> Result<Definition, SqlError> {
     cursor.advance();
     if revoke && cursor.take("grant") {

@@ -6,14 +6,14 @@ use crate::error::unsupported;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 
-/// What EXPLAIN is to do and to tell.
+/// The options of EXPLAIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExplainOptions {
-    /// Run the statement.
+    /// ANALYZE: whether the statement is run.
     pub analyze: bool,
-    /// Read the clock at each row of each operator.
+    /// TIMING: whether each operator reads the clock at each row.
     pub timing: bool,
-    /// Tell the times of the whole.
+    /// SUMMARY: whether the times of planning and execution are shown.
     pub summary: bool,
     /// As JSON, not as lines.
     pub json: bool,

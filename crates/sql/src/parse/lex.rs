@@ -1,13 +1,13 @@
 //! Tokens of a query string: enough to split it into statements and to see its literals.
 //!
-//! Whitespace and comments (nested ones too) are dropped. Operators come as single characters; whoever needs longer
-//! ones puts them together. Offsets are in bytes; [`character_position`] turns them into what error messages use.
+//! Whitespace and comments (nested ones too) are dropped. Operators come as single characters; a reader of longer
+//! operators joins them. Offsets are in bytes; [`character_position`] turns them into the positions of error messages.
 
 use crate::memory::Room;
 use crate::schema::LONGEST_NAME;
 use crate::{MemoryLimit, SqlError, state};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A keyword or an identifier without quotes.
@@ -29,11 +29,11 @@ pub enum TokenKind {
 /// A token: its kind and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its kind.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// Its first byte.
+    /// The offset of the token's first byte.
     pub start: usize,
-    /// The byte after its last.
+    /// The offset of the byte after the token's last.
     pub end: usize,
 }
 
@@ -72,7 +72,7 @@ pub fn tokenize(sql: &str, tokens: &mut Vec<Token>) -> Result<(), SqlError> {
 
 /// As [`tokenize`], of what a client has sent: sets aside the memory that it takes to read it and to plan it.
 pub fn tokenize_within(sql: &str, tokens: &mut Vec<Token>, memory: MemoryLimit) -> Result<Room, SqlError> {
-    /// After so many it is asked whether there is memory for those so far.
+    /// The number of tokens after which the memory limit is checked again.
     const TOKENS: usize = 64 << 10;
     let mut lexer = Lexer { sql, bytes: sql.as_bytes(), at: 0 };
     while let Some(token) = lexer.next_token()? {

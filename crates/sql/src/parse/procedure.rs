@@ -19,37 +19,37 @@ const MOST_TOKENS: usize = 16 << 10;
 /// CREATE PROCEDURE
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateProcedure {
-    /// Its name.
+    /// The name of the procedure.
     pub name: String,
     /// OR REPLACE
     pub replace: bool,
     /// The arguments, in order.
     pub arguments: Vec<ArgumentSyntax>,
-    /// What it does.
+    /// The body of the procedure.
     pub body: BodySyntax,
 }
 
-/// Which way an argument goes.
+/// The direction of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentMode {
-    /// In only.
+    /// The argument goes into the procedure.
     In,
-    /// Out only.
+    /// The argument comes out of the procedure.
     Out,
-    /// Both.
+    /// The argument goes in and comes out.
     InOut,
 }
 
 /// An argument as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentSyntax {
-    /// Its name; without one it is known by its number.
+    /// The name of the argument. An argument without a name is known by its number.
     pub name: Option<String>,
     /// IN, OUT, INOUT
     pub mode: ArgumentMode,
-    /// Its type.
+    /// The type of the argument.
     pub ty: ast::DataType,
-    /// What it is if it is not given.
+    /// The value of the argument if the call does not give one.
     pub default: Option<Syntax<ast::Expr>>,
 }
 
@@ -60,7 +60,7 @@ pub struct BodySyntax {
     pub declarations: Vec<Declaration>,
     /// The statements.
     pub steps: Vec<StepSyntax>,
-    /// The names of the procedures that it calls.
+    /// The names of the procedures that the body calls.
     pub calls: Vec<String>,
 }
 
@@ -69,11 +69,11 @@ pub struct BodySyntax {
 pub struct Declaration {
     /// The line of the body, from one.
     pub line: usize,
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its type.
+    /// The type of the variable.
     pub ty: ast::DataType,
-    /// Its first value.
+    /// The first value of the variable, which is NULL by default.
     pub value: Option<Expression>,
 }
 
@@ -82,18 +82,18 @@ pub struct Declaration {
 pub struct StepSyntax {
     /// The line of the body, from one.
     pub line: usize,
-    /// What it does.
+    /// The kind of the statement, with its parts.
     pub kind: StepKind,
 }
 
-/// What a statement of a body does.
+/// The kinds of statements in a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepKind {
     /// Runs a statement; its first row goes into variables.
     Run {
         /// The statement without INTO.
         statement: Syntax<ast::Statement>,
-        /// Its text.
+        /// The text of the statement.
         text: Fragment,
         /// The variables after INTO.
         into: Vec<String>,
@@ -105,7 +105,7 @@ pub enum StepKind {
         /// The value.
         value: Expression,
     },
-    /// The statements after the first condition that is true.
+    /// Runs the statements after the first condition that is true.
     If {
         /// IF, ELSIF
         arms: Vec<(Expression, Vec<StepSyntax>)>,
@@ -121,7 +121,7 @@ pub enum StepKind {
 pub struct Expression {
     /// The syntax.
     pub expr: Syntax<ast::Expr>,
-    /// Its text.
+    /// The text of the expression.
     pub text: Fragment,
 }
 
@@ -130,7 +130,7 @@ pub struct Expression {
 pub struct Fragment {
     /// The text; empty if its place is not known.
     pub text: String,
-    /// How many characters stand before it.
+    /// The number of characters before the text.
     pub offset: u32,
 }
 
@@ -143,13 +143,13 @@ pub struct DropProcedures {
     pub procedures: Vec<(String, Option<Vec<ast::DataType>>)>,
 }
 
-/// Whether tokens begin as CREATE PROCEDURE does.
+/// Whether the tokens begin a CREATE PROCEDURE statement.
 pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
     let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(sql, word));
     is(0, "create") && (is(1, "procedure") || (is(1, "or") && is(2, "replace") && is(3, "procedure")))
 }
 
-/// How many tokens a CREATE PROCEDURE has, of those that follow: semicolons within BEGIN ATOMIC … END do not end it.
+/// The number of the tokens that belong to a CREATE PROCEDURE. Semicolons within BEGIN ATOMIC … END do not end it.
 pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -312,7 +312,7 @@ fn read_body(text: &str, offset: Option<u32>, ends: bool) -> Result<BodySyntax, 
     })
 }
 
-/// To the statement a body is one token, which says nothing of what it takes to read it.
+/// Checks the size of a body. The statement's token count says nothing of it, since the body is one token there.
 fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
     if tokens.len() <= MOST_TOKENS {
         return Ok(());
@@ -321,25 +321,25 @@ fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
     Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message).hint("Divide it into several procedures."))
 }
 
-/// A body while it is read. Positions in its errors are those in its own text.
+/// The reader of a body. Positions in its errors are positions in the body's own text.
 struct Body<'b> {
     text: &'b str,
     cursor: Cursor<'b>,
-    /// How many characters stand before it in what the client sent, if that can be said.
+    /// The number of characters before the body in the client's text, if it is known.
     offset: Option<u32>,
     calls: Vec<String>,
-    /// How deep IF is nested.
+    /// The present nesting of IF.
     depth: usize,
-    /// The last place that was asked for.
+    /// The place that was computed last.
     place: Place,
 }
 
-/// A place in a body. Places are asked for in order, so that each goes on from the last one.
+/// A place in a body. Places are computed in ascending order, each from the one before.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// In bytes.
+    /// The offset in bytes.
     offset: usize,
-    /// In characters.
+    /// The offset in characters.
     characters: u32,
     /// The line, from one.
     line: usize,
@@ -366,7 +366,7 @@ impl<'b> Body<'b> {
         Ok(BodySyntax { declarations, steps, calls: body.calls })
     }
 
-    /// Where the next token stands.
+    /// The place of the next token.
     fn place(&mut self) -> Place {
         let offset = self.cursor.offset();
         let passed = &self.text[self.place.offset..offset];
@@ -511,7 +511,7 @@ fn shifted(error: SqlError, start: Place) -> SqlError {
     }
 }
 
-/// Statements that are none of a procedure's.
+/// The first words of the statements that a procedure cannot contain.
 const REFUSED: [&str; 26] = [
     "abort",
     "alter",
@@ -541,7 +541,8 @@ const REFUSED: [&str; 26] = [
     "vacuum",
 ];
 
-/// Takes `INTO a, b` out of a statement's text, leaving blanks; the names. The first tokens are not looked at.
+/// Takes `INTO a, b` out of a statement's text, leaves blanks in its place, and returns the names. The first tokens are
+/// skipped.
 fn take_into(text: &mut String, tokens: &[Token], skip: usize) -> Result<Vec<String>, SqlError> {
     let mut depth = 0_i32;
     let mut found = None;

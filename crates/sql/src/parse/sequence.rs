@@ -21,7 +21,7 @@ pub enum SequenceOption {
     Start(i64),
     /// RESTART WITH; `None` restarts at the start.
     Restart(Option<i64>),
-    /// CACHE, of which nothing is made.
+    /// CACHE, which is accepted and ignored.
     Cache(i64),
     /// CYCLE, NO CYCLE
     Cycle(bool),
@@ -32,28 +32,28 @@ pub enum SequenceOption {
 /// CREATE SEQUENCE
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateSequence {
-    /// Its name.
+    /// The name of the sequence.
     pub name: RelationName,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
-    /// Its clauses.
+    /// The clauses of the statement.
     pub options: Vec<SequenceOption>,
 }
 
 /// ALTER SEQUENCE
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterSequence {
-    /// Its name.
+    /// The name of the sequence.
     pub name: RelationName,
     /// IF EXISTS
     pub if_exists: bool,
     /// RENAME TO
     pub rename: Option<String>,
-    /// Its clauses.
+    /// The clauses of the statement.
     pub options: Vec<SequenceOption>,
 }
 
-/// After `CREATE SEQUENCE`.
+/// Reads CREATE SEQUENCE after these two words.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateSequence, SqlError> {
     let if_not_exists = cursor.take("if");
     if if_not_exists {
@@ -63,7 +63,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateSequence, SqlError
     Ok(CreateSequence { name: cursor.qualified_name()?, if_not_exists, options: options(cursor)? })
 }
 
-/// After `ALTER SEQUENCE`.
+/// Reads ALTER SEQUENCE after these two words.
 pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterSequence, SqlError> {
     let if_exists = cursor.take("if");
     if if_exists {

@@ -1,19 +1,19 @@
-//! What it takes to read a text.
+//! The memory that reading a text takes.
 
 use super::lex::{Token, tokenize};
 use crate::memory::Room;
 use crate::{MemoryLimit, SqlError};
 
-/// What the syntax and the plan of a text take at the most while they are made, in bytes a token.
+/// The most memory that the syntax and the plan of a text take while they are made, in bytes a token.
 const TOKEN_BYTES: usize = 1024;
 
-/// What a query takes beside its tokens, in bytes.
+/// The memory that a query takes beside that of its tokens, in bytes.
 const QUERY_BYTES: usize = 16 << 10;
 
-/// Texts of fewer tokens are read without asking.
+/// The number of tokens below which a text is read without asking the memory limit.
 const SMALL_TOKENS: usize = 256;
 
-/// What the syntax and the plan of a text take at the most while they are made, in bytes.
+/// Returns the most memory that the syntax and the plan of a text take while they are made, in bytes.
 pub fn reading_bytes(sql: &str) -> Result<usize, SqlError> {
     let mut tokens = Vec::new();
     tokenize(sql, &mut tokens)?;
@@ -26,7 +26,7 @@ fn bytes_of(sql: &str, tokens: &[Token]) -> usize {
 }
 
 impl MemoryLimit {
-    /// Sets aside what it may take to read and to plan a text; 53200 if there is not so much.
+    /// Sets aside the memory that reading and planning a text may take; 53200 if there is not so much.
     #[inline]
     pub(crate) fn set_aside(self, sql: &str, tokens: &[Token]) -> Result<Room, SqlError> {
         if tokens.len() < SMALL_TOKENS || self == Self::NONE {

@@ -1,4 +1,4 @@
-//! What crate sqlparser reads: its limits, and its errors in PostgreSQL's words.
+//! The use of crate sqlparser: its limits, and its errors in PostgreSQL's words.
 
 use super::lex::{self, Token, TokenKind, character_position};
 use super::{sequence, window};
@@ -40,14 +40,15 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     Ok(statement)
 }
 
-/// Whether an INSERT says OVERRIDING SYSTEM VALUE: the values that it gives stand in place of those of an identity's
-/// sequence.
+/// Whether an INSERT says OVERRIDING SYSTEM VALUE: its values are stored in an identity column, which its sequence
+/// alone fills otherwise.
 pub fn overrides_identities(insert: &ast::Insert) -> bool {
     // Hive's word, which nobody else has a use for, carries what the parser has no place for.
     insert.overwrite
 }
 
-/// Takes OVERRIDING SYSTEM VALUE out of an INSERT, for the parser does not know it; whether it was there.
+/// Takes OVERRIDING SYSTEM VALUE out of an INSERT, since the parser does not know the clause. Returns whether it was
+/// there.
 fn take_overriding(tokens: &mut Vec<sqlparser::tokenizer::TokenWithSpan>) -> Result<bool, SqlError> {
     use sqlparser::tokenizer::Token;
     let word = |token: &Token, text: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
@@ -154,14 +155,14 @@ pub(super) fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// How deep the syntax between two parentheses can be, at the most.
+/// The greatest depth that the syntax between two parentheses can have.
 #[derive(Debug, Default)]
 struct Level {
-    /// Words and operators since the last comma: each may put one more node above those before it.
+    /// The number of words and operators since the last comma. Each may put one node above the nodes before it.
     links: usize,
-    /// The deepest of the parentheses since the last comma.
+    /// The greatest depth within parentheses since the last comma.
     inner: usize,
-    /// The deepest of what was before that comma.
+    /// The greatest depth before that comma.
     before: usize,
 }
 

@@ -12,7 +12,7 @@ use crate::schema::{RelationName, SEARCH_PATH, quoted};
 use crate::{SqlError, state};
 use hotrow_txn::{Concurrency, Isolation};
 
-/// What BEGIN and SET TRANSACTION say about a transaction.
+/// The modes of a transaction that BEGIN and SET TRANSACTION give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// ISOLATION LEVEL
@@ -89,7 +89,7 @@ pub enum Utility {
     DiscardAll,
     /// DISCARD SEQUENCES
     DiscardSequences,
-    /// DISCARD of something that there is none of.
+    /// DISCARD of objects that the server does not have.
     Discard(&'static str),
     /// Accepted, and done at once; the tables must exist.
     Maintenance {
@@ -470,10 +470,10 @@ fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<RelationName>, SqlError> {
     }
 }
 
-/// Extensions whose functions are there without being asked for, as far as they are at all.
+/// The extensions whose functions are built in, as far as the server has them.
 const EXTENSIONS: [&str; 3] = ["plpgsql", "pgcrypto", "uuid-ossp"];
 
-/// CREATE EXTENSION and DROP EXTENSION: there is nothing to do for those that are known.
+/// Reads CREATE EXTENSION and DROP EXTENSION, which do nothing for known extensions.
 fn extension(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     let creates = cursor.take("create");
     cursor.advance();

@@ -1,27 +1,27 @@
 //! `EXCLUDE …` in the frames of windows, which sqlparser does not know.
 //!
-//! It is taken out before, and carried by the last item of the window's ORDER BY: a word with a blank in it, which no
-//! text can have.
+//! The clause is taken out before sqlparser reads the tokens, and is carried by the last item of the window's ORDER BY:
+//! a word with a blank in it, which no text can have.
 
 use super::lex::{self, Token as Lexed};
 use sqlparser::ast::{Expr, OrderByExpr};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-/// Which rows of a frame do not count.
+/// The rows of a frame that a window function leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusion {
-    /// All count.
+    /// No row is left out.
     Nothing,
-    /// The current one.
+    /// The current row.
     CurrentRow,
-    /// The current one and those that are equal to it in the order.
+    /// The current row and its peers: the rows that are equal to it in the order.
     Group,
-    /// Those that are equal to it.
+    /// The peers of the current row, but not the row itself.
     Ties,
 }
 
-/// What may be excluded: as it is written, as it is carried, and what it is.
+/// The exclusions: the words in SQL, the carrying word in ORDER BY, and the meaning.
 const EXCLUSIONS: [(&[&str], &str, Exclusion); 4] = [
     (&["current", "row"], "exclude current", Exclusion::CurrentRow),
     (&["group"], "exclude group", Exclusion::Group),
@@ -48,7 +48,7 @@ pub(super) fn take_exclusions(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// What begins with the word there, if it ends a frame.
+/// Takes the exclusion that begins at the word `exclude` out of the tokens, if it ends a frame.
 fn take_exclusion(tokens: &mut Vec<TokenWithSpan>, exclude: usize) {
     let words: Vec<usize> =
         (exclude + 1..tokens.len()).filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_))).take(3).collect();
@@ -87,7 +87,7 @@ fn take_exclusion(tokens: &mut Vec<TokenWithSpan>, exclude: usize) {
     tokens.splice(frame..frame, before);
 }
 
-/// A query as sqlparser prints it, with what is carried where it was.
+/// Returns a query as sqlparser prints it, with each carried exclusion back in its frame.
 pub fn restored(mut text: String) -> String {
     let mut tokens = Vec::new();
     while lex::tokenize(&text, &mut tokens).is_ok() {
@@ -98,7 +98,7 @@ pub fn restored(mut text: String) -> String {
     text
 }
 
-/// The same for the first that is found.
+/// Puts the first carried exclusion of a query back in its frame; none if the query carries no exclusion.
 fn restored_once(text: &str, tokens: &[Lexed]) -> Option<String> {
     let carried = |at: &usize| {
         let [before, exclude, what, units] = &tokens[*at..*at + 4] else { return None };
@@ -127,7 +127,7 @@ fn restored_once(text: &str, tokens: &[Lexed]) -> Option<String> {
     Some(format!("{}{blank}{frame} EXCLUDE {written}{}", &text[..cut], &text[end.start..]))
 }
 
-/// A window's ORDER BY without what it carries, and that.
+/// Splits a window's ORDER BY into its own items and the exclusion that it carries.
 pub fn exclusion_of(order: &[OrderByExpr]) -> (&[OrderByExpr], Exclusion) {
     let Some((last, others)) = order.split_last() else { return (order, Exclusion::Nothing) };
     let Expr::Identifier(ident) = &last.expr else { return (order, Exclusion::Nothing) };

@@ -6,16 +6,17 @@ use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
-/// How a table's rows are found.
+/// A scan of a table: the table, the path to the rows, and the filter.
 #[derive(Debug)]
 pub struct Access {
     /// The table.
     pub table: Arc<Table>,
-    /// The way to them.
+    /// The path to the rows.
     pub path: Path,
-    /// What must be true of them beside being there. Covers the path's own conditions where the path is inexact.
+    /// The condition that a row on the path must fulfil, if there is one. It repeats the path's own conditions where
+    /// the path is inexact.
     pub filter: Option<Expr>,
-    /// To read or to change.
+    /// Whether the rows are read or changed, which decides on their locks.
     pub lock: LockFor,
 }
 
@@ -34,14 +35,14 @@ impl Path {
 /// The way to a table's rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Path {
-    /// The one with this primary key.
+    /// The row with this primary key.
     Key(Vec<Expr>),
     /// One range of an index: a range without lists.
     Range(Range),
-    /// Several ranges, each row once: those of OR, of lists, of rows of values. They go one way, in the order of their
-    /// index if it is one index.
+    /// Several ranges, for OR, lists and lists of rows of values. Each row comes once. All ranges have one direction,
+    /// and if they are of one index, the rows come in its order.
     Ranges(Vec<Range>),
-    /// All of them.
+    /// All rows of the table.
     Full,
 }
 
@@ -80,10 +81,10 @@ impl Range {
 /// The values of a leading column: `column IN (…)`, `column = ANY (array)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
-    /// Which of the leading columns it is.
+    /// The position of the column among the leading columns.
     pub place: usize,
-    /// The values, or the array of them.
+    /// The values, or the array that holds them.
     pub exprs: Vec<Expr>,
-    /// It is an array.
+    /// Whether `exprs` is one array.
     pub is_array: bool,
 }

@@ -52,7 +52,8 @@ pub enum AggregateFunction {
 }
 
 impl AggregateFunction {
-    /// Whether values are put one after the other, NULLs of some too, so that their order matters.
+    /// Whether the function puts its values one after the other (some functions also the NULLs), so that the order of
+    /// the rows matters.
     pub fn collects(self) -> bool {
         use AggregateFunction as F;
         matches!(self, F::Join | F::Array(_) | F::Json { .. } | F::JsonObject { .. })
@@ -62,7 +63,7 @@ impl AggregateFunction {
 /// One item of ORDER BY in an aggregate function's call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateOrder {
-    /// What to sort by.
+    /// The expression to sort by.
     pub expr: Expr,
     /// Greatest first.
     pub descending: bool,
@@ -77,22 +78,22 @@ pub struct AggregateOrder {
 pub struct AggregateCall {
     /// The function.
     pub function: AggregateFunction,
-    /// Its argument, of the type that the function sums in.
+    /// The argument, of the type in which the function computes; none for `count(*)`.
     pub argument: Option<Expr>,
-    /// What stands between texts that are joined.
+    /// The separator between texts that are joined, or the key of a JSON object.
     pub separator: Option<Expr>,
     /// The order in which values are joined or collected; other functions' results do not depend on it.
     pub order: Vec<AggregateOrder>,
-    /// Equal values once.
+    /// DISTINCT: whether equal values count once.
     pub distinct: bool,
-    /// Only rows of which this is true.
+    /// FILTER: the condition that a row must fulfil to count.
     pub filter: Option<Expr>,
     /// The type of the result.
     pub result: Type,
 }
 
 impl AggregateCall {
-    /// What is evaluated for each row.
+    /// The expressions that are evaluated for each row, to change them.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let order = self.order.iter_mut().map(|order| &mut order.expr);
         self.argument.iter_mut().chain(&mut self.separator).chain(&mut self.filter).chain(order)

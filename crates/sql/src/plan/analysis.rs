@@ -8,7 +8,7 @@ use crate::parse::ExplainOptions;
 /// EXPLAIN ANALYZE of a statement.
 #[derive(Debug)]
 pub struct Analysis {
-    /// What it is to tell.
+    /// The options of EXPLAIN.
     pub options: ExplainOptions,
     /// The statement; its plan is measured.
     pub statement: Statement,
@@ -30,7 +30,7 @@ impl Plan {
         }
     }
 
-    /// The query of a plan, if it has one; of a change the one whose rows say what is changed.
+    /// The query of a plan, if it has one. The query of a change finds the rows to change.
     pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
         match self {
             Plan::Query(node) => Some(node),
@@ -44,14 +44,14 @@ impl Plan {
         }
     }
 
-    /// Has the operators of a plan count.
+    /// Makes the operators of the plan count.
     pub(crate) fn measure(&mut self, timed: bool) {
         if let Some(root) = self.query_mut() {
             root.measure(timed);
         }
     }
 
-    /// Its operators have done nothing yet.
+    /// Sets the counts of the plan's operators to zero.
     pub(crate) fn reset_counts(&self) {
         if let Some(root) = self.root() {
             root.reset_counts();

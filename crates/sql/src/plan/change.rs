@@ -11,7 +11,7 @@ use hotrow_sync::Arc;
 /// INSERT
 #[derive(Debug)]
 pub struct Insert {
-    /// Into this table.
+    /// The table that gets the rows.
     pub table: Arc<Table>,
     /// The rows: one column for each of `targets`.
     pub source: Source,
@@ -21,27 +21,27 @@ pub struct Insert {
     pub defaults: Vec<Option<Expr>>,
     /// The conditions that the table has for its rows.
     pub checks: Vec<BoundCheck>,
-    /// What to do about a row that is in the way.
+    /// The action if a row with the same key exists.
     pub on_conflict: OnConflict,
-    /// What to answer with, over the new row.
+    /// RETURNING: the result's columns, over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// What it has to do with foreign keys; none if nothing.
+    /// The foreign keys that concern the INSERT; none if no key does.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
-/// What an INSERT does about a row that has its new row's key already.
+/// The action of an INSERT if a row with the new row's key exists.
 #[derive(Debug)]
 pub enum OnConflict {
-    /// It fails.
+    /// The INSERT fails with 23505.
     Fail,
-    /// DO NOTHING: on any unique index, or on this one.
+    /// DO NOTHING: the new row is skipped if it conflicts in any unique index, or in the given one.
     Skip(Option<IndexRef>),
-    /// DO UPDATE, on this index: changes the row that is there. Columns after the table's own are those of the row that
-    /// was to be inserted.
+    /// DO UPDATE: the present row is changed if the new row conflicts in this index. After the table's own columns, the
+    /// expressions see those of the new row.
     Update(IndexRef, Box<Update>),
 }
 
-/// Where an INSERT's rows come from.
+/// The source of an INSERT's rows.
 #[derive(Debug)]
 pub enum Source {
     /// VALUES; `None` is DEFAULT.
@@ -61,12 +61,12 @@ pub struct Update {
     pub checks: Vec<BoundCheck>,
     /// Whether a column of the primary key changes.
     pub moves: bool,
-    /// If the rows and values come from a query: its rows have the key of the row to change, then what `assignments`
-    /// and `returning` look at after the table's own columns.
+    /// The query of the rows to change, if they come from one. Its rows have the key of the row to change, then the
+    /// values that `assignments` and `returning` refer to after the table's own columns.
     pub source: Option<Box<Node>>,
-    /// What to answer with, over the new row.
+    /// RETURNING: the result's columns, over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// What it has to do with foreign keys; none if nothing.
+    /// The foreign keys that concern the UPDATE; none if no key does.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
@@ -75,11 +75,11 @@ pub struct Update {
 pub struct Delete {
     /// The rows to delete.
     pub access: Access,
-    /// If they come from a query: its rows have the key of the row to delete, then what `returning` looks at after the
-    /// table's own columns.
+    /// The query of the rows to delete, if they come from one. Its rows have the key of the row to delete, then the
+    /// values that `returning` refers to after the table's own columns.
     pub source: Option<Box<Node>>,
-    /// What to answer with, over the old row.
+    /// RETURNING: the result's columns, over the old row.
     pub returning: Option<Vec<Expr>>,
-    /// What it has to do with foreign keys; none if nothing.
+    /// The foreign keys that concern the DELETE; none if no key does.
     pub foreign_keys: Option<Arc<Graph>>,
 }

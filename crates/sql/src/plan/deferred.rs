@@ -6,30 +6,30 @@ use hotrow_storage::{Key, Value};
 use hotrow_sync::Arc;
 use std::collections::HashMap;
 
-/// Something that happened to a row and that a foreign key has to do with. Keys are named by their places in the graph.
+/// A change of a row that a foreign key must check. The key is named by its position in the graph.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// The row's table.
+    /// The position of the row's table in the graph.
     pub(crate) node: usize,
-    /// Which of the keys on that side.
+    /// The position of the key among the table's references or referrers.
     pub(crate) key: usize,
-    /// What happened.
+    /// The kind of the change.
     pub(crate) kind: EventKind,
 }
 
-/// What happened to a row.
+/// The changes of rows that concern foreign keys.
 #[derive(Clone, Debug)]
 pub(crate) enum EventKind {
-    /// The row with this primary key has come to refer to a row with these values, which was not found then.
+    /// The row with this primary key now refers to a row with these values, which was not found at that time.
     Refers(Key, Vec<Value<'static>>),
-    /// A row to which others may refer by these values has gone.
+    /// A row to which others may refer by these values was deleted.
     Deleted(Vec<Value<'static>>),
-    /// Such a row has got the second values.
+    /// A row to which others may refer by the first values now has the second values.
     Updated(Vec<Value<'static>>, Vec<Value<'static>>),
 }
 
 impl Event {
-    /// The key.
+    /// The foreign key that must be checked.
     pub(crate) fn foreign_key<'g>(&self, graph: &'g Graph) -> &'g ForeignKey {
         let keys = &graph.nodes[self.node];
         match self.kind {
@@ -44,27 +44,27 @@ impl Event {
 pub(crate) struct Pending {
     pub(crate) graph: Arc<Graph>,
     pub(crate) event: Event,
-    /// It has been made since, at the wish of SET CONSTRAINTS.
+    /// Whether SET CONSTRAINTS has had the check made since.
     done: bool,
 }
 
-/// Those of a transaction, and when it wants which.
+/// The checks that a transaction has deferred, and its modes of checking.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     modes: Modes,
     pending: Vec<Pending>,
 }
 
-/// What SET CONSTRAINTS has said.
+/// The modes that SET CONSTRAINTS has set: whether keys are checked at the transaction's end.
 #[derive(Clone, Debug, Default)]
 struct Modes {
-    /// Of all keys that are not named.
+    /// The mode of the keys that are not named, if it was set.
     all: Option<bool>,
-    /// By the names of keys.
+    /// The modes of keys by their names.
     named: HashMap<String, bool>,
 }
 
-/// A place in a transaction.
+/// A savepoint of the deferred checks.
 #[derive(Debug)]
 pub(crate) struct DeferredMark {
     pending: usize,
@@ -91,7 +91,8 @@ impl Deferred {
         }
     }
 
-    /// The next check that is due from `from` on, and its place: all are when the transaction ends.
+    /// Returns the first due check at position `from` or later, with its position. All checks are due when the
+    /// transaction ends.
     pub(crate) fn due(&self, from: usize, ends: bool) -> Option<(usize, Pending)> {
         let is_due =
             |pending: &Pending| !pending.done && (ends || !self.defers(pending.event.foreign_key(&pending.graph)));
@@ -99,19 +100,19 @@ impl Deferred {
         rest.into_iter().find(|(_, pending)| is_due(pending)).map(|(at, pending)| (at, pending.clone()))
     }
 
-    /// A check was made.
+    /// Marks the check at this position as made.
     pub(crate) fn done(&mut self, at: usize) {
         if let Some(pending) = self.pending.get_mut(at) {
             pending.done = true;
         }
     }
 
-    /// Whether there are any.
+    /// Whether no check was deferred.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Whether a table's rows have checks before them, on either side of a key.
+    /// Whether a check that is not made yet concerns a table, on either side of its key.
     pub(crate) fn concerns(&self, table: &str) -> bool {
         self.pending.iter().filter(|pending| !pending.done).any(|Pending { graph, event, .. }| {
             let keys = &graph.nodes[event.node];
@@ -123,29 +124,30 @@ impl Deferred {
         })
     }
 
-    /// Where the transaction is.
+    /// Returns a savepoint of the present checks and modes.
     pub(crate) fn mark(&self) -> DeferredMark {
         DeferredMark { pending: self.pending.len(), modes: self.modes.clone() }
     }
 
-    /// How many there are.
+    /// The number of deferred checks, made or not.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
 
-    /// Forgets the last ones.
+    /// Drops all checks but the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.pending.truncate(len);
     }
 
-    /// Back to a place. What was checked since then may have been made true since then.
+    /// Rolls back to a savepoint. Checks that were made since must be made again, for the rollback may have undone the
+    /// changes that made them succeed.
     pub(crate) fn rollback_to(&mut self, mark: &DeferredMark) {
         self.pending.truncate(mark.pending);
         self.pending.iter_mut().for_each(|pending| pending.done = false);
         self.modes.clone_from(&mark.modes);
     }
 
-    /// The transaction is over.
+    /// Drops all checks and modes when the transaction ends.
     pub(crate) fn clear(&mut self) {
         if !self.pending.is_empty() || self.modes.all.is_some() || !self.modes.named.is_empty() {
             *self = Self::default();

@@ -1,29 +1,30 @@
-//! What a statement that changes rows does about foreign keys.
+//! The work for foreign keys of a statement that changes rows.
 //!
-//! A plan that changes rows has a [`Graph`]: its table and those that it may come to by referential actions, each with
-//! the look-ups and changes that its keys ask for, planned. A look-up's parameters are the values of the key's columns,
-//! in their order; those of a change are the values that rows refer to, and then, of an update, the new ones.
+//! A plan that changes rows has a [`Graph`]: its table and the tables that referential actions may reach from it, each
+//! with the planned look-ups and changes of its keys. The parameters of a look-up are the values of the key's columns,
+//! in their order. The parameters of a change are the values that rows refer to, followed by the new values if it
+//! follows an update.
 
 use super::{Access, Delete, Update};
 use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
 use hotrow_sync::Arc;
 
-/// The tables that a statement may change through foreign keys. The first is its own.
+/// The tables that a statement may change through foreign keys. The first is the statement's own.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// In the order in which they were come to.
+    /// The tables, in the order in which the planner reached them.
     pub nodes: Vec<Keys>,
 }
 
-/// A table that rows change of, and the foreign keys on both its sides.
+/// A table whose rows change, with the foreign keys on both its sides.
 #[derive(Debug)]
 pub struct Keys {
     /// The table.
     pub table: Arc<Table>,
-    /// Its own keys, in the order in which they were made; none if no row comes to refer to others.
+    /// The table's own keys, in the order in which they were made; empty if no change makes a row refer to another.
     pub references: Vec<Reference>,
-    /// Those that lead to it, in the same order; none if nobody loses what it refers to.
+    /// The keys that lead to the table, in the same order; empty if no change takes away values to which rows refer.
     pub referrers: Vec<Referred>,
 }
 
@@ -32,7 +33,7 @@ pub struct Keys {
 pub struct Reference {
     /// The key.
     pub key: ForeignKey,
-    /// The row that values refer to.
+    /// The look-up of the referenced row.
     pub lookup: Access,
 }
 
@@ -41,35 +42,35 @@ pub struct Reference {
 pub struct Referred {
     /// The key.
     pub key: ForeignKey,
-    /// The table that has it.
+    /// The table that has the key.
     pub child: Arc<Table>,
     /// The referenced columns, by position.
     pub columns: Vec<usize>,
-    /// The row that has certain values in these columns.
+    /// The look-up of a row of the referenced table by its values in these columns.
     pub lookup: Access,
-    /// The rows that refer to such values.
+    /// The look-up of the rows that refer to such values.
     pub children: Access,
-    /// What is done to these after a delete; none if there must be none.
+    /// The action on the referring rows after a delete; none if no row may refer to the deleted one.
     pub on_delete: Option<Change>,
-    /// The same after an update.
+    /// The action on the referring rows after an update; none if no row may refer to the old values.
     pub on_update: Option<Change>,
 }
 
 /// A referential action.
 #[derive(Debug)]
 pub struct Change {
-    /// The table whose rows are changed, in the graph.
+    /// The position in the graph of the table whose rows are changed.
     pub node: usize,
-    /// How.
+    /// The plan of the change.
     pub plan: ChangePlan,
 }
 
 /// A change to the rows that refer to a row.
 #[derive(Debug)]
 pub enum ChangePlan {
-    /// They go.
+    /// The rows are deleted.
     Delete(Delete),
-    /// They get other values.
+    /// The rows get other values.
     Update(Update),
 }
 

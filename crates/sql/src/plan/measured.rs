@@ -1,7 +1,6 @@
 //! Operators that count what they do, for EXPLAIN ANALYZE.
 //!
-//! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All
-//! other plans are what they were.
+//! A plan is measured only if it was made for that: its operators are wrapped in [`Measured`]. Other plans pay nothing.
 
 use super::node::Node;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -10,26 +9,27 @@ use std::fmt;
 /// An operator that counts.
 #[derive(Debug)]
 pub struct Measured {
-    /// What it is.
+    /// The operator itself.
     pub node: Node,
     /// Whether it reads the clock.
     pub timed: bool,
-    /// What it has counted.
+    /// The counts of the operator.
     pub counts: Counts,
 }
 
-/// What an operator has done since it was [reset](Counts::reset). One session at a time runs it.
+/// The work of an operator since the last [reset](Counts::reset). Only one session at a time runs the operator.
 #[derive(Debug, Default)]
 pub struct Counts {
     loops: AtomicU64,
     rows: AtomicU64,
-    /// Until the first row, and all in all, in nanoseconds; what is done with the rows does not count.
+    /// The times until the first row and in total, in nanoseconds, without the time that the consumer takes for the
+    /// rows.
     first_ns: AtomicU64,
     total_ns: AtomicU64,
 }
 
 impl Counts {
-    /// One more run.
+    /// Adds one run of the operator.
     pub(crate) fn add(&self, rows: u64, first_ns: u64, total_ns: u64) {
         // Relaxed: who reads them is who wrote them.
         let add = |count: &AtomicU64, more| count.fetch_add(more, Ordering::Relaxed);
@@ -51,18 +51,18 @@ impl Counts {
         count.load(Ordering::Relaxed)
     }
 
-    /// All rows of all loops.
+    /// The number of rows of all loops.
     pub(crate) fn rows(&self) -> u64 {
         Self::read(&self.rows)
     }
 
-    /// A number for one loop, rounded.
+    /// Divides a total by the number of loops, rounded.
     pub(crate) fn of_a_loop(&self, number: u64) -> u64 {
         let loops = Self::read(&self.loops).max(1);
         (number + loops / 2) / loops
     }
 
-    /// What is told of it, with times if these were taken.
+    /// The averages that EXPLAIN shows, with times if the clock was read.
     pub(crate) fn actual(&self, timed: bool) -> Actual {
         let loops = Self::read(&self.loops);
         let ms = |count: &AtomicU64| Self::read(count) as f64 / loops.max(1) as f64 / 1e6;
@@ -71,10 +71,10 @@ impl Counts {
     }
 }
 
-/// What an operator has done, for one loop.
+/// The work of an operator, averaged over its loops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Actual {
-    /// Until the first row, and all in all.
+    /// The times until the first row and in total, in milliseconds.
     pub(crate) times_ms: Option<(f64, f64)>,
     pub(crate) rows: u64,
     pub(crate) loops: u64,
@@ -95,8 +95,8 @@ impl fmt::Display for Actual {
 }
 
 impl Node {
-    /// Has the operators of a plan count. What only hands rows on does not, and what is kept for subqueries is looked
-    /// for by name.
+    /// Makes the operators of the plan count. An operator that only hands rows on does not count. Neither does an
+    /// operator that keeps rows for subqueries, since the executor finds it by its variant.
     pub(crate) fn measure(&mut self, timed: bool) {
         self.each_input_mut(&mut |input| input.measure(timed));
         if !matches!(self, Node::Materialise(..) | Node::Project(..) | Node::With(..)) {
@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// What it has counted, or what hands rows on to it.
+    /// The operator that counts the rows of this one: the operator itself, or its input if it only hands rows on.
     pub(crate) fn counts(&self) -> Option<&Measured> {
         match self {
             Node::Measured(measured) => Some(measured),

@@ -13,54 +13,54 @@ use crate::system::SystemRelation;
 pub enum Node {
     /// One row of no columns.
     One,
-    /// Computed rows.
+    /// Rows of computed values.
     Values(Vec<Vec<Expr>>),
     /// The rows of a table.
     Table(Access),
-    /// What the server knows.
+    /// The rows of a system relation.
     System(&'static SystemRelation),
     /// The rows that a function makes.
     Function(Box<RowsOf>),
-    /// Those rows of which the condition is true.
+    /// The rows of the input for which the condition is true.
     Filter(Box<Node>, Expr),
-    /// One row a group: the group's expressions, then the aggregates.
+    /// One row for each group: the group's expressions, then the aggregates.
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
-    /// What window functions say of each row.
+    /// The rows of the input with the results of window functions.
     Window(Box<Window>),
     /// Computed columns.
     Project(Box<Node>, Vec<Expr>),
-    /// Each row as often as the longest of the functions has rows for it: theirs, NULLs after the end of a shorter one,
-    /// then its own columns.
+    /// Each row as often as the longest of the functions returns rows for it: the functions' columns, with NULLs after
+    /// the end of a shorter one, then the row's own columns.
     ProjectSet(Box<Node>, Vec<RowsOf>),
-    /// In order, cut to the given number of columns. Of rows that are equal in so many of the first keys only the
-    /// first, if that is not zero.
+    /// The rows in order, cut to the given number of columns. If the second number is not zero, only the first of the
+    /// rows that are equal in so many of the first keys.
     Sort(Box<Node>, Vec<SortKey>, usize, usize),
     /// Each row once.
     Distinct(Box<Node>),
-    /// A part of the rows.
+    /// LIMIT and OFFSET.
     Limit(Box<Node>, Option<Expr>, Option<Expr>),
-    /// These columns of all rows, kept before the first one goes on. Under an operator with subqueries.
+    /// The given columns of all rows, kept before the first row goes on. The operator stands under one with subqueries.
     Materialise(Box<Node>, Vec<usize>),
-    /// For each row of one side, the other side runs.
+    /// The join that runs its inner side for each row of the outer side.
     NestedLoop(Box<NestedLoop>),
-    /// For each row of one side, the kept rows of the other that match.
+    /// The join that looks up the matching rows among the kept rows of its inner side.
     HashJoin(Box<HashJoin>),
     /// The rows of each input, one after the other.
     Append(Vec<Node>),
     /// INTERSECT and EXCEPT.
     Match(Box<Match>),
-    /// Queries that are kept, each under its number, for the last one.
+    /// WITH: queries whose rows are kept, each under its number, then the query that uses them.
     With(Vec<(usize, Node)>, Box<Node>),
     /// The rows that are kept under this number.
     Reference(usize),
-    /// A query that goes on with its own rows.
+    /// WITH RECURSIVE.
     Recursive(Box<Recursive>),
     /// An operator that counts.
     Measured(Box<Measured>),
 }
 
 impl Node {
-    /// Visits the nodes that rows come from.
+    /// Visits the direct inputs of the operator.
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
@@ -83,7 +83,7 @@ impl Node {
         }
     }
 
-    /// The same, to change them.
+    /// Visits the direct inputs of the operator, to change them.
     pub fn each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match self {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
@@ -107,103 +107,104 @@ impl Node {
     }
 }
 
-/// Which rows a join has beside those that match.
+/// The treatment of the rows of a join that match, and that do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKind {
-    /// None.
+    /// The rows are the matching pairs.
     Inner,
-    /// The outer side's, with NULLs.
+    /// The rows are the matching pairs, and the outer side's rows without a match, with NULLs.
     Left,
-    /// Those of both sides, with NULLs.
+    /// The rows are the matching pairs, and each side's rows without a match, with NULLs.
     Full,
-    /// None, and of the outer side's rows those that have a match, each once and by itself.
+    /// The rows are the outer side's rows that have a match, each once and without the inner side's columns.
     Semi,
-    /// None, and of the outer side's rows those that have no match.
+    /// The rows are the outer side's rows that have no match, without the inner side's columns.
     Anti,
 }
 
-/// A join whose inner side runs once for each row of the outer side: the inner side finds its rows by it. A row of the
-/// join has the kept columns, then those of the inner side.
+/// A join whose inner side runs once for each row of the outer side, and uses the row to find its own rows. A row of
+/// the join has the outer columns that are kept, then those of the inner side.
 #[derive(Debug)]
 pub struct NestedLoop {
-    /// Inner or left.
+    /// The kind of the join, which is inner or left.
     pub kind: JoinKind,
     /// The side that is kept.
     pub outer: Node,
-    /// The columns of it that are.
+    /// The columns of the outer side that are kept.
     pub keep: Vec<usize>,
     /// The number of the frame around the inner side.
     pub frame: usize,
-    /// What the frame shows, as positions among the columns kept.
+    /// The columns that the frame shows, as positions among the kept columns.
     pub shown: Vec<usize>,
-    /// The side that runs again and again. Its conditions are the join's.
+    /// The side that runs for each outer row. It contains the join's conditions.
     pub inner: Node,
 }
 
 /// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the
-/// columns that are wanted of the outer side, then those of the inner one; a row of a semi or anti join has the first
-/// only.
+/// wanted columns of the outer side, then the kept columns of the inner side. A row of a semi or anti join has only the
+/// former.
 #[derive(Debug)]
 pub struct HashJoin {
-    /// Any.
+    /// The kind of the join, which may be any.
     pub kind: JoinKind,
-    /// The side that goes by.
+    /// The side whose rows are not kept: each is matched as it comes.
     pub outer: Node,
-    /// The columns of it that are wanted.
+    /// The columns of the outer side that the join's rows have.
     pub outer_columns: Vec<usize>,
     /// The side that is kept.
     pub inner: Node,
-    /// The columns of it that are.
+    /// The columns of the inner side that are kept.
     pub inner_columns: Vec<usize>,
-    /// What must be equal.
+    /// The pairs of values that must be equal.
     pub keys: Vec<JoinKey>,
-    /// What else must be true, of the join's row.
+    /// A further condition of the join, over the join's row.
     pub condition: Option<Expr>,
 }
 
 /// Two values that must be equal in a join.
 #[derive(Debug)]
 pub struct JoinKey {
-    /// Over the columns that are wanted of the outer side.
+    /// The value over the wanted columns of the outer side.
     pub outer: Expr,
-    /// Over those kept of the inner one.
+    /// The value over the kept columns of the inner side.
     pub inner: Expr,
     /// Trailing blanks do not count.
     pub blanks: bool,
 }
 
-/// The rows of one query that another has, too, or that it has not.
+/// INTERSECT and EXCEPT: the rows of one query that another query returns too, or does not return.
 #[derive(Debug)]
 pub struct Match {
-    /// EXCEPT; else INTERSECT.
+    /// Whether this is EXCEPT; else it is INTERSECT.
     pub except: bool,
-    /// As many times as the difference or the lesser number; else once.
+    /// ALL: whether a row comes as many times as the difference of its counts (EXCEPT) or the lesser count (INTERSECT);
+    /// else it comes once.
     pub all: bool,
-    /// Whose rows they are.
+    /// The query whose rows are returned.
     pub left: Node,
-    /// The other one.
+    /// The query whose rows are matched with those of `left`.
     pub right: Node,
 }
 
-/// WITH RECURSIVE: the rows of the start, and those that the step makes of the rows before, until it makes none.
+/// WITH RECURSIVE: the rows of the start, then the rows that the step makes of the rows before, until it makes none.
 #[derive(Debug)]
 pub struct Recursive {
     /// The number under which the step finds the rows before.
     pub rows: usize,
     /// How many columns there are.
     pub width: usize,
-    /// UNION: rows that were there are not there again.
+    /// UNION: whether a row that the query has returned before is dropped.
     pub distinct: bool,
-    /// What does not look at the rows before.
+    /// The part that does not refer to the query itself.
     pub start: Node,
-    /// What does.
+    /// The part that refers to the query itself, and runs over the rows of the step before.
     pub step: Node,
 }
 
 /// A column to sort by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
-    /// Its position in the input.
+    /// The position of the column in the input.
     pub column: usize,
     /// Greatest first.
     pub descending: bool,

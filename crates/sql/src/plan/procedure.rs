@@ -11,16 +11,16 @@ use crate::parse::procedure::ArgumentMode;
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 
-/// What a procedure does.
+/// The body of a procedure, bound and planned.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// How many values a frame has.
+    /// The number of values in a frame.
     pub slots: usize,
-    /// How deep the calls in the body go, the body itself counted.
+    /// The depth of the calls in the body, the body itself counted.
     pub depth: usize,
     /// The statements.
     pub steps: Vec<Step>,
-    /// What the body uses, and what the procedures use that it calls.
+    /// The definitions that the body uses, and the definitions that the procedures it calls use.
     pub used: Used,
 }
 
@@ -29,11 +29,11 @@ pub struct Body {
 pub struct Step {
     /// The line of the body, from one.
     pub line: usize,
-    /// What the statement does.
+    /// The kind of the statement, with its parts.
     pub kind: StepKind,
 }
 
-/// What a statement of a body does.
+/// The kinds of statements in a body.
 #[derive(Debug)]
 pub enum StepKind {
     /// Runs a plan; its first row goes into variables.

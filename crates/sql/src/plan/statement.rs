@@ -106,10 +106,10 @@ fn locks_rows(node: &Node) -> bool {
     locks
 }
 
-/// A statement, parsed, bound and planned; shared by all who run it.
+/// A statement, parsed, bound and planned, which all sessions that run it share.
 #[derive(Debug)]
 pub struct Statement {
-    /// The text it was made from.
+    /// The text that the statement was made from.
     pub(crate) sql: Arc<str>,
     /// The parameters' types as they were declared.
     pub(crate) declared: Vec<Option<Type>>,
@@ -119,19 +119,19 @@ pub struct Statement {
     pub(crate) columns: Option<Vec<OutputColumn>>,
     /// The plan.
     pub(crate) plan: Plan,
-    /// What it was made from.
+    /// The definitions that the plan was made from.
     pub(crate) used: Used,
     /// The statement's tokens within the text, which may be a whole query string.
     pub(crate) tokens: std::ops::Range<usize>,
-    /// The catalog's version at which it was last known to be true.
+    /// The latest version of the catalog at which the plan is known to be valid.
     pub(crate) version: AtomicU64,
-    /// Where relations were looked for; none if in `public` only.
+    /// The search path with which the names were resolved; none for `public` alone.
     pub(crate) path: Option<Arc<[String]>>,
     /// Whether it was made from a transaction's uncommitted changes of the catalog.
     pub(crate) private: bool,
-    /// What its joins are planned for.
+    /// The estimates for which the plan's joins were made.
     pub(crate) expected: Vec<Expected>,
-    /// The plan that was made when this one was not true any more.
+    /// The statement that replaces this one since its plan became invalid.
     pub(crate) successor: Mutex<Option<Arc<Statement>>>,
 }
 
@@ -178,7 +178,7 @@ impl Statement {
         }
     }
 
-    /// Its own part of the text. Where others are beside it, the text is read again.
+    /// The statement's own part of the text. If the text holds several statements, it is tokenized again.
     pub(crate) fn text(&self) -> &str {
         let (sql, mut tokens) = (self.sql.trim_end_matches([';', ' ', '\n']), Vec::new());
         if !sql.contains(';') || tokenize(sql, &mut tokens).is_err() {

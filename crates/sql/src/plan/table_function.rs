@@ -8,7 +8,7 @@ use hotrow_storage::Type;
 pub struct RowsOf {
     /// The function.
     pub function: TableFunction,
-    /// Its arguments. In FROM they look at no column of a row beside it but through a frame.
+    /// The arguments. In FROM they refer to columns of another item's row only through a frame.
     pub arguments: Vec<Expr>,
     /// WITH ORDINALITY: each row's number, from one, after the other columns.
     pub numbered: bool,
@@ -50,7 +50,7 @@ pub enum TableFunction {
 /// A function whose rows are the parts of a JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonRows {
-    /// Which parts.
+    /// The parts that become rows.
     pub parts: Parts,
     /// Of a `jsonb`.
     pub binary: bool,

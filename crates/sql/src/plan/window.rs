@@ -1,4 +1,4 @@
-//! Window functions in plans: what is computed of each row and the rows around it.
+//! Window functions in plans: values that are computed from a row and the rows around it.
 
 use crate::expr::Expr;
 use crate::parse::window::Exclusion;
@@ -9,16 +9,16 @@ use crate::plan::{AggregateCall, Node, SortKey};
 pub struct Window {
     /// The rows, whose columns are computed.
     pub input: Node,
-    /// The functions, by how the rows are sorted for them. The rows go on as the last one has them.
+    /// The functions, grouped by sort order. The operator returns the rows in the last order.
     pub sorts: Vec<WindowSort>,
 }
 
 /// Window functions over rows that are sorted in one way.
 #[derive(Debug)]
 pub struct WindowSort {
-    /// How: by what makes a partition, then by what orders it.
+    /// The sort order: the keys of the partition, then those of ORDER BY.
     pub keys: Vec<SortKey>,
-    /// How many of the keys make a partition.
+    /// The number of leading keys that define a partition.
     pub partition: usize,
     /// The functions.
     pub calls: Vec<WindowCall>,
@@ -50,13 +50,13 @@ pub enum WindowFunction {
     Tile(Expr),
     /// `lag(value [, offset [, default]])`, and `lead`
     Shift {
-        /// To rows that come later.
+        /// Whether the function looks at later rows (`lead`).
         ahead: bool,
-        /// What is looked at there.
+        /// The value of the row that the function looks at.
         value: Expr,
-        /// How many rows away.
+        /// The distance of that row from the current one.
         offset: Expr,
-        /// What there is instead, over the current row.
+        /// The value if there is no such row, over the current row.
         otherwise: Expr,
     },
     /// `first_value(value)`
@@ -72,17 +72,17 @@ pub enum WindowFunction {
 /// The rows around the current one, within its partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
-    /// What an offset counts.
+    /// The unit in which offsets count.
     pub units: FrameUnits,
-    /// Where they begin.
+    /// The beginning of the frame.
     pub start: FrameBound,
-    /// Where they end.
+    /// The end of the frame.
     pub end: FrameBound,
-    /// Which of them do not count.
+    /// The rows that are left out of the frame.
     pub exclusion: Exclusion,
 }
 
-/// What an offset counts, and what the current row is.
+/// The units of offsets, and with them the meaning of the current row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnits {
     /// Rows.
@@ -93,21 +93,21 @@ pub enum FrameUnits {
     Range,
 }
 
-/// Where the rows begin or end.
+/// A bound of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBound {
-    /// With the partition.
+    /// The bound of the partition.
     Unbounded,
-    /// At the current row.
+    /// The current row.
     CurrentRow,
-    /// So far before it. The offset looks at no column.
+    /// An offset before the current row. The expression refers to no column.
     Preceding(Expr),
-    /// So far after it.
+    /// An offset after the current row. The expression refers to no column.
     Following(Expr),
 }
 
 impl WindowFrame {
-    /// From the partition's first row to the last that is equal to the current one in the order.
+    /// The frame from the partition's first row to the last peer of the current row.
     pub const DEFAULT: Self = Self {
         units: FrameUnits::Range,
         start: FrameBound::Unbounded,
@@ -125,7 +125,7 @@ impl WindowFrame {
 }
 
 impl WindowCall {
-    /// What is evaluated over rows.
+    /// The expressions that are evaluated over rows.
     pub fn parts(&self) -> Vec<&Expr> {
         match &self.function {
             WindowFunction::RowNumber
@@ -142,7 +142,7 @@ impl WindowCall {
         }
     }
 
-    /// The same, to change.
+    /// The expressions that are evaluated over rows, to change them.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.function {
             WindowFunction::RowNumber

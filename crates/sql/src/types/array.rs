@@ -79,7 +79,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
 }
 
-/// What an array literal is made of.
+/// A token of an array literal.
 enum Token {
     Open,
     Close,
@@ -91,7 +91,7 @@ enum Token {
 /// Reads elements in braces.
 ///
 /// # Errors
-/// 22P02 if it is no array literal, 0A000 for bounds and for more than one dimension, and whatever is wrong with an
+/// 22P02 if the text is no array literal, 0A000 for bounds and for more than one dimension, and any error of an
 /// element.
 pub(super) fn parse(element: Element, literal: &str, styles: Styles) -> Result<Array<'static>, SqlError> {
     let malformed = |detail: &str| {
@@ -216,7 +216,8 @@ pub(super) fn write_binary(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
 /// Reads what [`write_binary`] writes.
 ///
 /// # Errors
-/// 22P03 if it is nothing such, 42804 for elements of another type, 0A000 for bounds and for more than one dimension.
+/// 22P03 if the bytes are no such array, 42804 for elements of another type, 0A000 for bounds and for more than one
+/// dimension.
 pub(super) fn read_binary(element: Element, bytes: &[u8]) -> Result<Array<'static>, SqlError> {
     let mut rest = bytes;
     let dimensions = word(&mut rest)?;

@@ -109,7 +109,7 @@ fn parse_word(word: &str) -> Option<Moment> {
     }
 }
 
-/// What the tokens have said so far.
+/// The fields of a date or time that the tokens have given so far.
 #[derive(Default)]
 struct Fields {
     order: DateOrder,

@@ -1,5 +1,5 @@
-//! Intervals as text: PostgreSQL's verbose form, clocks among it, ISO 8601's durations; and what they are added up
-//! from. In which style they are written is in `interval_style`.
+//! Intervals as text: PostgreSQL's verbose form with clocks, the durations of ISO 8601, and the sum of their parts. The
+//! module `interval_style` writes intervals.
 
 use super::IntervalStyle;
 use super::datetime::DAY;
@@ -51,7 +51,7 @@ impl Unit {
         })
     }
 
-    /// Months, days or microseconds of it.
+    /// The months, days and microseconds of the unit.
     fn parts(self) -> (i64, i64, i64) {
         match self {
             Unit::Microsecond => (0, 0, 1),
@@ -70,19 +70,19 @@ impl Unit {
     }
 }
 
-/// What `INTERVAL '…' fields` says of the literal.
+/// The fields that `INTERVAL '…' fields` allows in the literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The smallest unit: a number without one is so many of it, and what is smaller is cut off.
+    /// The smallest unit. A number without a unit counts this one, and smaller parts are cut off.
     pub finest: Unit,
-    /// `MINUTE TO SECOND`: two numbers with a colon are these.
+    /// `MINUTE TO SECOND`: whether two numbers with a colon are minutes and seconds.
     pub minutes_first: bool,
 }
 
 /// Reads an interval.
 ///
 /// # Errors
-/// 22007 for what is none, 22015 for one that is too long, 22008 if that is its years.
+/// 22007 if the text is no interval, 22015 if the interval is too long, 22008 if its years are.
 pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result<Interval, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let read = match lower.strip_prefix('p') {
@@ -161,14 +161,15 @@ impl Number {
     }
 }
 
-/// What has been added up. Each part is as wide as PostgreSQL's, so that a sum is too long where it is there.
+/// The sum of the parts that were read. Each field is as wide as PostgreSQL's, so that both overflow for the same
+/// inputs.
 #[derive(Default)]
 struct Sum {
     years: i32,
     months: i32,
     days: i32,
     micros: i64,
-    /// The units that there were: none may come twice.
+    /// The units that were read. No unit may come twice.
     seen: Vec<Unit>,
 }
 
@@ -198,7 +199,8 @@ impl Sum {
         Some(())
     }
 
-    /// What is left of a year is months, of a month days, of all else a time.
+    /// Adds the fraction of a number in its unit. A fraction of a year or a longer unit is rounded to months, a
+    /// fraction of a month, a week or a day is days and a time, and a fraction of a shorter unit is a time.
     fn add_fraction(&mut self, fraction: f64, unit: Unit) -> Option<()> {
         match unit.parts() {
             (0, 0, micros) => self.part_of_micros(fraction, micros),
@@ -217,7 +219,7 @@ impl Sum {
         self.part_of_micros(days.fract(), DAY)
     }
 
-    /// Half a microsecond is none.
+    /// Adds a fraction of a unit, in microseconds. Half a microsecond is rounded down.
     fn part_of_micros(&mut self, fraction: f64, unit: i64) -> Option<()> {
         let micros = fraction * unit as f64;
         let more = if micros.fract().abs() > 0.5 { micros.trunc() + micros.signum() } else { micros.trunc() };

@@ -12,7 +12,7 @@ pub(super) fn syntax(ty: impl fmt::Display, text: &str) -> SqlError {
     SqlError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
 }
 
-/// What PostgreSQL takes for white space around a value.
+/// Trims the characters that PostgreSQL accepts as white space around a value.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c'])
 }

@@ -82,7 +82,7 @@ impl Styles {
         }
     }
 
-    /// The same styles with dates in ISO 8601's, which JSON has in any case.
+    /// Returns the styles with ISO 8601 dates, which JSON always uses.
     pub(crate) fn with_iso_dates(self) -> Self {
         Self { dates: DateStyle::Iso, ..self }
     }

@@ -12,7 +12,7 @@ impl Function {
         Function::Time(TimeFunction::Extract(field))
     }
 
-    /// How a call without arguments is written; none if it takes some.
+    /// The written form of a call without arguments; none if the function takes arguments.
     pub(crate) fn written(self) -> Option<&'static str> {
         match self {
             Function::Session(function) => function.written(),
@@ -29,8 +29,9 @@ impl Function {
         }
     }
 
-    /// Whether a call does what no rollback undoes and others could notice, or what statements after it depend on.
-    /// Numbers that a sequence has given are not taken back either, but nobody minds.
+    /// Whether a call has effects that no rollback undoes and that other sessions could notice, or on which later
+    /// statements depend. Taking a number of a sequence is not undone either, but does not count: a gap harms no
+    /// session.
     pub(crate) fn acts(self) -> bool {
         match self {
             Function::Session(function) => function.acts(),
@@ -48,7 +49,8 @@ impl Function {
         }
     }
 
-    /// What a function of JSON makes of constants; none if it is another one, or fails.
+    /// Calls a function of JSON at plan time, over constants. Returns `None` if it is not a function of JSON, or if the
+    /// call fails.
     pub(crate) fn of_constants(self, constants: &[&Value<'static>]) -> Option<Value<'static>> {
         let Function::Json(function) = self else { return None };
         let mut values: Arguments<'static> = [const { Value::Null }; MOST_ARGUMENTS];
@@ -58,7 +60,7 @@ impl Function {
         function.call(&values, MemoryLimit::NONE).ok()
     }
 
-    /// Whether a call takes the session away from whatever else it does, so that nothing may be held meanwhile.
+    /// Whether a call suspends the session for long, so that the caller must hold nothing meanwhile.
     pub(crate) fn waits(self) -> bool {
         matches!(self, Function::Session(SessionFunction::Sleep))
     }

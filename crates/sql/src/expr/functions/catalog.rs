@@ -1,5 +1,5 @@
-//! Functions that look into the catalogs. A relation that there is not is NULL, as an object's number may be out of
-//! date.
+//! Functions that look into the catalogs. The result for a relation that does not exist is NULL, since the number of an
+//! object may be out of date.
 
 use super::argument::{Arguments, integer_of, text_of};
 use super::function::{CatalogFunction, Function, Overload};
@@ -90,7 +90,7 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// Those that ask who may do what.
+/// The overloads of the functions that ask for privileges, by name.
 fn of_privileges(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int2, Int4, Text};
     match name {
@@ -233,12 +233,12 @@ fn regnamespace(text: &str) -> String {
     crate::parse::written_name(text).map_or_else(|_| text.to_owned(), |name| name.name)
 }
 
-/// What stands in the place of a name that there is not.
+/// Formats the number of an object that has no name: `-` for zero.
 fn number_or_none(number: u32) -> String {
     if number == 0 { "-".to_owned() } else { number.to_string() }
 }
 
-/// Bytes, kilobytes and so on: the largest unit in which it is ten at the least.
+/// Writes a size in the first unit in which it is below 10 × 1024, as `pg_size_pretty` does.
 fn pretty(bytes: i64) -> String {
     let mut size = bytes;
     for unit in ["bytes", "kB", "MB", "GB", "TB"] {

@@ -1,9 +1,10 @@
-//! Which function a call means: PostgreSQL's rules.
+//! The choice of the function that a call means, by PostgreSQL's rules.
 //!
-//! Of the functions of the name that take as many arguments of types that the given ones can be cast to, those with the
-//! most exact matches are left; of these, those with the most types that are preferred in their category; then open
-//! arguments (literals and parameters) are taken for strings if some function takes strings there, or for the one
-//! category that all take. If several are left, the call is ambiguous.
+//! Candidates are the functions of that name with as many arguments, to whose types the given types can be cast. The
+//! candidates with the most exact matches stay; of these, the candidates with the most arguments of types that are
+//! preferred in their category. Arguments of unknown type (literals and parameters) then count as strings if some
+//! candidate takes a string there, or else as the category that all candidates agree on. If several candidates are
+//! left, the call is ambiguous.
 
 use super::function::{Function, Overload};
 use super::{catalog, interval, json, lock, number, pattern, sequence, session, setting, text, time};
@@ -11,14 +12,14 @@ use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
 use std::mem::discriminant;
 
-/// What a call means.
+/// The outcome of the choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This function, with arguments brought to these types, and its result's type.
+    /// One function is left: the function, the types that its arguments are cast to, and its result's type.
     One(Function, Vec<Type>, Type),
-    /// No function.
+    /// No function takes such arguments.
     None,
-    /// Several that fit equally well.
+    /// Several functions fit equally well.
     Several,
 }
 
@@ -49,7 +50,7 @@ fn fits(candidate: &Overload, given: &[Option<Type>]) -> bool {
     candidate.arguments.len() == given.len() && given.iter().zip(candidate.arguments).all(can)
 }
 
-/// The types that arguments are cast to: a type that is right but for its length stays as it is.
+/// The types that the arguments are cast to. A type that differs only in its length is left as it is.
 fn arguments(overload: &Overload, given: &[Option<Type>]) -> Vec<Type> {
     let wanted = |(wanted, given): (&Type, &Option<Type>)| match given {
         Some(given) if discriminant(given) == discriminant(wanted) => *given,
@@ -97,7 +98,7 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
     }
 }
 
-/// Whether a type is the other one, but for its length; `varchar` is `text` here.
+/// Whether two types differ in their lengths at most; `varchar` counts as `text`.
 fn is_same(given: Type, wanted: Type) -> bool {
     discriminant(&given) == discriminant(&wanted)
 }

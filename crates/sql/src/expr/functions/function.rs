@@ -229,10 +229,10 @@ pub enum CatalogFunction {
     /// Of an object, perhaps of a certain catalog.
     Comment,
     ColumnComment,
-    /// There is none on what all databases share.
+    /// The comment on an object that all databases share, which never exists.
     SharedComment,
     Encoding,
-    /// Everybody may do everything.
+    /// The privilege functions: every role may do everything.
     Privilege,
     PrettySize,
     IsInRecovery,
@@ -245,12 +245,12 @@ pub enum CatalogFunction {
     TypeName,
     SchemaNumber,
     SchemaName,
-    /// There are no functions but those of the system, which have names and no numbers.
+    /// The functions of the system have names and no numbers, and there are no others.
     ProcedureNamed,
     ProcedureName,
-    /// The schemas that are searched; those of the system, too, if the argument is true.
+    /// The schemas that are searched; with those of the system if the argument is true.
     CurrentSchemas,
-    /// Of what there is nothing of: statistics' columns, a function's arguments, triggers.
+    /// The functions for objects that do not exist here: statistics' columns, a function's arguments, triggers.
     NoText,
     Size,
     DatabaseSize,
@@ -286,11 +286,11 @@ pub enum SessionFunction {
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum LockFunction {
     BlockingPids,
-    /// Whether one of some sessions is in the way of a session.
+    /// Whether one of the given sessions blocks a session.
     IsBlocked,
     /// Takes an advisory lock, and waits for it.
     Lock(Mode, Scope),
-    /// Takes one if that can be done at once.
+    /// Takes an advisory lock if it is free.
     TryLock(Mode, Scope),
     Unlock(Mode),
     UnlockAll,
@@ -404,19 +404,19 @@ pub enum ArrayFunction {
 /// A function of any number of arguments, which may be NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Several {
-    /// The greatest; NULLs are left out.
+    /// The greatest argument; NULLs are left out.
     Greatest,
-    /// The least; NULLs are left out.
+    /// The least argument; NULLs are left out.
     Least,
-    /// All as one text; NULLs are left out.
+    /// All arguments as one text; NULLs are left out.
     Concat,
-    /// The same with the first between the others.
+    /// The arguments after the first as one text, with the first between them; NULLs are left out.
     ConcatWithSeparator,
-    /// The first with the others in its places.
+    /// The first argument as a template, with the others in its places.
     Format,
-    /// How many are NULL.
+    /// The number of arguments that are NULL.
     CountNulls,
-    /// How many are not.
+    /// The number of arguments that are not NULL.
     CountValues,
     /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
     MakeInterval,

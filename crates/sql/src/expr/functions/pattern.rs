@@ -1,9 +1,9 @@
 //! Functions of regular expressions, PostgreSQL's advanced ones.
 //!
-//! They are translated for the crate `regex`, which takes time proportional to text and pattern, whatever they are. So
-//! there are no back-references and no conditions on what stands before or behind; these are refused. Of alternatives
-//! the first that matches is taken, where PostgreSQL takes the longest: that shows in what is replaced and extracted,
-//! not in whether there is a match.
+//! Patterns are translated for the crate `regex`, whose time is proportional to the text and the pattern. It has no
+//! back-references and no look-around, and patterns with these are refused. Of several alternatives the first that
+//! matches is taken, while PostgreSQL takes the longest. The difference shows in the texts that are replaced and
+//! extracted, not in whether a text matches.
 
 use super::argument::{Arguments, integer_of, invalid, text_of};
 use super::function::{Function, Overload, PatternFunction};
@@ -147,8 +147,8 @@ fn parts(found: &Captures<'_>) -> Value<'static> {
     Value::Array(array.finish())
 }
 
-/// What lies between the matches. One that is empty counts if it is not where the one before ends, nor at an end of the
-/// text.
+/// Splits a text at the matches of a regex. An empty match does not split the text at its start, at its end or where
+/// the previous match ended.
 fn split(text: &str, regex: &Regex) -> Value<'static> {
     let (mut array, mut at, mut end) = (ArrayBuilder::new(Element::Text), 0, 0);
     while at <= text.len()

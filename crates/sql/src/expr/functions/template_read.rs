@@ -6,7 +6,7 @@ use crate::error::unsupported;
 use crate::types::{check_timestamp, date_parts, days_from_parts};
 use crate::{SqlError, state};
 
-/// What has been read. Zero is what has not been.
+/// The parts of a moment that have been read so far. Parts that have not been read are zero.
 #[derive(Default)]
 struct Read {
     year: i64,
@@ -45,7 +45,7 @@ enum Convention {
 }
 
 impl Convention {
-    /// That of a pattern; none if it is part of both.
+    /// The convention that a pattern belongs to; none if the pattern belongs to both.
     fn of(pattern: Pattern) -> Option<Self> {
         match pattern {
             Pattern::IsoYear(_) | Pattern::IsoWeek | Pattern::IsoDayOfWeek | Pattern::IsoDayOfYear => {
@@ -296,7 +296,8 @@ impl Read {
         Ok(())
     }
 
-    /// The year that was read, or that begins a century; nobody said which: that is 1 BC. 0 is 1 BC, too.
+    /// The year that the template has given, or the first year of its century. A template that gives neither means 1
+    /// BC, and so does the year 0.
     fn whole_year(&self) -> i64 {
         let century = if self.before_christ { -self.century } else { self.century };
         match self.year {

@@ -137,7 +137,7 @@ fn count(count: usize) -> Result<Value<'static>, SqlError> {
     i32::try_from(count).map(Value::Int4).map_err(|_| out_of_range(Type::Int4))
 }
 
-/// What trims: a space, or the characters that are given.
+/// Returns whether a character is trimmed: it is in the given set, which is a space by default.
 fn in_set(set: &Value<'_>) -> impl Fn(char) -> bool {
     let set = match set {
         Value::Text(set) => &**set,
@@ -164,7 +164,8 @@ fn replace(text: Cow<'_, str>, old: &str, new: &str, memory: MemoryLimit) -> Res
     Ok(text.replace(old, new))
 }
 
-/// Each character that is in `from` becomes the one at its place in `to`, or nothing if that is shorter.
+/// Replaces each character of `from` by the character at the same place in `to`. If `to` has no such place, the
+/// character is dropped.
 fn translate(text: &str, from: &str, to: &str) -> String {
     let translated = |character: char| match from.chars().position(|wanted| wanted == character) {
         Some(at) => to.chars().nth(at),

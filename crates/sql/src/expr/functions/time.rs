@@ -37,7 +37,7 @@ impl Field {
         })
     }
 
-    /// Its name.
+    /// The field's name, as PostgreSQL writes it in error messages.
     pub(super) fn written(self) -> String {
         match self {
             Field::DayOfWeek => "dow".to_owned(),
