@@ -122,7 +122,7 @@ impl Admission {
         }
     }
 
-    /// What there is to say of it.
+    /// Returns the numbers of tickets and of sessions that are held back. No row is hot here: `hot` is always zero.
     pub(crate) fn statistics(&self) -> AdmissionStatistics {
         let state = self.state();
         AdmissionStatistics {

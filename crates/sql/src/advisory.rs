@@ -17,14 +17,14 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::{HashMap, VecDeque};
 
-/// What is locked: one number, or two.
+/// The key of an advisory lock: one number, or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     One(i64),
     Two(i32, i32),
 }
 
-/// For how long a lock is taken.
+/// How long a session keeps an advisory lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Until the session gives it back, or ends.
@@ -33,7 +33,7 @@ pub(crate) enum Scope {
     Transaction,
 }
 
-/// How a lock is wanted.
+/// The lock that a request asks for: its key, its mode and its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) key: Key,
@@ -41,15 +41,15 @@ pub(crate) struct Wanted {
     pub(crate) scope: Scope,
 }
 
-/// A session that waits for a lock, and who is in its way.
+/// A session that waits for a lock, and the sessions that it waits for.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) key: Key,
     pub(crate) mode: Mode,
     pub(crate) since: Time,
-    /// Those that hold it, with their modes.
+    /// The other sessions that hold the lock in a conflicting mode, with their modes.
     pub(crate) holders: Vec<(Arc<Seat>, Mode)>,
-    /// Those that wait before it.
+    /// The sessions whose conflicting requests come before this one in the queue.
     pub(crate) before: Vec<Arc<Seat>>,
 }
 
@@ -65,7 +65,7 @@ struct Lock {
     queue: VecDeque<Request>,
 }
 
-/// What a session holds of a lock.
+/// A session that holds a lock, and how often it holds it.
 #[derive(Debug)]
 struct Holder {
     seat: Arc<Seat>,
@@ -94,7 +94,7 @@ impl Lock {
         self.holders.iter().any(|holder| Arc::ptr_eq(&holder.seat, seat))
     }
 
-    /// Those whose holding is in the way of a session.
+    /// Returns the other sessions that hold the lock in a mode that conflicts with `mode`, with their modes.
     fn in_the_way(&self, seat: &Arc<Seat>, mode: Mode) -> impl Iterator<Item = (&Arc<Seat>, Mode)> {
         let others = self.holders.iter().filter(move |holder| !Arc::ptr_eq(&holder.seat, seat));
         others.filter_map(|holder| Some((&holder.seat, holder.mode()?))).filter(move |&(_, held)| held.conflicts(mode))
@@ -240,7 +240,7 @@ impl AdvisoryLocks {
         }
     }
 
-    /// What a session waits for, if it does.
+    /// Returns the wait of a session for an advisory lock, or `None` if the session waits for none.
     pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Wait> {
         let locks = self.locks();
         let (key, lock, place) = locks.iter().find_map(|(key, lock)| {

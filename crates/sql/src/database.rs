@@ -37,7 +37,7 @@ impl Database {
         Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1) })
     }
 
-    /// What its sessions share below their plans.
+    /// Returns the state that the sessions of this database share below their plans.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -179,7 +179,7 @@ pub(crate) fn plan(
     })
 }
 
-/// The one statement that a text must be, read by sqlparser.
+/// Parses a text that must be one statement, which sqlparser reads.
 pub(crate) fn parse_one(text: &str) -> Result<Syntax<sqlparser::ast::Statement>, SqlError> {
     let mut tokens = Vec::new();
     parse::lex::tokenize(text, &mut tokens)?;

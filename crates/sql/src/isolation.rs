@@ -6,7 +6,7 @@
 
 use hotrow_txn::Isolation;
 
-/// What a level is called, as clients are shown it.
+/// Returns the name of an isolation level as clients see it.
 pub fn name(level: Isolation) -> &'static str {
     match level {
         Isolation::ReadCommitted => "read committed",

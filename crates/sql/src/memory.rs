@@ -20,7 +20,7 @@ const SMALL_BYTES: usize = 64 << 10;
 /// Before so many bytes more the resident size is measured anew.
 const LARGE_BYTES: usize = 256 << 10;
 
-/// What is set aside for texts that are being read, in bytes.
+/// The number of bytes that are set aside for texts that are being read.
 static SET_ASIDE: PlainAtomicU64 = PlainAtomicU64::new(0);
 
 /// Memory that is set aside for a text until this is dropped.
@@ -149,8 +149,8 @@ impl MemoryLimit {
         if self.reads.is_reached_with(0) { Err(self.exceeded()) } else { Ok(()) }
     }
 
-    /// The same before an element is added to a collection that is kept for a statement; a growth of the collection
-    /// must fit.
+    /// Returns error 53200 if there is no memory to add an element to a collection that a statement keeps. If the
+    /// collection must grow, the growth must fit.
     #[inline]
     pub(crate) fn check_push(self, collection: &impl Growing) -> Result<(), SqlError> {
         if self.reads.is_reached_with(collection.growth_bytes()) { Err(self.exceeded()) } else { Ok(()) }

@@ -26,9 +26,9 @@ pub struct Schema {
 /// A relation's name as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationName {
-    /// Its schema, if one is written.
+    /// The schema's name, if the statement writes one.
     pub schema: Option<String>,
-    /// Its own name.
+    /// The relation's name without the schema.
     pub name: String,
 }
 

@@ -49,9 +49,9 @@ pub(super) enum Ready {
 /// prepared one's.
 pub(super) struct Source<'s> {
     pub(super) text: &'s Arc<str>,
-    /// Those of the whole text.
+    /// The tokens of the whole text.
     pub(super) tokens: &'s [Token],
-    /// The statement's own.
+    /// The positions of the statement's own tokens.
     pub(super) range: Range<usize>,
 }
 
