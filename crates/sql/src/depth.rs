@@ -1,8 +1,8 @@
-//! How deep what a client sends may nest: as deep as the stack allows, whatever it is that the session runs on.
+//! Limits of nesting: a client's text may nest as deep as the stack of the session's thread allows.
 //!
-//! - What this crate calls itself for, [`check`]s on its way down that enough of the stack is left.
-//! - sqlparser, and what it makes ([`Syntax`]), calls itself without asking: to parse, to print, to be dropped. How
-//!   often is bounded by `parse`, and it happens [`with_room`] for that.
+//! - Recursive functions of this crate [`check`] on their way down that enough of the stack is left.
+//! - sqlparser and its syntax trees ([`Syntax`]) recurse without a check when they parse, print or drop a tree. `parse`
+//!   bounds the depth of this recursion, and it runs [`with_room`] for that depth.
 
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, stack};

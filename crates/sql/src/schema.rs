@@ -13,10 +13,10 @@ pub(crate) const SEARCH_PATH: &str = "search_path";
 /// The most bytes that a name has.
 pub const LONGEST_NAME: usize = 63;
 
-/// The schema that there always is.
+/// The name of the schema that always exists.
 pub const PUBLIC: &str = "public";
 
-/// A schema. Which relations are in it, their names say.
+/// The properties of a schema. Its relations are not listed here: their full names contain the schema's name.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// COMMENT ON SCHEMA

@@ -17,17 +17,17 @@ use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::VecDeque;
 
-/// How a table is locked.
+/// The mode of a lock on a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// With all who use the table's present definition.
+    /// The transaction shares the lock with all others that use the table's present definition.
     Shared,
-    /// Alone.
+    /// The transaction holds the lock alone.
     Exclusive,
 }
 
 impl Mode {
-    /// Its name in messages and views.
+    /// Returns the mode's name for messages and views.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Mode::Shared => "shared",
@@ -148,15 +148,14 @@ impl TableLock {
     }
 }
 
-/// So many locks of a transaction are shown to others without a latch.
+/// The number of locks of a transaction that other sessions can read without a latch.
 const SHOWN: usize = 64;
 
-/// The locks of one transaction, as other sessions may look at them: those that it holds, and the one that it waits
-/// for. A lock is known by its
-/// address. Only the session writes.
+/// The locks of one transaction as other sessions may read them: the locks that it holds, and the lock that it waits
+/// for. A lock is identified by its address. Only the session writes.
 #[derive(Debug)]
 pub(crate) struct ShownLocks {
-    /// Addresses, and the mode as the last bit; zero where there is none.
+    /// The addresses of locks, with the mode as the last bit; zero in places without a lock.
     held: [AtomicUsize; SHOWN],
     /// The words of the locks for which `held` has no room.
     more: Mutex<Vec<usize>>,

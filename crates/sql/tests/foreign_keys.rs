@@ -19,14 +19,14 @@ const TABLES: &str =
 
 const ORPHANS: &str = "select count(*) from c where p is not null and not exists (select 1 from p where p.id = c.p)";
 
-/// A session that gives up soon.
+/// A session whose waits for locks end soon.
 fn impatient(database: &Arc<Database>) -> Session {
     let mut session = session(database);
     run(&mut session, "set lock_timeout = 20");
     session
 }
 
-/// Those of the engines in which two blocks can run at once.
+/// Returns the engines in which two blocks can run at once.
 fn concurrent() -> impl Iterator<Item = &'static str> {
     let is_concurrent = |engine: &&str| {
         let engine = hotrow_protocols::open(engine).expect("an engine of this name");
@@ -158,14 +158,14 @@ fn parents_may_count_their_children() {
     }
 }
 
-/// How many the sessions of a stress go through.
+/// The number of parents that the sessions of a stress test work on, one after the other.
 const PARENTS: u64 = 100;
 
-/// What one session of many does, with a number of its own and the parent that all are about at the time.
+/// The work of one session of a stress test. The arguments are a counter and the parent that all sessions work on.
 type Work = fn(&mut Session, u64, u64) -> String;
 
-/// Many sessions make children and move them, delete parents, rename them and make new ones. Says how much of each has
-/// worked.
+/// Runs many sessions that make children and move them, delete parents, rename them and make new ones. Returns how many
+/// statements of each kind have succeeded.
 fn stress(engine: &str, level: &str, actions: &str) -> [u64; 4] {
     let database = database(engine);
     let mut setup = session(&database);
@@ -357,7 +357,7 @@ fn messages_say_what_is_in_the_way() {
     assert_eq!(outcome(&mut session, "insert into c values (1, null)"), "INSERT 0 1");
 }
 
-/// What has to be checked yet is checked in the tables that there were then: neither of them changes meanwhile.
+/// Deferred checks run against the definitions of the time of the change: neither table may be altered until then.
 #[test]
 fn tables_keep_their_definitions_while_a_check_of_them_is_put_off() {
     let database = database("ilock");

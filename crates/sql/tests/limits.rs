@@ -144,13 +144,13 @@ fn a_holder_that_only_thinks_makes_no_waiter_fail() {
     }
 }
 
-/// How a transaction of an engine can have begun when another one gets into its way.
+/// The statements with which a transaction of an engine meets another one after it has begun.
 struct Late {
-    /// What the first one does before.
+    /// The statements of the first transaction before the conflict.
     first: &'static str,
-    /// What the other one does then.
+    /// The statements with which the other transaction then takes its locks.
     other: &'static str,
-    /// What the first one then waits in.
+    /// The statements of the first transaction that then wait.
     waits: &'static str,
 }
 

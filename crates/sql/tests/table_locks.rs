@@ -138,7 +138,7 @@ fn a_circle_through_a_row_and_a_table_is_found_whichever_wait_comes_last() {
     }
 }
 
-/// These engines do not say who has a row.
+/// The engines of this test do not report which transaction holds a row.
 #[test]
 fn a_circle_through_a_wait_that_nobody_knows_ends_after_a_while() {
     let cases = ["ilock", "1v"]

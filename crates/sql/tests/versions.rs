@@ -541,7 +541,7 @@ fn what_a_long_reader_keeps_is_shown() {
     assert_eq!(outcome(&mut session, "show hotrow.versions"), "none beside the rows");
 }
 
-/// What changes a table as a whole.
+/// Statements that change a table as a whole.
 const DEFINITIONS: [&str; 5] = [
     "create index on t (id, n)",
     "alter table t add constraint positive unique (n)",

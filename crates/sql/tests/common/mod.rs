@@ -172,7 +172,7 @@ pub fn query(session: &mut Session, sql: &str) -> (Recorder, Result<(), SqlError
     (recorder, result)
 }
 
-/// What a query string comes to, in one line: rows or the last tag, or the error's code.
+/// Runs a query string and returns its outcome in one line: the rows or the last tag, or the error's code.
 pub fn outcome(session: &mut Session, sql: &str) -> String {
     let (recorder, result) = query(session, sql);
     match result {
