@@ -1,14 +1,14 @@
 //! Advisory locks: locks on numbers, whose meaning is the applications'.
 //!
 //! **Definitions.** A session *holds* a lock as often as it has taken it, in two modes, for itself or for its
-//! transaction. Who waits stands in the lock's queue, first come, first served; who holds a lock already does not wait
-//! for those who wait.
+//! transaction. A session that waits stands in the lock's queue, first come, first served. A session that already holds
+//! the lock does not wait for the sessions in the queue.
 //!
 //! **Invariants**, under the mutex
 //!
 //! 1. The modes in which two sessions hold a lock are compatible.
-//! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can
-//!    be granted.
+//! 2. A request that waits conflicts with a holder or with a request before it: a session that releases the lock or
+//!    leaves the queue grants requests from the front as far as possible.
 //! 3. A request is granted under the mutex; one that gives up learns there which came first.
 
 use crate::seat::Seat;
@@ -47,7 +47,7 @@ pub(crate) struct Wait {
     pub(crate) key: Key,
     pub(crate) mode: Mode,
     pub(crate) since: Time,
-    /// The other sessions that hold the lock in a conflicting mode, with their modes.
+    /// Sessions that hold the lock in a conflicting mode, with their modes.
     pub(crate) holders: Vec<(Arc<Seat>, Mode)>,
     /// The sessions whose conflicting requests come before this one in the queue.
     pub(crate) before: Vec<Arc<Seat>>,
@@ -283,7 +283,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Forgets a lock that nobody holds or waits for.
+/// Forgets a lock without holders and requests.
 fn tidy(locks: &mut HashMap<Key, Lock>, key: Key) {
     if locks.get(&key).is_some_and(|lock| lock.holders.is_empty() && lock.queue.is_empty()) {
         locks.remove(&key);

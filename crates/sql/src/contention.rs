@@ -102,7 +102,7 @@ fn add_to(shard: &mut HashMap<Spot, AtSpot>, trouble: &Trouble, text: &str) {
 }
 
 impl Contention {
-    /// Adds what a statement has met.
+    /// Adds the waits and conflicts of a statement with this text.
     pub(crate) fn add(&self, troubles: impl Iterator<Item = Trouble>, text: &str) {
         let text = &text[..text.floor_char_boundary(TEXT)];
         for trouble in troubles {
@@ -114,7 +114,7 @@ impl Contention {
         }
     }
 
-    /// What happened at each spot that is known, in no order.
+    /// Returns the statistics of each known spot, in no order.
     pub(crate) fn spots(&self) -> Vec<(Spot, AtSpot)> {
         let shards = self.shards.iter();
         shards
@@ -122,7 +122,7 @@ impl Contention {
             .collect()
     }
 
-    /// What happened in each of the tables. That of all others is forgotten.
+    /// Returns the statistics of each of the tables, and forgets the statistics of all others.
     pub(crate) fn tables(&self, tables: &[TableId]) -> Vec<Contended> {
         let mut known = lock(&self.tables);
         known.retain(|table, _| tables.contains(table));

@@ -20,7 +20,7 @@ use hotrow_txn::Engine;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 
-/// Longer texts' plans are not kept: who sends them sends data.
+/// The plans of longer texts are not kept, since such texts consist of data.
 const LONGEST_CACHED: usize = 64 << 10;
 
 /// A database: what its sessions share. What is not about sessions and plans is [`Shared`]'s, to which it dereferences.

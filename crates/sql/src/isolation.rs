@@ -16,7 +16,7 @@ pub fn name(level: Isolation) -> &'static str {
     }
 }
 
-/// All names, for those who used none of them.
+/// All names of levels, for the error about an unknown name.
 pub const NAMES: &str = "serializable, repeatable read, snapshot, read stability, read committed, read uncommitted";
 
 /// The level of this name, in any case, its words apart by blanks, hyphens or underscores.

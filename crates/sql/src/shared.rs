@@ -30,8 +30,8 @@ pub struct Config {
     /// The limit of waits that cannot be told from a deadlock, if `lock_timeout` is not set: waits in a circle that may
     /// lead through an engine that does not report blockers. It also limits how long a statement is retried.
     pub uncertain_wait: Duration,
-    /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither
-    /// `lock_timeout` nor `deadlock_timeout` says.
+    /// How long a statement that meets a conflict is retried, under an engine without waits, if neither `lock_timeout`
+    /// nor `deadlock_timeout` is set.
     pub conflict_wait: Duration,
     /// Whether sessions begin with `hotrow.early_release = hot`, under an engine that has it.
     pub early_release: bool,
@@ -126,7 +126,8 @@ impl Shared {
         self.config.times.as_deref()
     }
 
-    /// How transactions are held back that abort each other: by the engine, or else by sessions. All zero if nobody is.
+    /// Returns the numbers of transactions that are held back because they abort each other, by the engine or else by
+    /// sessions. All numbers are zero if none is held back.
     pub fn admission(&self) -> AdmissionStatistics {
         let own = self.admission.as_ref().map(|admission| admission.statistics());
         own.or_else(|| self.engine.admission()).unwrap_or_default()

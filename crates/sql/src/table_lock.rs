@@ -7,11 +7,11 @@
 //!
 //! 1. [`TableLock::state`]'s low bits count the shared holders; `EXCLUSIVE` is set while there is an exclusive one, and
 //!    then the count is zero.
-//! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set nobody
-//!    comes past the queue: first come, first served. An upgrade goes first, since nobody behind it could be served
+//! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set no request
+//!    passes the queue: first come, first served. An upgrade goes first, since no request behind it could be granted
 //!    before it.
-//! 3. A request is granted by whoever frees the lock, under the mutex; a requester that gives up learns there which
-//!    came first.
+//! 3. The transaction that frees the lock grants requests, under the mutex; a requester that gives up learns there
+//!    whether the grant came first.
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};

@@ -1,5 +1,4 @@
-//! Foreign keys while several sessions are at work: nobody is left without a parent, and children do not wait for each
-//! other.
+//! Foreign keys under concurrent sessions: no child is left without a parent, and children do not wait for each other.
 //!
 //! What each statement does is in `slt/foreign_keys.slt`.
 

@@ -1,4 +1,4 @@
-//! Engines in which nobody waits: a statement that meets a conflict is undone and tried again, and the rest of its
+//! Tests of engines without waits: a statement that meets a conflict is undone and tried again, and the rest of its
 //! transaction stays.
 
 mod common;

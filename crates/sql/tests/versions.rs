@@ -1,5 +1,5 @@
-//! Optimistic transactions of engines that keep versions of rows, over SQL: readers wait for nobody, the first writer
-//! of a row wins, at read committed the second one waits for it, and a level says as of when its transactions read.
+//! Optimistic transactions of engines that keep versions of rows, over SQL: readers never wait, the first writer of a
+//! row wins, at read committed the second one waits for it, and a level says as of when its transactions read.
 
 mod common;
 

@@ -14,9 +14,9 @@
 //! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
 //!    was there between them: a session is a victim only after it has seen its circle twice.
 //!
-//! **What an engine does not say.** A wait in an engine that does not say who waits for whom may be for any session in
-//! a transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until somebody
-//! gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
+//! **What an engine does not say.** A wait in an engine that does not report blockers may be for any session in a
+//! transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until one of its
+//! sessions gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
 //! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
 
 use super::deadlock;

@@ -1,4 +1,4 @@
-//! COPY: the table, the columns, and who may use them; the rows go through `exec::copy`.
+//! COPY: the checks of the table, its columns and the right to use them; the rows go through `exec::copy`.
 
 use super::Session;
 use super::output::{Output, Tag};

@@ -103,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Counts the transaction's locks and waits, and the lock manager's time, if anybody wants to know where it goes.
+    /// Counts the transaction's locks and waits, and the lock manager's time, if times are counted.
     pub(super) fn count_locking(&mut self) {
         let now = *self.engine.txn.statistics();
         let counted = now.since(&self.engine.counted);

@@ -10,10 +10,10 @@
 //! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
 //!
 //! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are
-//! several: it locks them together and in one order, so that such transactions do not deadlock among themselves. What
-//! else they touch it locks when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held
-//! until they have run, so that they can run again, and so these are only statements of which nobody can tell: they
-//! return few rows, and call no function that [acts](crate::catalog::Used::acts).
+//! several: it locks them together and in one order, so that such transactions do not deadlock among themselves. The
+//! engine locks the other rows as the transaction reaches them, so there is no rehearsal and no wrong set. The results
+//! are held back until the transaction has run, so that it can be retried. This holds only for statements whose retry
+//! cannot be noticed: they return few rows and call no function that [acts](crate::catalog::Used::acts).
 
 use super::Session;
 use super::batch::Pipeline;

@@ -176,8 +176,8 @@ impl Session {
         }
     }
 
-    /// A plan for the text without its literals, kept for the next one; none if that does not work, for whatever
-    /// reason: then the statement is planned with its literals, and its errors tell where they are.
+    /// Makes a plan for the text without its literals and keeps it for later statements. Returns `None` if that fails
+    /// for any reason; the statement is then planned with its literals, so that errors have the right position.
     fn plan_normalised(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
         let mut tokens = Vec::new();
         tokenize(&normalised.text, &mut tokens).ok()?;

@@ -423,7 +423,8 @@ fn ends_failure(utility: &Utility) -> bool {
     matches!(utility, Utility::Commit { .. } | Utility::Rollback { .. } | Utility::RollbackTo(_))
 }
 
-/// Nothing is left to roll back to. Who tries transactions again does so after this too.
+/// Returns an error for ROLLBACK TO when no savepoint is left. Clients that retry transactions do so after this error,
+/// too.
 fn savepoints_gone(abort: Abort) -> SqlError {
     let hint = "The engine rolled the whole transaction back, its savepoints with it: only ROLLBACK helps.";
     let mut error = in_failed_transaction().hint(hint);
