@@ -23,7 +23,8 @@ use std::ops::{Deref, Range};
 /// The plans of longer texts are not kept, since such texts consist of data.
 const LONGEST_CACHED: usize = 64 << 10;
 
-/// A database: what its sessions share. What is not about sessions and plans is [`Shared`]'s, to which it dereferences.
+/// A database: what its sessions share. It dereferences to [`Shared`], which has everything that does not concern
+/// sessions and plans.
 pub struct Database {
     shared: Arc<Shared>,
     plans: RwLock<HashMap<String, Arc<Statement>>>,

@@ -1,8 +1,8 @@
 //! Settings: SET, SHOW, RESET.
 //!
-//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in
-//! PostgreSQL, but for names with a dot, which applications give to settings of their own. Changes are transactional:
-//! undone when the transaction rolls back, and SET LOCAL at its end in any case.
+//! Clients send many settings without a meaning here. Known settings are accepted and shown. An unknown name is an
+//! error as in PostgreSQL, unless it has a dot: applications give such names to settings of their own. Changes are
+//! transactional: a rollback undoes them, and the end of the transaction undoes SET LOCAL in any case.
 
 use crate::error::unsupported;
 use crate::schema::SEARCH_PATH;
@@ -57,7 +57,8 @@ enum Kind {
     Concurrency,
     /// A style of dates, and an order of day, month and year.
     DateStyle,
-    /// One of some words. Of those that PostgreSQL knows, the first ones are obeyed, so many; the others are refused.
+    /// One of PostgreSQL's words for the setting. The number says how many of the first words are supported; the others
+    /// are refused.
     Word(&'static [&'static str], usize),
     /// A whole number between two.
     Between(i32, i32),
@@ -271,7 +272,7 @@ impl Settings {
         Ok((custom.0.clone(), custom.1))
     }
 
-    /// A number that is another one once a value is another one.
+    /// Returns a number that changes whenever a value may have changed.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
         self.changes
@@ -475,17 +476,17 @@ impl Settings {
         self.values.get(SEARCH_PATH).map_or(DEFAULT_PATH, String::as_str)
     }
 
-    /// Another number whenever `search_path` may have become another one.
+    /// Returns a number that changes whenever `search_path` may have changed.
     pub(crate) fn paths(&self) -> u64 {
         self.paths
     }
 
-    /// Whether transactions are read-only that do not say otherwise.
+    /// Whether transactions are read-only by default.
     pub(crate) fn default_read_only(&self) -> bool {
         self.values.get("default_transaction_read_only").is_some_and(|value| value == "on")
     }
 
-    /// Whether hot rows go to others before their writers commit.
+    /// Whether blocks release hot rows to other transactions before they commit.
     pub(crate) fn releases_early(&self) -> bool {
         self.values.get(EARLY_RELEASE).is_some_and(|value| value == HOT)
     }

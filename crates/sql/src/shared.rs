@@ -168,8 +168,8 @@ impl Shared {
         self.config.memory_limit
     }
 
-    /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who
-    /// changes a row, and a commit may be refused for what others have done.
+    /// Whether the engine keeps versions of rows, as all engines with snapshots do: readers then do not wait for
+    /// writers of a row, and a commit may be refused because of other transactions.
     pub(crate) fn keeps_versions(&self) -> bool {
         self.engine.info().isolation.contains(&Isolation::Snapshot)
     }
@@ -179,8 +179,8 @@ impl Shared {
         self.catalog.tables().iter().map(|table| table.id).collect()
     }
 
-    /// The names of the tables, how many rows each has, approximately while transactions run, and what contention there
-    /// has been.
+    /// Returns the name of each table, its number of rows, which is approximate while transactions run, and its
+    /// contention.
     pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
         let tables = self.catalog.tables();
         let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! Locks on whole tables: shared by every statement that uses the table, exclusive for DDL, held to the transaction's
 //! end.
 //!
-//! The engines know nothing of them: rows are theirs, definitions are the catalog's.
+//! The engines know nothing of these locks: engines protect rows, the catalog protects definitions.
 //!
 //! **Invariants**
 //!

@@ -18,7 +18,7 @@ fn await_rows(session: &mut Session, sql: &str) -> Vec<String> {
     }
 }
 
-/// Runs a statement in a session of its own, which waits for nothing but locks.
+/// Runs a statement in a session of its own with a long `lock_timeout`. Returns the session's number and its thread.
 fn elsewhere(database: &Arc<Database>, sql: &'static str) -> (i32, thread::JoinHandle<String>) {
     let mut session = session(database);
     run(&mut session, "set lock_timeout = '1d'");

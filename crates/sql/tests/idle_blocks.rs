@@ -86,7 +86,7 @@ fn a_statement_waits_for_an_idle_block_once() {
     }
 }
 
-/// Engines under which a block has the whole database.
+/// Returns the engines under which a block has the whole database to itself.
 fn exclusive() -> impl Iterator<Item = &'static str> {
     planned().chain(["serial"])
 }

@@ -23,13 +23,13 @@ pub struct SessionContext {
     pub(crate) seat: Arc<Seat>,
     /// The session's settings, which functions look at and change.
     pub(crate) settings: RefCell<Settings>,
-    /// Where relations are looked for; none if in `public` only.
+    /// The schemas in which relations are looked up; `None` if only `public` is.
     pub(crate) path: Option<Arc<[String]>>,
     /// The numbers that the session has got from sequences.
     numbers: SequenceNumbers,
     /// The session's present transaction.
     pub(crate) transaction: TransactionContext,
-    /// Whether the present statement may wait in the middle of an expression: it looks at no table.
+    /// Whether the present statement may wait in the middle of an expression, since it reads no table.
     pub(crate) may_wait: Cell<bool>,
     /// Notices that functions have raised and that the client has not been sent yet.
     pub(crate) notices: RefCell<Vec<Notice>>,

@@ -54,16 +54,16 @@ pub(crate) fn blocked(shared: &Shared) -> Vec<Blocked> {
     sessions.seats.iter().filter_map(|seat| sessions.wait_of(seat)).collect()
 }
 
-/// All sessions, as a look at their waits finds them.
+/// The sessions whose waits are being read.
 pub(crate) struct Sessions<'d> {
     shared: &'d Shared,
     pub(crate) seats: Vec<Arc<Seat>>,
-    /// Looking at the engine's locks takes a while.
+    /// The engine's waits, which are read at the first use since reading them takes a while.
     of_engine: OnceCell<Vec<LockWait>>,
 }
 
 impl<'d> Sessions<'d> {
-    /// The sessions of this moment.
+    /// Makes the list of the sessions that exist now.
     pub(crate) fn new(shared: &'d Shared) -> Self {
         Self { shared, seats: shared.activity.seats(), of_engine: OnceCell::new() }
     }

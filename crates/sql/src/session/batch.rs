@@ -120,7 +120,7 @@ impl Session {
         ran
     }
 
-    /// Whether the engine would like to know which statements are sent together with the next one: see
+    /// Whether the engine can use the list of the statements that are sent together with the next one: see
     /// [`announce_pipeline`](Self::announce_pipeline).
     pub fn wants_pipeline(&self) -> bool {
         self.one_shot.wanted != Wanted::Nothing

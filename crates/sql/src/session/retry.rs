@@ -221,18 +221,18 @@ impl Session {
         waited >= limit - limit / 8
     }
 
-    /// Whether a wait has lasted as long as the client wants one to.
+    /// Whether a wait has lasted for the client's `lock_timeout`.
     pub(super) fn is_lock_timeout(&self, abort: Abort) -> bool {
         abort == Abort::Timeout && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
-    /// Whether retries in place of a wait have lasted as long as the client wants a wait to last.
+    /// Whether retries in place of a wait have lasted for the client's `lock_timeout`.
     fn was_kept_off(&self, abort: Abort, unseen: bool) -> bool {
         unseen && abort == Abort::WriteConflict && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
-    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a
-    /// story.
+    /// Returns the error for an abort in the client's terms: a time-out that the client has set is reported as a lock
+    /// time-out, and a deadlock with its cycle.
     pub(super) fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
         if self.is_lock_timeout(abort) || self.was_kept_off(abort, unseen) {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
@@ -244,7 +244,7 @@ impl Session {
         }
     }
 
-    /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
+    /// Waits for a time that doubles with every retry and differs between sessions.
     fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
         self.seat.counters.count_retry();
         let pause = pause(retries, longest);

@@ -46,7 +46,7 @@ impl<'s> Bound<'s> {
 }
 
 impl Session {
-    /// Runs something for no longer than `statement_timeout`.
+    /// Calls `run`, which is cancelled when `statement_timeout` is over.
     pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
         if !self.restart_limit() {
             return run(self);
@@ -60,7 +60,7 @@ impl Session {
         })
     }
 
-    /// A statement may last as long as `statement_timeout` says from now on. Whether there is such a limit.
+    /// Starts the time of `statement_timeout` for a statement. Returns whether there is such a limit.
     pub(super) fn restart_limit(&self) -> bool {
         let limit = self.context.settings.borrow().duration("statement_timeout");
         if let Some(limit) = limit {
@@ -186,12 +186,12 @@ impl Session {
         self.keeps_reads() && is_plannable(plan) && !only_reads(plan)
     }
 
-    /// Whether the transaction keeps what it has read until it ends: it locks it, or looks at it again.
+    /// Whether the transaction keeps its reads until it ends, to hold their locks or to validate them.
     pub(super) fn keeps_reads(&self) -> bool {
         self.database.engine().info().granted(self.context.transaction.isolation.get()) != Isolation::ReadCommitted
     }
 
-    /// Whether there must be memory for what the transaction keeps of its reads.
+    /// Whether statements must check that there is memory for the reads that the transaction keeps.
     pub(super) fn asks_at_reads(&self) -> bool {
         self.database.memory_limit().bytes().is_some() && self.keeps_reads()
     }
@@ -251,7 +251,8 @@ impl Session {
             && matches!(statement.plan, Plan::Query(_))
     }
 
-    /// Reads and writes rows, and tells the client those of the result. Returns how many rows the command tag counts.
+    /// Reads and writes rows, and sends the rows of the result to the client. Returns how many rows the command tag
+    /// counts.
     fn execute_rows(
         &mut self,
         statement: &Statement,

@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// In a failed block, only what ends it may run.
+    /// Checks that a statement may run: in a failed block only the statements that end it may.
     pub(super) fn check_not_failed(&self, parsed: &Parsed) -> Result<(), SqlError> {
         let ends = match parsed {
             Parsed::Utility(utility) => ends_failure(utility),
@@ -269,7 +269,7 @@ impl Session {
         self.kept.cursors.end_transaction(false);
     }
 
-    /// Gives the advisory locks back that were taken for this, if there may be any.
+    /// Releases the session's advisory locks of this scope, if it may hold any.
     #[inline]
     pub(super) fn give_advisory_back(&mut self, scope: Scope) {
         if self.seat.may_hold_advisory() {
@@ -423,8 +423,8 @@ fn ends_failure(utility: &Utility) -> bool {
     matches!(utility, Utility::Commit { .. } | Utility::Rollback { .. } | Utility::RollbackTo(_))
 }
 
-/// Returns an error for ROLLBACK TO when no savepoint is left. Clients that retry transactions do so after this error,
-/// too.
+/// Returns the error for ROLLBACK TO after the engine has rolled back the whole transaction, savepoints included. It
+/// has the code of the abort if a retry can help, so that clients that retry transactions do so after this error, too.
 fn savepoints_gone(abort: Abort) -> SqlError {
     let hint = "The engine rolled the whole transaction back, its savepoints with it: only ROLLBACK helps.";
     let mut error = in_failed_transaction().hint(hint);

@@ -182,7 +182,7 @@ pub fn outcome(session: &mut Session, sql: &str) -> String {
     }
 }
 
-/// Runs a query string on a thread of its own, and returns when its session waits for something that it is certain of.
+/// Runs a query string on a thread of its own, and returns when its session waits and its blockers are certain.
 pub fn waiting(
     database: &Arc<Database>,
     mut session: Session,
