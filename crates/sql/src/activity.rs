@@ -1,4 +1,4 @@
-//! Which sessions there are, and what all of them have done.
+//! The registry of the sessions of a database, and the totals of their counters.
 
 use crate::counters::Totals;
 use crate::seat::Seat;
@@ -11,7 +11,7 @@ pub(crate) struct Activity(Mutex<Everybody>);
 
 #[derive(Debug, Default)]
 struct Everybody {
-    /// By their addresses.
+    /// The seats of the sessions that are open, by address.
     here: BTreeMap<usize, Arc<Seat>>,
     gone: Totals,
 }
@@ -21,12 +21,12 @@ impl Activity {
         self.0.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// A session begins.
+    /// Adds the seat of a session that begins.
     pub(crate) fn enter(&self, seat: &Arc<Seat>) {
         self.everybody().here.insert(Arc::as_ptr(seat).addr(), seat.clone());
     }
 
-    /// Its session is gone.
+    /// Removes the seat of a session that has ended, and keeps its counters in the totals.
     pub(crate) fn leave(&self, seat: &Arc<Seat>) {
         let mut everybody = self.everybody();
         if everybody.here.remove(&Arc::as_ptr(seat).addr()).is_some() {
@@ -34,7 +34,7 @@ impl Activity {
         }
     }
 
-    /// Everybody who is there, by their numbers.
+    /// Returns the seats of all open sessions, ordered by process number.
     pub(crate) fn seats(&self) -> Vec<Arc<Seat>> {
         let mut seats: Vec<_> = self.everybody().here.values().cloned().collect();
         seats.sort_by_key(|seat| seat.pid());

@@ -3,8 +3,7 @@
 //! Under an engine that has no [admission](hotrow_txn::Inspection::admission) of its own, sessions that meet on hot
 //! rows abort each other: the more of them run, the fewer get through. So a session whose block was given up because of
 //! others needs a [ticket](Tickets) for each of its next few blocks. If none is free its BEGIN waits until one is. A
-//! session that holds an advisory lock, or anything else, does not wait. So nobody waits for a session that is held
-//! back.
+//! session that holds an advisory lock, or anything else, does not wait. So no session waits for one that is held back.
 //!
 //! **Invariants**
 //!
@@ -13,13 +12,13 @@
 //!    first failure.
 //! 3. A ticket that was given out is returned: when its block is given up or ends, or when the session ends.
 //! 4. While sessions are held back, some of them look from time to time whether a ticket has lapsed. So a client that
-//!    thinks in the middle of its block keeps nobody out for long.
+//!    pauses in the middle of its block does not keep others out for long.
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
 use hotrow_txn::{Abort, AdmissionStatistics, Tickets};
 
-/// After a block that failed, so many blocks of the session need tickets.
+/// The number of blocks of a session that need tickets after a block that failed.
 const BLOCKS_WITH_TICKETS: u8 = 8;
 
 /// The tickets of a database, and the sessions that are held back. Any thread may call anything.
@@ -39,7 +38,7 @@ struct State {
 #[derive(Debug)]
 struct HeldBack {
     session: u32,
-    /// When its transaction failed first, or else when it came.
+    /// The time at which its transaction failed first, or else the time of its BEGIN.
     since: Time,
     is_let_in: Arc<AtomicBool>,
     waiter: Waiter,
@@ -59,9 +58,9 @@ struct Ticket {
 /// Where a session stands.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
-    /// So many of its next blocks need tickets.
+    /// The number of its next blocks that need tickets.
     blocks: u8,
-    /// When the transaction failed first that is being tried again.
+    /// The time of the first failure of the transaction that is being retried.
     since: Option<Time>,
     /// Why the present block was given up, if that was because of others.
     failed: Option<Abort>,
@@ -69,7 +68,7 @@ pub(crate) struct Standing {
 }
 
 impl State {
-    /// Lets in as many as there are tickets for, the oldest first.
+    /// Lets in as many sessions as there are free tickets, the oldest first.
     fn let_in(&mut self, now: Time) {
         self.tickets.lapse(now);
         while self.tickets.is_free() {
@@ -82,7 +81,8 @@ impl State {
         }
     }
 
-    /// Lets in whoever can be. Returns when one that is held back looks again.
+    /// Lets in as many sessions as there are free tickets. Returns the time at which a session that is held back looks
+    /// again.
     fn look(&mut self, now: Time) -> Time {
         self.let_in(now);
         self.tickets.next_look(now, self.held_back.len())
@@ -122,7 +122,7 @@ impl Admission {
         }
     }
 
-    /// What there is to say of it.
+    /// Returns the numbers of tickets and of sessions that are held back. No row is hot here: `hot` is always zero.
     pub(crate) fn statistics(&self) -> AdmissionStatistics {
         let state = self.state();
         AdmissionStatistics {
@@ -150,7 +150,7 @@ impl Drop for Ticket {
 }
 
 impl Standing {
-    /// A block begins: waits until it may.
+    /// Waits until a block may begin.
     ///
     /// # Errors
     /// [`Abort::Cancelled`] if the session is.
@@ -168,7 +168,7 @@ impl Standing {
         Ok(())
     }
 
-    /// The present block was given up: it holds nothing any more.
+    /// Records that the present block was given up: it holds nothing any more.
     pub(crate) fn fail(&mut self, abort: Abort, now: Time) {
         if abort.is_because_of_others() {
             self.failed = Some(abort);
@@ -183,7 +183,7 @@ impl Standing {
         }
     }
 
-    /// The block is over.
+    /// Records that the block is over.
     #[inline]
     pub(crate) fn end(&mut self) {
         if self.blocks > 0 || self.failed.is_some() {

@@ -1,14 +1,14 @@
 //! Advisory locks: locks on numbers, whose meaning is the applications'.
 //!
 //! **Definitions.** A session *holds* a lock as often as it has taken it, in two modes, for itself or for its
-//! transaction. Who waits stands in the lock's queue, first come, first served; who holds a lock already does not wait
-//! for those who wait.
+//! transaction. A session that waits stands in the lock's queue, first come, first served. A session that already holds
+//! the lock does not wait for the sessions in the queue.
 //!
 //! **Invariants**, under the mutex
 //!
 //! 1. The modes in which two sessions hold a lock are compatible.
-//! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can
-//!    be granted.
+//! 2. A request that waits conflicts with a holder or with a request before it: a session that releases the lock or
+//!    leaves the queue grants requests from the front as far as possible.
 //! 3. A request is granted under the mutex; one that gives up learns there which came first.
 
 use crate::seat::Seat;
@@ -17,14 +17,14 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::{HashMap, VecDeque};
 
-/// What is locked: one number, or two.
+/// The key of an advisory lock: one number, or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     One(i64),
     Two(i32, i32),
 }
 
-/// For how long a lock is taken.
+/// How long a session keeps an advisory lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Until the session gives it back, or ends.
@@ -33,7 +33,7 @@ pub(crate) enum Scope {
     Transaction,
 }
 
-/// How a lock is wanted.
+/// The lock that a request asks for: its key, its mode and its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) key: Key,
@@ -41,15 +41,15 @@ pub(crate) struct Wanted {
     pub(crate) scope: Scope,
 }
 
-/// A session that waits for a lock, and who is in its way.
+/// A session that waits for a lock, and the sessions that it waits for.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) key: Key,
     pub(crate) mode: Mode,
     pub(crate) since: Time,
-    /// Those that hold it, with their modes.
+    /// Sessions that hold the lock in a conflicting mode, with their modes.
     pub(crate) holders: Vec<(Arc<Seat>, Mode)>,
-    /// Those that wait before it.
+    /// The sessions whose conflicting requests come before this one in the queue.
     pub(crate) before: Vec<Arc<Seat>>,
 }
 
@@ -65,7 +65,7 @@ struct Lock {
     queue: VecDeque<Request>,
 }
 
-/// What a session holds of a lock.
+/// A session that holds a lock, and how often it holds it.
 #[derive(Debug)]
 struct Holder {
     seat: Arc<Seat>,
@@ -94,7 +94,7 @@ impl Lock {
         self.holders.iter().any(|holder| Arc::ptr_eq(&holder.seat, seat))
     }
 
-    /// Those whose holding is in the way of a session.
+    /// Returns the other sessions that hold the lock in a mode that conflicts with `mode`, with their modes.
     fn in_the_way(&self, seat: &Arc<Seat>, mode: Mode) -> impl Iterator<Item = (&Arc<Seat>, Mode)> {
         let others = self.holders.iter().filter(move |holder| !Arc::ptr_eq(&holder.seat, seat));
         others.filter_map(|holder| Some((&holder.seat, holder.mode()?))).filter(move |&(_, held)| held.conflicts(mode))
@@ -240,7 +240,7 @@ impl AdvisoryLocks {
         }
     }
 
-    /// What a session waits for, if it does.
+    /// Returns the wait of a session for an advisory lock, or `None` if the session waits for none.
     pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Wait> {
         let locks = self.locks();
         let (key, lock, place) = locks.iter().find_map(|(key, lock)| {
@@ -283,7 +283,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Forgets a lock that nobody holds or waits for.
+/// Forgets a lock without holders and requests.
 fn tidy(locks: &mut HashMap<Key, Lock>, key: Key) {
     if locks.get(&key).is_some_and(|lock| lock.holders.is_empty() && lock.queue.is_empty()) {
         locks.remove(&key);

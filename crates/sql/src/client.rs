@@ -1,4 +1,4 @@
-//! Whom a session talks to.
+//! The client side of a session: the [`Client`] trait, and the columns and notices that clients are sent.
 
 use crate::types::Styles;
 use crate::{SqlError, state};
@@ -7,11 +7,11 @@ use hotrow_storage::{Type, Value};
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputColumn {
-    /// Its name, or alias, or PostgreSQL's choice for an expression (`?column?`, `count`, …).
+    /// The column's name: its own, its alias, or PostgreSQL's choice for an expression (`?column?`, `count`, …).
     pub name: String,
-    /// Its type.
+    /// The type of the column's values.
     pub ty: Type,
-    /// Which relation's column it is; none if it is computed.
+    /// The column of a relation that the values come from, or `None` if they are computed.
     pub origin: Option<Origin>,
 }
 
@@ -30,14 +30,14 @@ impl OutputColumn {
         Self { name: name.into(), ty, origin: None }
     }
 
-    /// These columns as those of a relation with a number.
+    /// Makes the output columns for the columns of the relation with this number.
     pub(crate) fn of_relation(number: u32, columns: impl IntoIterator<Item = (String, Type)>) -> Vec<Self> {
         let column = |(at, (name, ty))| Self { name, ty, origin: Some(Origin { relation: number, column: at }) };
         (1..).zip(columns).map(column).collect()
     }
 }
 
-/// Whether results have the same columns for a client that was told of them, wherever these come from.
+/// Whether two results have columns of the same names and types. The origins of the columns may differ.
 pub(crate) fn are_alike(one: &[OutputColumn], other: &[OutputColumn]) -> bool {
     let alike = |(one, other): (&OutputColumn, &OutputColumn)| one.name == other.name && one.ty == other.ty;
     one.len() == other.len() && one.iter().zip(other).all(alike)
@@ -61,7 +61,7 @@ pub struct Notice {
     pub error: SqlError,
 }
 
-/// The other end of a session: what a statement's execution produces, and where COPY's data comes from.
+/// The client of a session: it receives the results of statements and supplies the data of COPY.
 ///
 /// The server implements it over a connection, the tests over vectors. Calls come in the order of PostgreSQL's
 /// messages. An error from a method means that the client is gone; the statement then ends with that error.

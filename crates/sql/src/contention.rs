@@ -1,9 +1,10 @@
-//! Which rows and ranges sessions have waited for, or met conflicts at; how often, how long, and with which statements.
+//! Statistics of contention: the rows and ranges at which sessions have waited or met conflicts, how often, how long,
+//! and with which statements.
 //!
-//! There is room for so many of them, told apart by hashes. When a new one comes to a full shard it takes the place of
-//! the one that was met least often, and its count with it, as an upper bound (Metwally et al., *Efficient Computation
-//! of Frequent and Top-k Elements in Data Streams*, §3): what is met often stays, and its count is too high by what it
-//! has inherited, at most.
+//! The number of spots is limited, and spots are told apart by their hashes. A new spot replaces the spot of a full
+//! shard that was met least often, and inherits its count as an upper bound (Metwally et al., *Efficient Computation of
+//! Frequent and Top-k Elements in Data Streams*, §3). So spots that are met often stay, and a count is too high by at
+//! most the inherited part.
 
 use crate::watched::{Spot, Trouble};
 use hotrow_storage::TableId;
@@ -42,14 +43,14 @@ impl Contended {
     }
 }
 
-/// What happened at one spot.
+/// The statistics of one spot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AtSpot {
     pub(crate) contended: Contended,
-    /// How often it was met, and what of that others were that stood in its place.
+    /// How often sessions have met the spot, inherited counts included; and the part of this count that was inherited.
     pub(crate) met: u64,
     pub(crate) inherited: u64,
-    /// How often with which statements.
+    /// How often each of the most frequent statements has met the spot.
     pub(crate) statements: Vec<(Arc<str>, u64)>,
 }
 
@@ -67,7 +68,7 @@ impl AtSpot {
     }
 }
 
-/// What all sessions have met.
+/// The contention statistics of all sessions of a database.
 #[derive(Debug)]
 pub(crate) struct Contention {
     shards: Vec<Mutex<HashMap<Spot, AtSpot>>>,
@@ -101,7 +102,7 @@ fn add_to(shard: &mut HashMap<Spot, AtSpot>, trouble: &Trouble, text: &str) {
 }
 
 impl Contention {
-    /// Adds what a statement has met.
+    /// Adds the waits and conflicts of a statement with this text.
     pub(crate) fn add(&self, troubles: impl Iterator<Item = Trouble>, text: &str) {
         let text = &text[..text.floor_char_boundary(TEXT)];
         for trouble in troubles {
@@ -113,7 +114,7 @@ impl Contention {
         }
     }
 
-    /// What happened at each spot that is known, in no order.
+    /// Returns the statistics of each known spot, in no order.
     pub(crate) fn spots(&self) -> Vec<(Spot, AtSpot)> {
         let shards = self.shards.iter();
         shards
@@ -121,7 +122,7 @@ impl Contention {
             .collect()
     }
 
-    /// What happened in each of the tables. That of all others is forgotten.
+    /// Returns the statistics of each of the tables, and forgets the statistics of all others.
     pub(crate) fn tables(&self, tables: &[TableId]) -> Vec<Contended> {
         let mut known = lock(&self.tables);
         known.retain(|table, _| tables.contains(table));

@@ -1,10 +1,10 @@
-//! What sessions do, counted for whoever watches the server.
+//! Counters of what sessions do, for the monitoring views and the server's metrics.
 
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Abort, Statistics};
 
-/// What one session has counted. Only the session writes, so to count is to load, to add and to store; anybody may
-/// read.
+/// The counters of one session. Only the session writes them, so that counting is a load, an addition and a store; any
+/// thread may read them.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     statements: AtomicU64,
@@ -50,25 +50,25 @@ impl Counters {
     }
 }
 
-/// What sessions have done so far, those that are gone included. The sums are read one by one: they are of about one
-/// time.
+/// The sums of the counters of all sessions so far, ended sessions included. The counters are read one by one, so the
+/// sums belong to about the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Statements that were run, whatever came of them; those that tried again in one are one.
+    /// Statements that have run, with or without success. A statement that was retried counts once.
     pub statements: u64,
     /// Transactions that committed.
     pub committed: u64,
     /// Transactions that were rolled back, by their clients or by the engine.
     pub rolled_back: u64,
-    /// Statements' attempts after the first.
+    /// Attempts at statements after the first attempt.
     pub retries: u64,
     /// Transactions that the engine gave up, by reason.
     aborts: [u64; Abort::ALL.len()],
-    /// Locks that transactions were granted that have ended.
+    /// Locks that ended transactions were granted.
     pub locks: u64,
-    /// Requests of theirs that had to wait.
+    /// Lock requests of ended transactions that had to wait.
     pub waits: u64,
-    /// Nanoseconds that they waited.
+    /// The time that these requests waited, in nanoseconds.
     pub wait_ns: u64,
 }
 

@@ -20,10 +20,11 @@ use hotrow_txn::Engine;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 
-/// Longer texts' plans are not kept: who sends them sends data.
+/// The plans of longer texts are not kept, since such texts consist of data.
 const LONGEST_CACHED: usize = 64 << 10;
 
-/// A database: what its sessions share. What is not about sessions and plans is [`Shared`]'s, to which it dereferences.
+/// A database: what its sessions share. It dereferences to [`Shared`], which has everything that does not concern
+/// sessions and plans.
 pub struct Database {
     shared: Arc<Shared>,
     plans: RwLock<HashMap<String, Arc<Statement>>>,
@@ -37,7 +38,7 @@ impl Database {
         Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1) })
     }
 
-    /// What its sessions share below their plans.
+    /// Returns the state that the sessions of this database share below their plans.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -179,7 +180,7 @@ pub(crate) fn plan(
     })
 }
 
-/// The one statement that a text must be, read by sqlparser.
+/// Parses a text that must be one statement, which sqlparser reads.
 pub(crate) fn parse_one(text: &str) -> Result<Syntax<sqlparser::ast::Statement>, SqlError> {
     let mut tokens = Vec::new();
     parse::lex::tokenize(text, &mut tokens)?;

@@ -1,35 +1,35 @@
-//! How deep what a client sends may nest: as deep as the stack allows, whatever it is that the session runs on.
+//! Limits of nesting: a client's text may nest as deep as the stack of the session's thread allows.
 //!
-//! - What this crate calls itself for, [`check`]s on its way down that enough of the stack is left.
-//! - sqlparser, and what it makes ([`Syntax`]), calls itself without asking: to parse, to print, to be dropped. How
-//!   often is bounded by `parse`, and it happens [`with_room`] for that.
+//! - Recursive functions of this crate [`check`] on their way down that enough of the stack is left.
+//! - sqlparser and its syntax trees ([`Syntax`]) recurse without a check when they parse, print or drop a tree. `parse`
+//!   bounds the depth of this recursion, and it runs [`with_room`] for that depth.
 
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, stack};
 use std::fmt;
 use std::ops::Deref;
 
-/// What is left of the stack where nothing may call itself any more: enough for what does not, such as an engine's part
-/// of a statement.
+/// The size of the stack's reserve in bytes. Below it no function may recurse; the reserve is for code that does not
+/// check, such as the engine's part of a statement.
 pub const RESERVED_STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
 
-/// What the deepest syntax needs that `parse` lets pass, twice.
+/// The stack size for recursion that does not check: twice the need of the deepest syntax that `parse` accepts.
 const ROOM_BYTES: usize = 6 << 20;
 
-/// An error if little of the stack is left.
+/// Checks that more of the stack is left than the reserve; otherwise returns error 54001.
 #[inline]
 pub fn check() -> Result<(), SqlError> {
     if stack::left() < RESERVED_STACK_BYTES { Err(too_deep()) } else { Ok(()) }
 }
 
-/// 54001
+/// Returns error 54001, which says that the stack depth limit is exceeded.
 #[cold]
 pub fn too_deep() -> SqlError {
     SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
         .hint("Nest the statement less deeply, or start the server with more --stack-kib.")
 }
 
-/// Calls `work` with room for what does not check; it must not wait for anything.
+/// Calls `work` on a stack that has room for recursion that does not check. `work` must not wait for anything.
 pub fn with_room<R, E: From<SqlError>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
     stack::with_room(ROOM_BYTES, work).map_err(|error| {
         let message = format!("out of memory: no stack to read the statement on ({error})");
@@ -37,14 +37,14 @@ pub fn with_room<R, E: From<SqlError>>(work: impl FnOnce() -> Result<R, E>) -> R
     })?
 }
 
-/// What sqlparser has made of a text. Cheap to clone.
+/// The syntax tree that sqlparser has made of a text. Cheap to clone.
 pub struct Syntax<T> {
-    /// None only while it is dropped.
+    /// The tree; `None` only while the value is dropped.
     tree: Option<Arc<T>>,
 }
 
 impl<T> Syntax<T> {
-    /// Of what it has made.
+    /// Wraps a tree that sqlparser has made.
     pub fn new(tree: T) -> Self {
         Self { tree: Some(Arc::new(tree)) }
     }

@@ -1,4 +1,4 @@
-//! What a client is told when a statement fails.
+//! The errors that clients are sent when statements fail.
 
 use crate::schema::{split, without_schemas};
 use hotrow_txn::Abort;
@@ -13,24 +13,24 @@ pub struct SqlState(pub &'static str);
 pub struct SqlError {
     /// The class of the error, for programs.
     pub state: SqlState,
-    /// What was wrong, for people; PostgreSQL's words where it has some.
+    /// The description of the error, for people; PostgreSQL's words where it has some.
     pub message: String,
-    /// More about it.
+    /// More details of the error.
     pub detail: Option<String>,
-    /// What would be right.
+    /// Advice on what would be right.
     pub hint: Option<String>,
     /// Where in the statement, in characters from 1.
     pub position: Option<u32>,
     /// Where in the data, or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
     pub context: Option<Box<str>>,
-    /// What it is about, if a row breaks a rule of its table.
+    /// The table and the rule, if a row breaks a rule of its table.
     pub subject: Option<Box<Subject>>,
 }
 
 // Every statement, row and expression returns a `Result` with it.
 const _: () = assert!(size_of::<SqlError>() < 128);
 
-/// What a row broke, for programs that say it in words of their own.
+/// The rule that a row broke, for programs that word the error themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The table's schema.

@@ -6,7 +6,7 @@
 
 use hotrow_txn::Isolation;
 
-/// What a level is called, as clients are shown it.
+/// Returns the name of an isolation level as clients see it.
 pub fn name(level: Isolation) -> &'static str {
     match level {
         Isolation::ReadCommitted => "read committed",
@@ -16,7 +16,7 @@ pub fn name(level: Isolation) -> &'static str {
     }
 }
 
-/// All names, for those who used none of them.
+/// All names of levels, for the error about an unknown name.
 pub const NAMES: &str = "serializable, repeatable read, snapshot, read stability, read committed, read uncommitted";
 
 /// The level of this name, in any case, its words apart by blanks, hyphens or underscores.

@@ -14,13 +14,13 @@ use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{PlainAtomicU64, meter};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Values of fewer bytes are made without asking.
+/// Values of fewer bytes are made without a check of the limit.
 const SMALL_BYTES: usize = 64 << 10;
 
-/// Before so many bytes more the resident size is measured anew.
+/// The least size of an allocation before which the resident size is measured anew, in bytes.
 const LARGE_BYTES: usize = 256 << 10;
 
-/// What is set aside for texts that are being read, in bytes.
+/// The number of bytes that are set aside for texts that are being read.
 static SET_ASIDE: PlainAtomicU64 = PlainAtomicU64::new(0);
 
 /// Memory that is set aside for a text until this is dropped.
@@ -31,7 +31,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Nothing is set aside.
+    /// The room of a text for which no memory is set aside.
     pub(crate) const NOTHING: Self = Self { bytes: 0 };
 }
 
@@ -48,33 +48,33 @@ impl Drop for Room {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
-    /// At which rows are refused.
+    /// The bound from which rows are refused.
     rows: Bound,
-    /// At which rows are refused that take the place of others.
+    /// The bound from which rows are refused even if their table has room for them.
     rooms: Bound,
-    /// At which what does not last is refused.
+    /// The bound from which values that do not last are refused.
     reads: Bound,
 }
 
-/// Bytes at which something is refused.
+/// A bound of memory: requests are refused if it is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bound {
-    /// In use.
+    /// The number of bytes that the allocator has given out.
     used: usize,
-    /// Resident.
+    /// The number of bytes that are resident.
     resident: usize,
 }
 
 impl Bound {
     const NONE: Self = Self { used: usize::MAX, resident: usize::MAX };
 
-    /// So many 32nds of some bytes.
+    /// Makes a bound of `used` and `resident` 32nds of `bytes`.
     fn of(bytes: usize, used: usize, resident: usize) -> Self {
         let parts = |count: usize| (bytes / 32).saturating_mul(count);
         Self { used: parts(used), resident: parts(resident) }
     }
 
-    /// Whether so many bytes more would reach it.
+    /// Whether `more` bytes would reach the bound.
     ///
     /// A collection that fills the place it has touches pages which the last measurement does not know of, as many as
     /// it has grown by when it grows again.
@@ -87,9 +87,10 @@ impl Bound {
     }
 }
 
-/// A collection that moves its elements to a larger place when it is full.
+/// A collection that moves its elements to larger memory when it is full.
 pub(crate) trait Growing {
-    /// The bytes of the place to which it moves when one more element is added; 0 if there is room.
+    /// Returns the size of the memory to which the collection moves when an element is added, in bytes; 0 if there is
+    /// room.
     fn growth_bytes(&self) -> usize;
 }
 
@@ -128,41 +129,42 @@ impl<K, V> Growing for HashMap<K, V> {
 }
 
 impl MemoryLimit {
-    /// As much as there is.
+    /// The absence of a limit.
     pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
-    /// So many bytes. The resident size stays within five quarters of them, what is touched between two measurements
-    /// included.
+    /// Makes a limit of `bytes`. The resident size stays within five quarters of it, pages that are touched between two
+    /// measurements included.
     pub fn new(bytes: usize) -> Self {
         let (rows, rooms, reads) = (Bound::of(bytes, 32, 36), Bound::of(bytes, 34, 37), Bound::of(bytes, 36, 38));
         Self { bytes, rows, rooms, reads }
     }
 
-    /// The bytes, if there is a limit.
+    /// Returns the limit in bytes, if there is one.
     pub fn bytes(self) -> Option<usize> {
         (self != Self::NONE).then_some(self.bytes)
     }
 
-    /// 53200 if there is no memory for something that does not last.
+    /// Returns error 53200 if there is no memory for a value that does not last.
     #[inline]
     pub fn check(self) -> Result<(), SqlError> {
         if self.reads.is_reached_with(0) { Err(self.exceeded()) } else { Ok(()) }
     }
 
-    /// The same before an element is added to a collection that is kept for a statement; a growth of the collection
-    /// must fit.
+    /// Returns error 53200 if there is no memory to add an element to a collection that a statement keeps. If the
+    /// collection must grow, the growth must fit.
     #[inline]
     pub(crate) fn check_push(self, collection: &impl Growing) -> Result<(), SqlError> {
         if self.reads.is_reached_with(collection.growth_bytes()) { Err(self.exceeded()) } else { Ok(()) }
     }
 
-    /// 53200 if there is none for a row; `has_room` says whether its table has room in what it has already.
+    /// Returns error 53200 if there is no memory for a row. `has_room` says whether the table's own memory has room for
+    /// it.
     #[inline]
     pub(crate) fn check_write(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
         if self.rows.is_reached_with(0) { self.check_room(has_room) } else { Ok(()) }
     }
 
-    /// 53200 if there is none for a value of so many bytes, which does not last.
+    /// Returns error 53200 if there is no memory for a value of this size, which does not last.
     #[inline]
     pub(crate) fn check_value(self, bytes: usize) -> Result<(), SqlError> {
         if bytes >= SMALL_BYTES && self.reads.is_reached_with(bytes) {
@@ -171,8 +173,8 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Sets so many bytes aside for a text that is read; 53200 if there are not so many. What others have set aside and
-    /// taken by now counts twice.
+    /// Sets bytes aside for a text that is read, or returns error 53200 if there is not enough memory. Bytes that other
+    /// sessions have set aside and already use count twice.
     pub(crate) fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
         // Relaxed: as where it is given back.
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);

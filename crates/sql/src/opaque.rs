@@ -1,4 +1,4 @@
-//! What a layer keeps for a higher one and cannot read.
+//! Values that a layer keeps for a higher layer and cannot read.
 
 use hotrow_sync::Arc;
 use std::any::Any;

@@ -7,16 +7,16 @@
 use crate::{SqlError, state};
 use std::fmt;
 
-/// The setting that says where relations are looked for.
+/// The setting that lists the schemas in which relations are looked up.
 pub(crate) const SEARCH_PATH: &str = "search_path";
 
-/// The most bytes that a name has.
+/// The maximal length of a name, in bytes.
 pub const LONGEST_NAME: usize = 63;
 
-/// The schema that there always is.
+/// The name of the schema that always exists.
 pub const PUBLIC: &str = "public";
 
-/// A schema. Which relations are in it, their names say.
+/// The properties of a schema. Its relations are not listed here: their full names contain the schema's name.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// COMMENT ON SCHEMA
@@ -26,9 +26,9 @@ pub struct Schema {
 /// A relation's name as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationName {
-    /// Its schema, if one is written.
+    /// The schema's name, if the statement writes one.
     pub schema: Option<String>,
-    /// Its own name.
+    /// The relation's name without the schema.
     pub name: String,
 }
 
@@ -41,12 +41,12 @@ impl fmt::Display for RelationName {
     }
 }
 
-/// A relation's full name.
+/// Returns the full name of a relation.
 pub fn full(schema: &str, name: &str) -> String {
     if schema == PUBLIC { name.to_owned() } else { format!("{name}\0{schema}\0") }
 }
 
-/// A full name's schema and name.
+/// Splits a full name into the schema and the name.
 pub fn split(full: &str) -> (&str, &str) {
     match full.split_once('\0') {
         Some((name, schema)) => (schema.trim_end_matches('\0'), name),

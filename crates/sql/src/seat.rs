@@ -1,9 +1,9 @@
-//! What others may know of a session: who it is, what it runs, since when, and what it waits for.
+//! The public state of a session that other sessions may read: its user, its statement and its locks, with their times.
 //!
-//! **Cost.** A session writes to a seat of its own, which others read only when somebody asks. A statement's beginning
-//! takes the seat's latch, which nobody else wants, copies the text into memory that is there already, and reads the
-//! coarse clock, which is a load; so does the moment when the session waits for its client again. Neither allocates,
-//! and neither makes others' lines travel: the plan, which others run too, is left alone.
+//! **Cost.** Each session writes to a seat of its own, which other sessions read only for a view of the sessions. The
+//! start of a statement takes the seat's latch, which is free unless such a view is being read, copies the text into
+//! memory that is allocated already, and loads the coarse clock; so does the end of the session's work for its client.
+//! Neither allocates, and neither moves shared cache lines: the plan, which other sessions run too, is not touched.
 
 use crate::counters::Counters;
 use crate::table_lock::ShownLocks;
@@ -14,25 +14,25 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Of a text so much is shown, in bytes.
+/// The greatest number of bytes of a statement's text that a seat shows.
 const TEXT: usize = 1023;
 
-/// Where a session stands.
+/// The state of a session, as `pg_stat_activity` names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It runs a statement.
+    /// The session runs a statement.
     Active,
-    /// It waits for its client, outside any transaction.
+    /// The session waits for its client, outside any transaction.
     #[default]
     Idle,
-    /// The same, within a transaction.
+    /// The session waits for its client, within a transaction.
     InTransaction,
-    /// The same, within one that failed.
+    /// The session waits for its client, within a transaction that failed.
     Failed,
 }
 
 impl State {
-    /// As `pg_stat_activity` says it.
+    /// Returns the name of the state in `pg_stat_activity`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             State::Active => "active",
@@ -43,31 +43,31 @@ impl State {
     }
 }
 
-/// What a session does. Times are in microseconds since 2000-01-01 UTC, as coarse as the system's clock ticks.
+/// The activity of a session. Times are in microseconds since 2000-01-01 UTC, as coarse as the system's clock ticks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Doing {
     pub(crate) state: State,
     /// The last statements that the client sent, as one text; nothing before the first.
     pub(crate) text: String,
-    /// When they began.
+    /// The time at which the last statements began.
     pub(crate) began: i64,
-    /// When the state became what it is.
+    /// The time at which the session entered its state.
     pub(crate) changed: i64,
 }
 
-/// Whom a session talks to.
+/// The client of a session, and the time-outs of its waits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
-    /// What it calls itself.
+    /// The name that the client gives itself (`application_name`).
     pub(crate) application: String,
-    /// Where it is; none if that is this machine, or this program.
+    /// The client's network address; `None` if the client is on this machine or in this process.
     pub(crate) address: Option<SocketAddr>,
-    /// How long it waits for an advisory lock, and the longest time between two looks for a deadlock.
+    /// The longest wait for an advisory lock, and the longest time between two looks for a deadlock.
     pub(crate) lock_timeout: Option<Duration>,
     pub(crate) deadlock_timeout: Option<Duration>,
 }
 
-/// What another session may do to the connection of a session.
+/// The connection of a session, as other sessions may act on it.
 pub trait Backend: Send + Sync {
     /// Cancels the statement that runs, if there is one.
     fn cancel(&self);
@@ -76,32 +76,32 @@ pub trait Backend: Send + Sync {
     fn terminate(&self);
 }
 
-/// What others may know of a session. The session writes, anybody may read.
+/// The public state of a session. The session writes it, any thread may read it.
 pub(crate) struct Seat {
     pub(crate) counters: Counters,
     pub(crate) user: String,
     /// When the session began, in microseconds since 2000-01-01 UTC.
     pub(crate) began: i64,
     pub(crate) waiter: Waiter,
-    /// Its locks on tables.
+    /// The session's locks on tables.
     pub(crate) tables: Arc<ShownLocks>,
     pid: AtomicI32,
-    /// When its transaction began, or [`NONE`].
+    /// The time at which the session's transaction began, or [`NONE`].
     transaction: AtomicI64,
     /// Whether the engine knows of the transaction.
     begun: AtomicBool,
-    /// Whether it may hold advisory locks.
+    /// Whether the session may hold advisory locks.
     advisory: AtomicBool,
     doing: Latch<Doing>,
     peer: Mutex<Peer>,
     backend: OnceLock<Arc<dyn Backend>>,
 }
 
-/// There is no transaction.
+/// The time that stands for "no transaction".
 const NONE: i64 = i64::MIN;
 
 impl Seat {
-    /// That of a session that begins.
+    /// Makes the seat of a session that begins now.
     pub(crate) fn new(user: &str, pid: i32, waiter: Waiter, tables: Arc<ShownLocks>) -> Self {
         let began = now();
         Self {
@@ -129,7 +129,7 @@ impl Seat {
         self.pid.store(pid, Ordering::Release);
     }
 
-    /// Its connection, if a server has given it one.
+    /// Returns the session's connection, if a server has set one.
     pub(crate) fn backend(&self) -> Option<&Arc<dyn Backend>> {
         self.backend.get()
     }
@@ -139,7 +139,7 @@ impl Seat {
         let _ = self.backend.set(backend);
     }
 
-    /// Statements begin that were sent as this text.
+    /// Records that the session begins the statements that were sent as `text`.
     #[inline]
     pub(crate) fn run(&self, text: &str) {
         let mut doing = self.doing.lock();
@@ -151,7 +151,7 @@ impl Seat {
         }
     }
 
-    /// The session waits for its client.
+    /// Records that the session waits for its client.
     #[inline]
     pub(crate) fn rest(&self, state: State) {
         let mut doing = self.doing.lock();
@@ -160,68 +160,68 @@ impl Seat {
         }
     }
 
-    /// What the session does at this moment.
+    /// Returns a copy of the session's present activity.
     pub(crate) fn doing(&self) -> Doing {
         self.doing.lock().clone()
     }
 
-    /// A transaction begins.
+    /// Records that a transaction begins.
     #[inline]
     pub(crate) fn begin(&self, now: i64) {
         self.transaction.store(now, Ordering::Release);
     }
 
-    /// The engine comes to know of the transaction.
+    /// Records that the engine's transaction begins.
     #[inline]
     pub(crate) fn begin_engine(&self) {
         self.begun.store(true, Ordering::Release);
     }
 
-    /// The transaction is over.
+    /// Records that the transaction is over.
     #[inline]
     pub(crate) fn end(&self) {
         self.transaction.store(NONE, Ordering::Release);
         self.begun.store(false, Ordering::Release);
     }
 
-    /// When its transaction began, if there is one.
+    /// The time at which the session's transaction began, if there is one.
     pub(crate) fn transaction(&self) -> Option<i64> {
         Some(self.transaction.load(Ordering::Acquire)).filter(|&began| began != NONE)
     }
 
-    /// Whether the engine knows of its transaction, so that others may wait for it.
+    /// Whether the engine knows of the session's transaction, so that other sessions may wait for it.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// The session comes to hold an advisory lock.
+    /// Records that the session holds an advisory lock.
     pub(crate) fn takes_advisory(&self) {
         self.advisory.store(true, Ordering::Release);
     }
 
-    /// Has the session's waits for locks last as long as this.
+    /// Sets the time-outs of the session's waits for locks.
     pub(crate) fn set_time_outs(&self, lock: Option<Duration>, deadlock: Option<Duration>) {
         self.waiter.set_lock_timeout(lock);
         self.waiter.set_deadlock_timeout(deadlock);
     }
 
-    /// The session holds none any more.
+    /// Records that the session holds no advisory lock any more.
     pub(crate) fn has_no_advisory(&self) {
         self.advisory.store(false, Ordering::Release);
     }
 
-    /// Whether it may hold advisory locks.
+    /// Whether the session may hold advisory locks.
     #[inline]
     pub(crate) fn may_hold_advisory(&self) -> bool {
         self.advisory.load(Ordering::Acquire)
     }
 
-    /// Whether another session can wait for this one: it may hold something.
+    /// Whether other sessions may wait for this one, since it may hold a lock.
     pub(crate) fn may_be_waited_for(&self) -> bool {
         self.has_begun() || self.may_hold_advisory() || self.tables.holds_any()
     }
 
-    /// Whom it talks to.
+    /// Locks and returns the description of the session's client.
     pub(crate) fn peer(&self) -> MutexGuard<'_, Peer> {
         self.peer.lock().unwrap_or_else(|poison| poison.into_inner())
     }
@@ -233,7 +233,7 @@ impl fmt::Debug for Seat {
     }
 }
 
-/// Microseconds since 2000-01-01 UTC when the system's clock ticked last, which is some milliseconds ago.
+/// Returns the time of the system clock's last tick, some milliseconds ago, in microseconds since 2000-01-01 UTC.
 #[cfg(target_os = "linux")]
 fn coarse_now() -> i64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);

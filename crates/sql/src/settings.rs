@@ -1,8 +1,8 @@
 //! Settings: SET, SHOW, RESET.
 //!
-//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in
-//! PostgreSQL, but for names with a dot, which applications give to settings of their own. Changes are transactional:
-//! undone when the transaction rolls back, and SET LOCAL at its end in any case.
+//! Clients send many settings without a meaning here. Known settings are accepted and shown. An unknown name is an
+//! error as in PostgreSQL, unless it has a dot: applications give such names to settings of their own. Changes are
+//! transactional: a rollback undoes them, and the end of the transaction undoes SET LOCAL in any case.
 
 use crate::error::unsupported;
 use crate::schema::SEARCH_PATH;
@@ -16,28 +16,29 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What `version()` says. Drivers look for the number.
+/// The result of `version()`. Drivers look for the number in it.
 pub const VERSION: &str = concat!("PostgreSQL 15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
 
-/// What `server_version` says.
+/// The value of the setting `server_version`.
 pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
 
-/// Whether transactions are optimistic or pessimistic.
+/// The setting that makes transactions optimistic or pessimistic.
 pub(crate) const CONCURRENCY: &str = "hotrow.concurrency";
 
-/// Whether rows that others wait for again and again go to them between two messages of a block, before it commits.
+/// The setting under which a block's hot rows, for which others wait again and again, go to them between two messages
+/// of the block, before it commits.
 pub(crate) const EARLY_RELEASE: &str = "hotrow.early_release";
 
-/// The value of [`EARLY_RELEASE`] under which they do.
+/// The value of [`EARLY_RELEASE`] under which blocks release hot rows early.
 const HOT: &str = "hot";
 
-/// How long a block that keeps everybody else off the database may be idle while others wait.
+/// The setting that limits how long a block that excludes all others from the database may be idle while others wait.
 pub(crate) const EXCLUSIVE_IDLE_TIMEOUT: &str = "hotrow.exclusive_idle_timeout";
 
 /// The value of [`CONCURRENCY`] under which transactions take turns.
 const MIXED: &str = "mixed";
 
-/// What a setting's value may be.
+/// The type of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Anything.
@@ -56,7 +57,8 @@ enum Kind {
     Concurrency,
     /// A style of dates, and an order of day, month and year.
     DateStyle,
-    /// One of some words. Of those that PostgreSQL knows, the first ones are obeyed, so many; the others are refused.
+    /// One of PostgreSQL's words for the setting. The number says how many of the first words are supported; the others
+    /// are refused.
     Word(&'static [&'static str], usize),
     /// A whole number between two.
     Between(i32, i32),
@@ -86,7 +88,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Its type in `pg_settings`, and its unit.
+    /// Returns the setting's type in `pg_settings`, and its unit.
     pub(crate) fn vartype(&self) -> (&'static str, Option<&'static str>) {
         match self.kind {
             Kind::Bool => ("bool", None),
@@ -101,12 +103,12 @@ impl Known {
         }
     }
 
-    /// Who may change it, in the words of `pg_settings`.
+    /// Returns `internal` if the setting cannot be set and `user` otherwise, as the `context` column of `pg_settings`.
     pub(crate) fn context(&self) -> &'static str {
         if matches!(self.kind, Kind::Fixed | Kind::Told) { "internal" } else { "user" }
     }
 
-    /// Its default.
+    /// Returns the setting's default value.
     pub(crate) fn default(&self) -> &'static str {
         self.default
     }
@@ -202,23 +204,24 @@ type Values = BTreeMap<Cow<'static, str>, String>;
 /// The settings of one session.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// What differs from the defaults.
+    /// The values that differ from the defaults.
     values: Values,
     /// The session's own defaults: what the client asked for when it connected.
     initial: Values,
     /// The values before the transaction, once it has changed some.
     before: Option<Values>,
-    /// The values after it, if it used SET LOCAL.
+    /// The values after the transaction, if it used SET LOCAL.
     after: Option<Values>,
-    /// How often a value may have become another one.
+    /// The number of times that a value may have changed.
     changes: u64,
-    /// Those that clients follow and that functions have changed since they were told.
+    /// The names of the reported settings that functions have changed and whose values the client has not been sent
+    /// yet.
     untold: Vec<&'static str>,
-    /// How often `search_path` may have become another one.
+    /// The number of times that `search_path` may have changed.
     paths: u64,
-    /// The session's, whose waits for locks are as `lock_timeout` and `deadlock_timeout` say.
+    /// The session's seat: its waits for locks obey `lock_timeout` and `deadlock_timeout`.
     seat: Option<Arc<Seat>>,
-    /// What four of them say of texts.
+    /// The styles of texts, which four of the settings determine.
     styles: Styles,
 }
 
@@ -269,7 +272,7 @@ impl Settings {
         Ok((custom.0.clone(), custom.1))
     }
 
-    /// A number that is another one once a value is another one.
+    /// Returns a number that changes whenever a value may have changed.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
         self.changes
@@ -330,13 +333,13 @@ impl Settings {
         Ok(())
     }
 
-    /// What functions have changed since the last call, of what clients follow.
+    /// Returns the names and values of the reported settings that functions have changed since the last call.
     pub(crate) fn untold(&mut self) -> Vec<(&'static str, String)> {
         let names = std::mem::take(&mut self.untold);
         names.into_iter().filter_map(|name| Some((name, self.show(name).ok()?.1.to_owned()))).collect()
     }
 
-    /// Whether there are such.
+    /// Whether functions have changed reported settings since the last call of [`untold`](Self::untold).
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {
         !self.untold.is_empty()
@@ -374,7 +377,7 @@ impl Settings {
         self.replace(values)
     }
 
-    /// What a savepoint is to bring back.
+    /// Saves the values that a savepoint restores.
     pub(crate) fn save(&self) -> SavedSettings {
         SavedSettings { values: self.values.clone(), after: self.after.clone() }
     }
@@ -403,7 +406,7 @@ impl Settings {
         Isolation::ALL.into_iter().find(|level| isolation::name(*level) == text).unwrap_or(Isolation::ReadCommitted)
     }
 
-    /// What transactions are to be; none if the engine is to choose, or they take turns.
+    /// Returns the concurrency of transactions; `None` if the engine chooses it, or if both kinds take turns.
     pub(crate) fn concurrency(&self) -> Option<Concurrency> {
         self.values.get(CONCURRENCY).and_then(|value| value.parse().ok())
     }
@@ -473,17 +476,17 @@ impl Settings {
         self.values.get(SEARCH_PATH).map_or(DEFAULT_PATH, String::as_str)
     }
 
-    /// Another number whenever `search_path` may have become another one.
+    /// Returns a number that changes whenever `search_path` may have changed.
     pub(crate) fn paths(&self) -> u64 {
         self.paths
     }
 
-    /// Whether transactions are read-only that do not say otherwise.
+    /// Whether transactions are read-only by default.
     pub(crate) fn default_read_only(&self) -> bool {
         self.values.get("default_transaction_read_only").is_some_and(|value| value == "on")
     }
 
-    /// Whether hot rows go to others before their writers commit.
+    /// Whether blocks release hot rows to other transactions before they commit.
     pub(crate) fn releases_early(&self) -> bool {
         self.values.get(EARLY_RELEASE).is_some_and(|value| value == HOT)
     }

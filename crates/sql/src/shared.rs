@@ -1,5 +1,5 @@
-//! What all sessions of a database share below their plans: the engine, the catalog, who is there, and what they wait
-//! for.
+//! The state that the sessions of a database share below their plans: the engine, the catalog, the registry of
+//! sessions, and the sessions' locks and queues.
 
 use crate::activity::Activity;
 use crate::admission::Admission;
@@ -16,7 +16,7 @@ use hotrow_sync::{Arc, Mutex, meter};
 use hotrow_txn::{AdmissionStatistics, Engine, Isolation};
 use std::time::Duration;
 
-/// What can be chosen about the SQL front end.
+/// The configuration of the SQL front end.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The isolation level of transactions that do not say one.
@@ -27,16 +27,16 @@ pub struct Config {
     pub max_portals: usize,
     /// How many prepared statements a session may have.
     pub max_statements: usize,
-    /// How long waits last, if `lock_timeout` says nothing, that nobody can tell from a deadlock: those of a circle
-    /// that may lead through waits of an engine that does not say who waits for whom; and how long a statement is tried
-    /// again.
+    /// The limit of waits that cannot be told from a deadlock, if `lock_timeout` is not set: waits in a circle that may
+    /// lead through an engine that does not report blockers. It also limits how long a statement is retried.
     pub uncertain_wait: Duration,
-    /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither
-    /// `lock_timeout` nor `deadlock_timeout` says.
+    /// How long a statement that meets a conflict is retried, under an engine without waits, if neither `lock_timeout`
+    /// nor `deadlock_timeout` is set.
     pub conflict_wait: Duration,
     /// Whether sessions begin with `hotrow.early_release = hot`, under an engine that has it.
     pub early_release: bool,
-    /// The engines under which transactions choose to be optimistic or pessimistic, for who asks another one.
+    /// The engines under which transactions choose to be optimistic or pessimistic, for the error under any other
+    /// engine.
     pub choosing_engines: Vec<&'static str>,
     /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
     pub max_retries: u32,
@@ -49,7 +49,7 @@ pub struct Config {
     /// [`Metered`](hotrow_sync::meter::Metered) one, is asked for; with another allocator it is only what tables map by
     /// themselves.
     pub memory_limit: MemoryLimit,
-    /// Where sessions add up where their time goes, if anybody wants to know.
+    /// The counts of where the time of sessions goes, if they are wanted.
     pub times: Option<Arc<Times>>,
 }
 
@@ -73,21 +73,21 @@ impl Default for Config {
     }
 }
 
-/// What all sessions of a database share.
+/// The state that all sessions of a database share.
 pub struct Shared {
     engine: Arc<dyn Engine>,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
-    /// How many clients may be connected, as far as anybody has said so.
+    /// The number of clients that may be connected, if the server has set it.
     max_connections: AtomicU32,
-    /// When it was made, in microseconds since 2000-01-01 UTC.
+    /// The time at which the database was opened, in microseconds since 2000-01-01 UTC.
     started: i64,
-    /// How many transactions' numbers have been asked for.
+    /// The number of transaction numbers that have been given out.
     transactions: AtomicU64,
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
-    /// Statements that are tried again in place of waiting.
+    /// The queues of statements that retry in place of a wait.
     pub(crate) turns: Arc<Turns>,
     /// Blocks of sessions that abort each other, if the engine does not hold them back itself.
     pub(crate) admission: Option<Arc<Admission>>,
@@ -99,7 +99,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// An empty catalog over an engine, and nobody there.
+    /// Makes an empty catalog over an engine, without sessions.
     pub(crate) fn new(engine: Arc<dyn Engine>, config: Config) -> Self {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
@@ -121,28 +121,29 @@ impl Shared {
         }
     }
 
-    /// Where sessions add up where their time goes, if anybody wants to know.
+    /// Returns the counts of where the time of sessions goes, if they are wanted.
     pub fn times(&self) -> Option<&Times> {
         self.config.times.as_deref()
     }
 
-    /// How transactions are held back that abort each other: by the engine, or else by sessions. All zero if nobody is.
+    /// Returns the numbers of transactions that are held back because they abort each other, by the engine or else by
+    /// sessions. All numbers are zero if none is held back.
     pub fn admission(&self) -> AdmissionStatistics {
         let own = self.admission.as_ref().map(|admission| admission.statistics());
         own.or_else(|| self.engine.admission()).unwrap_or_default()
     }
 
-    /// What sessions have done so far.
+    /// Returns the sums of the counters of all sessions so far.
     pub fn totals(&self) -> Totals {
         self.activity.totals()
     }
 
-    /// When it was made, in microseconds since 2000-01-01 UTC.
+    /// Returns the time at which the database was opened, in microseconds since 2000-01-01 UTC.
     pub(crate) fn started(&self) -> i64 {
         self.started
     }
 
-    /// A number for a transaction.
+    /// Returns a new number for a transaction.
     pub(crate) fn next_transaction(&self) -> u64 {
         // The first ones are PostgreSQL's own.
         self.transactions.fetch_add(1, Ordering::Relaxed) + 3
@@ -167,8 +168,8 @@ impl Shared {
         self.config.memory_limit
     }
 
-    /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who
-    /// changes a row, and a commit may be refused for what others have done.
+    /// Whether the engine keeps versions of rows, as all engines with snapshots do: readers then do not wait for
+    /// writers of a row, and a commit may be refused because of other transactions.
     pub(crate) fn keeps_versions(&self) -> bool {
         self.engine.info().isolation.contains(&Isolation::Snapshot)
     }
@@ -178,8 +179,8 @@ impl Shared {
         self.catalog.tables().iter().map(|table| table.id).collect()
     }
 
-    /// The names of the tables, how many rows each has, approximately while transactions run, and what contention there
-    /// has been.
+    /// Returns the name of each table, its number of rows, which is approximate while transactions run, and its
+    /// contention.
     pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
         let tables = self.catalog.tables();
         let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());

@@ -1,33 +1,33 @@
 //! Locks on whole tables: shared by every statement that uses the table, exclusive for DDL, held to the transaction's
 //! end.
 //!
-//! The engines know nothing of them: rows are theirs, definitions are the catalog's.
+//! The engines know nothing of these locks: engines protect rows, the catalog protects definitions.
 //!
 //! **Invariants**
 //!
 //! 1. [`TableLock::state`]'s low bits count the shared holders; `EXCLUSIVE` is set while there is an exclusive one, and
 //!    then the count is zero.
-//! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set nobody
-//!    comes past the queue: first come, first served. An upgrade goes first, since nobody behind it could be served
+//! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set no request
+//!    passes the queue: first come, first served. An upgrade goes first, since no request behind it could be granted
 //!    before it.
-//! 3. A request is granted by whoever frees the lock, under the mutex; a requester that gives up learns there which
-//!    came first.
+//! 3. The transaction that frees the lock grants requests, under the mutex; a requester that gives up learns there
+//!    whether the grant came first.
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::VecDeque;
 
-/// How a table is locked.
+/// The mode of a lock on a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// With all who use the table's present definition.
+    /// The transaction shares the lock with all others that use the table's present definition.
     Shared,
-    /// Alone.
+    /// The transaction holds the lock alone.
     Exclusive,
 }
 
 impl Mode {
-    /// Its name in messages and views.
+    /// Returns the mode's name for messages and views.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Mode::Shared => "shared",
@@ -148,15 +148,14 @@ impl TableLock {
     }
 }
 
-/// So many locks of a transaction are shown to others without a latch.
+/// The number of locks of a transaction that other sessions can read without a latch.
 const SHOWN: usize = 64;
 
-/// The locks of one transaction, as other sessions may look at them: those that it holds, and the one that it waits
-/// for. A lock is known by its
-/// address. Only the session writes.
+/// The locks of one transaction as other sessions may read them: the locks that it holds, and the lock that it waits
+/// for. A lock is identified by its address. Only the session writes.
 #[derive(Debug)]
 pub(crate) struct ShownLocks {
-    /// Addresses, and the mode as the last bit; zero where there is none.
+    /// The addresses of locks, with the mode as the last bit; zero in places without a lock.
     held: [AtomicUsize; SHOWN],
     /// The words of the locks for which `held` has no room.
     more: Mutex<Vec<usize>>,

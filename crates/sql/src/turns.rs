@@ -1,8 +1,8 @@
-//! Whose turn it is among statements that are tried again in place of waiting.
+//! The order of statements that retry in place of a wait.
 //!
-//! Under an engine in which nobody waits, a statement that meets a conflict is tried again. The one of them that has
-//! failed most often at a row or range is *first* there, and only that one is tried again after a short pause; of two
-//! that have failed as often it is the one that came before. The others rest until they are first. So a row goes to its
+//! Under an engine without waits, a statement that meets a conflict is retried. The statement that has failed most
+//! often at a row or range is *first* there; of statements that have failed equally often, the earliest is first. Only
+//! the first statement is retried after a short pause. The others rest until they are first. So a row goes to its
 //! requests in order, and requests that would fail cost nothing.
 //!
 //! **Invariants**, under the mutex
@@ -21,7 +21,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     spots: Mutex<HashMap<Spot, Vec<Contender>>>,
-    /// Spots with contenders, as of late.
+    /// The number of spots with contenders, as of the last change.
     contended: AtomicUsize,
 }
 
@@ -59,7 +59,7 @@ impl Turns {
         self.spots.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// A transaction has released its rows: the first contenders are tried again now.
+    /// Wakes the first contender of each spot: a transaction has released its rows, so they are retried now.
     #[inline]
     pub(crate) fn released(&self) {
         if self.contended.load(Ordering::Acquire) > 0 {
@@ -72,7 +72,7 @@ impl Turns {
         self.spots().values().filter_map(|contenders| first(contenders)).for_each(call);
     }
 
-    /// Takes a contender out of the list of its spot; the one that is first there then is called.
+    /// Takes a contender out of the list of its spot, and wakes the contender that is first there then.
     fn leave(&self, spot: &Spot, called: &Arc<AtomicBool>) {
         let mut spots = self.spots();
         let Some(contenders) = spots.get_mut(spot) else { return };
@@ -86,13 +86,13 @@ impl Turns {
 }
 
 impl Turn {
-    /// Of a statement that has met its first conflict.
+    /// Makes the turn of a statement that has met its first conflict.
     pub(crate) fn new(turns: &Arc<Turns>, waiter: &Waiter) -> Self {
         let (turns, called) = (turns.clone(), Arc::default());
         Self { turns, spot: None, called, waiter: waiter.clone(), failures: 0, since: waiter.now() }
     }
 
-    /// The statement has failed at `spot`. Whether it is first there.
+    /// Counts a failure of the statement at `spot`. Returns whether the statement is first there.
     fn fail(&mut self, spot: &Spot) -> bool {
         if self.spot.as_ref() != Some(spot) {
             self.leave();
@@ -116,8 +116,8 @@ impl Turn {
         is_first
     }
 
-    /// The statement has failed at `spot`: waits until it is to be tried again, at most until `limit`. The first waits
-    /// for the pause, or until a transaction has released its rows.
+    /// Counts a failure of the statement at `spot` and waits until the statement is to be retried, at most until
+    /// `limit`. The first statement waits for the pause, or until a transaction has released its rows.
     pub(crate) fn wait(&mut self, spot: &Spot, pause: Duration, limit: Time) {
         let until = if self.fail(spot) { self.waiter.now().after(pause).min(limit) } else { limit };
         // However the wait ends, the next attempt finds out.

@@ -1,8 +1,8 @@
-//! A transaction, watched: where it waits, and where it meets conflicts.
+//! A transaction that records where it waits and where it meets conflicts.
 //!
-//! Whatever engine runs, its waits go through the transaction's [`Waiter`], and its conflicts are what calls return. So
-//! who stands between the executor and the engine knows of each which row or range it was about. It costs a call and
-//! two loads where nobody waits.
+//! Under every engine, waits go through the transaction's [`Waiter`], and conflicts are the results of calls. So a
+//! wrapper between the executor and the engine can attribute each of them to a row or range. It costs a call and two
+//! loads where no wait occurs.
 
 use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
@@ -11,16 +11,16 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// What somebody waited for, or met a conflict at.
+/// The place of a wait or a conflict.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Spot {
     /// A row with this primary key, there or not.
     Row(TableId, Key),
-    /// A range of an index that begins with this key, if it has a beginning, or something in it.
+    /// A range of an index with this lower bound, if it has one, or a part of the range.
     Range(TableId, IndexRef, Option<Key>),
-    /// What a transaction locks before it begins, under an engine that plans.
+    /// The locks that a transaction takes before it begins, under an engine that plans.
     Begin,
-    /// What others had to do before the transaction could commit, or had done.
+    /// The commit: other transactions had to end first, or had made changes that rule it out.
     Commit,
 }
 
@@ -38,7 +38,7 @@ impl Spot {
 #[derive(Clone, Debug)]
 pub(crate) struct Trouble {
     pub(crate) spot: Spot,
-    /// Zero if it did not wait.
+    /// The time that the call waited, in nanoseconds; zero if it did not wait.
     pub(crate) waited_ns: u64,
     pub(crate) conflict: bool,
 }
@@ -57,27 +57,27 @@ impl Watched {
         Self { inner, engine: engine.clone(), waiter: waiter.clone(), troubles: Vec::new() }
     }
 
-    /// What was met since this was asked last, in order.
+    /// Removes and returns the waits and conflicts since the last call, in order.
     pub(crate) fn troubles(&mut self) -> impl Iterator<Item = Trouble> {
         self.troubles.drain(..)
     }
 
-    /// Where the last conflict was, if there was one.
+    /// Returns the place of the last conflict, if there was one.
     pub(crate) fn last_conflict(&self) -> Option<&Spot> {
         self.troubles.iter().rev().find(|trouble| trouble.conflict).map(|trouble| &trouble.spot)
     }
 
-    /// Whether there is any.
+    /// Whether there are waits or conflicts since the last call of [`troubles`](Self::troubles).
     #[inline]
     pub(crate) fn has_troubles(&self) -> bool {
         !self.troubles.is_empty()
     }
 }
 
-/// A statement that meets more of them has long been noticed.
+/// The limit of recorded waits and conflicts. A statement that meets more has long been noticed.
 const MANY: usize = 1000;
 
-/// Notes what a call came to, which began when the waiter had waited so long.
+/// Records the wait or conflict of a call, if it met one. `before` is the waiter's time before the call.
 #[inline]
 fn note<T>(
     troubles: &mut Vec<Trouble>,
@@ -104,7 +104,7 @@ fn note_trouble(troubles: &mut Vec<Trouble>, waited_ns: u64, abort: Option<Abort
     }
 }
 
-/// What a scan walks over.
+/// Returns the range that a scan covers, by its lower bound.
 fn range(scan: &Scan) -> Spot {
     let first = match &scan.lower {
         Bound::Included(key) | Bound::Excluded(key) => Some(key.clone()),

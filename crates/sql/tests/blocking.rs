@@ -1,4 +1,4 @@
-//! Who is there, what they do, and who is in whose way.
+//! Tests of the views of sessions: the sessions that exist, their activity, and the sessions that block others.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{ENGINES, bind, database, error, execute, outcome, query, run, sessi
 use hotrow_sql::{Database, Session};
 use hotrow_sync::{Arc, thread};
 
-/// What a query answers as soon as it answers anything.
+/// Repeats a query until it returns rows, and returns them.
 fn await_rows(session: &mut Session, sql: &str) -> Vec<String> {
     loop {
         let (recorder, result) = query(session, sql);
@@ -18,7 +18,7 @@ fn await_rows(session: &mut Session, sql: &str) -> Vec<String> {
     }
 }
 
-/// Runs a statement in a session of its own, which waits for nothing but locks.
+/// Runs a statement in a session of its own with a long `lock_timeout`. Returns the session's number and its thread.
 fn elsewhere(database: &Arc<Database>, sql: &'static str) -> (i32, thread::JoinHandle<String>) {
     let mut session = session(database);
     run(&mut session, "set lock_timeout = '1d'");

@@ -1,4 +1,4 @@
-//! What sessions have waited for, as `hotrow_contention` tells it.
+//! Tests of `hotrow_contention`, which shows the rows and ranges that sessions have waited for.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What the victim of a deadlock is told.
+//! Tests of the error that the victim of a deadlock receives.
 
 mod common;
 
@@ -9,8 +9,9 @@ use hotrow_sync::thread;
 /// The engines that find deadlocks.
 const DETECTING: [&str; 6] = ["2pl-waitfor", "2pl-dreadlocks", "2pl-timeout", "lock-table", "1v", "ilock"];
 
-/// Two sessions that have each begun with the first of their statements go on with the second: one of them is told of a
-/// deadlock, the other one is served. The victim's error, and its session's number and the other one's.
+/// Runs two sessions into a deadlock: each has run the first of its statements and goes on with the second. One session
+/// fails with a deadlock and the other succeeds. Returns the victim's error, the victim's number, and the other
+/// session's number.
 fn deadlock(engine: &str, table: &str, statements: [[&str; 2]; 2]) -> (SqlError, i32, i32) {
     let database = database(engine);
     let mut sessions = [session(&database), session(&database)];
@@ -43,7 +44,7 @@ fn deadlock(engine: &str, table: &str, statements: [[&str; 2]; 2]) -> (SqlError,
     }
 }
 
-/// Both lines of the detail, either of which can be the first.
+/// Checks that the detail has both lines, in either order.
 #[track_caller]
 fn check(table: &str, statements: [[&str; 2]; 2], targets: [&str; 2]) {
     for engine in DETECTING {

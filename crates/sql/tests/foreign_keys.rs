@@ -1,5 +1,4 @@
-//! Foreign keys while several sessions are at work: nobody is left without a parent, and children do not wait for each
-//! other.
+//! Foreign keys under concurrent sessions: no child is left without a parent, and children do not wait for each other.
 //!
 //! What each statement does is in `slt/foreign_keys.slt`.
 
@@ -19,14 +18,14 @@ const TABLES: &str =
 
 const ORPHANS: &str = "select count(*) from c where p is not null and not exists (select 1 from p where p.id = c.p)";
 
-/// A session that gives up soon.
+/// A session whose waits for locks end soon.
 fn impatient(database: &Arc<Database>) -> Session {
     let mut session = session(database);
     run(&mut session, "set lock_timeout = 20");
     session
 }
 
-/// Those of the engines in which two blocks can run at once.
+/// Returns the engines in which two blocks can run at once.
 fn concurrent() -> impl Iterator<Item = &'static str> {
     let is_concurrent = |engine: &&str| {
         let engine = hotrow_protocols::open(engine).expect("an engine of this name");
@@ -56,8 +55,8 @@ fn children_of_one_parent_do_not_wait_for_each_other() {
     }
 }
 
-/// Two sessions, of which the first one has begun with a statement when the second comes with its own, and then
-/// commits. Says whether the first one has, what the second one's came to, and what is there at last.
+/// Runs two sessions: the first runs its statement in a block, the second runs its own statement, and then the first
+/// commits. Returns whether the first has committed, the outcome of the second's statement, and the final rows.
 fn meet(engine: &str, level: &str, first: &str, second: &str) -> (bool, String, String) {
     let database = database(engine);
     let (mut one, mut two) = (session(&database), impatient(&database));
@@ -134,8 +133,8 @@ fn whoever_has_waited_sees_what_has_come_of_it() {
     }
 }
 
-/// Each makes a child and then counts it at the parent: the second one waits for the first, and not the first for the
-/// second.
+/// Each session makes a child and then counts it at the parent: the second session waits for the first, and the first
+/// does not wait for the second.
 #[test]
 fn parents_may_count_their_children() {
     for engine in ["2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "1v", "ilock", "lock-table"] {
@@ -158,14 +157,14 @@ fn parents_may_count_their_children() {
     }
 }
 
-/// How many the sessions of a stress go through.
+/// The number of parents that the sessions of a stress test work on, one after the other.
 const PARENTS: u64 = 100;
 
-/// What one session of many does, with a number of its own and the parent that all are about at the time.
+/// The work of one session of a stress test. The arguments are a counter and the parent that all sessions work on.
 type Work = fn(&mut Session, u64, u64) -> String;
 
-/// Many sessions make children and move them, delete parents, rename them and make new ones. Says how much of each has
-/// worked.
+/// Runs many sessions that make children and move them, delete parents, rename them and make new ones. Returns how many
+/// statements of each kind have succeeded.
 fn stress(engine: &str, level: &str, actions: &str) -> [u64; 4] {
     let database = database(engine);
     let mut setup = session(&database);
@@ -306,7 +305,7 @@ fn statements_of_one_query_string_are_checked_together_if_they_may_be() {
     );
 }
 
-/// COPY checks its rows when all are there; those that refer to each other may come in any order.
+/// COPY checks its rows when all are present, so rows that refer to each other may come in any order.
 #[test]
 fn copied_rows_are_checked() {
     for engine in ENGINES {
@@ -357,7 +356,7 @@ fn messages_say_what_is_in_the_way() {
     assert_eq!(outcome(&mut session, "insert into c values (1, null)"), "INSERT 0 1");
 }
 
-/// What has to be checked yet is checked in the tables that there were then: neither of them changes meanwhile.
+/// Deferred checks run against the definitions of the time of the change: neither table may be altered until then.
 #[test]
 fn tables_keep_their_definitions_while_a_check_of_them_is_put_off() {
     let database = database("ilock");
@@ -387,8 +386,8 @@ fn tables_keep_their_definitions_while_a_check_of_them_is_put_off() {
     assert_eq!(outcome(&mut session, "delete from p"), "23503");
 }
 
-/// Engines that plan need no rehearsal for a row whose values tell its parents, and no second try for one that takes
-/// others along.
+/// Engines that plan need no rehearsal for a row whose values name its parents, and no retry for a row whose change
+/// cascades to others.
 #[test]
 fn parents_are_foreseen() {
     for engine in ["2pl-ordered", "2pl-atomic", "vll"] {
@@ -411,8 +410,8 @@ fn parents_are_foreseen() {
     }
 }
 
-/// A statement that has nothing to do with a table's keys has nothing to do with the tables on their other sides: DDL
-/// there keeps nobody.
+/// A statement that does not concern a foreign key does not lock the table on the key's other side, so DDL on that
+/// table does not block it.
 #[test]
 fn tables_are_locked_where_a_key_is_concerned() {
     let database = database("ilock");

@@ -1,4 +1,4 @@
-//! What others may do while a session of an engine that plans is idle in a block.
+//! Tests of sessions that are idle in a block, under an engine that plans: whether other sessions can go on.
 
 mod common;
 
@@ -9,7 +9,7 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
 use std::time::Duration;
 
-/// A clock that stands still but while somebody waits, and then goes to the end of the wait.
+/// A clock that advances only when a session waits, and then to the end of the wait.
 #[derive(Default)]
 struct Clock(AtomicU64);
 
@@ -86,7 +86,7 @@ fn a_statement_waits_for_an_idle_block_once() {
     }
 }
 
-/// Engines under which a block has the whole database.
+/// Returns the engines under which a block has the whole database to itself.
 fn exclusive() -> impl Iterator<Item = &'static str> {
     planned().chain(["serial"])
 }

@@ -1,4 +1,4 @@
-//! `lock_timeout` and `statement_timeout`, in a time that passes by being looked at.
+//! Tests of `lock_timeout` and `statement_timeout`, with clocks that advance when they are read.
 
 mod common;
 
@@ -9,8 +9,8 @@ use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
 use hotrow_txn::Settings;
 use std::time::Duration;
 
-/// Engines under which a transaction that meets a lock waits, whatever its age, or its statement is tried again in
-/// place of that.
+/// Engines under which a transaction that meets a lock waits, regardless of its age, or its statement is retried in
+/// place of a wait.
 const ENGINES: [&str; 11] = [
     "serial",
     "2pl-timeout",
@@ -31,7 +31,7 @@ const TABLE: &str = "
         update t set n = n + amount where id = 2;
         update t set n = n + amount where id = 1 $$";
 
-/// A microsecond passes between two looks; a wait for what never comes is over at once, at its deadline.
+/// A clock that advances by a microsecond whenever it is read. A wait ends at once, with the clock at its deadline.
 #[derive(Default)]
 struct Clock(AtomicU64);
 
@@ -81,7 +81,7 @@ fn a_wait_that_is_too_long_is_over_when_the_client_says_and_not_tried_again() {
 }
 
 /// The engines of the papers that end deadlocks by time-out, if that is asked for: after a second, or what
-/// `deadlock_timeout` says. What it says when the wait begins counts, whenever the transaction began.
+/// `deadlock_timeout` says. The value at the start of the wait applies, no matter when the transaction began.
 #[test]
 fn a_deadlock_is_over_after_a_second_or_when_the_client_says() {
     let settings = Settings { deadlock_time_outs: true, ..Settings::default() };
@@ -108,7 +108,7 @@ fn a_deadlock_is_over_after_a_second_or_when_the_client_says() {
     }
 }
 
-/// A minute passes between two looks, and the first wait without an end lets the holder commit.
+/// A clock that advances by a minute whenever it is read. The first wait without a deadline lets the holder commit.
 #[derive(Default)]
 struct Patient {
     clock: Clock,
@@ -144,13 +144,13 @@ fn a_holder_that_only_thinks_makes_no_waiter_fail() {
     }
 }
 
-/// How a transaction of an engine can have begun when another one gets into its way.
+/// The statements with which a transaction of an engine meets another one after it has begun.
 struct Late {
-    /// What the first one does before.
+    /// The statements of the first transaction before the conflict.
     first: &'static str,
-    /// What the other one does then.
+    /// The statements with which the other transaction then takes its locks.
     other: &'static str,
-    /// What the first one then waits in.
+    /// The statements of the first transaction that then wait.
     waits: &'static str,
 }
 

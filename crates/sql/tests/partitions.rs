@@ -151,7 +151,7 @@ fn partitions_are_not_tables() {
     assert_eq!(tables(&engine, &database).len(), 1);
 }
 
-/// What `pgbench -i --partition-method=hash --partitions=2` sends, in its order.
+/// The statements of `pgbench -i --partition-method=hash --partitions=2`, in order.
 const PGBENCH: &[&str] = &[
     "drop table if exists pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers",
     "create table pgbench_history(tid int,bid int,aid    int,delta int,mtime timestamp,filler char(22))",

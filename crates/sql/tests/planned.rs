@@ -31,8 +31,9 @@ fn engines() -> impl Iterator<Item = &'static str> {
     engines.map(|info| info.name)
 }
 
-/// Those of them under which two transactions that touch different rows run side by side, wherever the rows are. The
-/// others may find within a partition what is not in the access set.
+/// Returns the engines that need access sets and under which two transactions on different rows run side by side,
+/// wherever the rows are. Under the other engines a transaction may find rows of its partition that are not in its
+/// access set.
 fn engines_of_rows() -> impl Iterator<Item = &'static str> {
     let partitions = |name: &&str| {
         hotrow_protocols::ENGINES.iter().any(|info| info.name == *name && info.scheduler == Scheduler::Partition)
@@ -40,7 +41,7 @@ fn engines_of_rows() -> impl Iterator<Item = &'static str> {
     engines().filter(move |name| !partitions(name))
 }
 
-/// A session whose transactions are serializable, so that what only reads is planned too.
+/// A session whose transactions are serializable, so that read-only statements are planned, too.
 fn session(database: &Arc<Database>) -> Session {
     let mut session = common::session(database);
     run(&mut session, "set default_transaction_isolation = serializable");

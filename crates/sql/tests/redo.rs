@@ -1,4 +1,4 @@
-//! What a session has done to its tables is in the redo records, definitions included.
+//! Tests that the redo records contain all changes of a session to its tables, definitions included.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Engines that are unlike each other: locks, versions, plans, one at a time.
 const ENGINES: [&str; 4] = ["2pl-timeout", "mvo", "vll", "serial"];
 
-/// Statements, and what comes of them.
+/// Statements with their outcomes.
 const STEPS: [(&str, &str); 22] = [
     ("create table t (id int primary key, name text not null, n int)", "CREATE TABLE"),
     ("insert into t values (1, 'one', 10), (2, 'two', 20), (3, 'three', 30)", "INSERT 0 3"),

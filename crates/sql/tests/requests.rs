@@ -1,4 +1,4 @@
-//! Engines in which nobody waits: a statement that meets a conflict is undone and tried again, and the rest of its
+//! Tests of engines without waits: a statement that meets a conflict is undone and tried again, and the rest of its
 //! transaction stays.
 
 mod common;
@@ -7,10 +7,10 @@ use common::{database, outcome, run, session};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
 
-/// What happens while somebody pauses.
+/// The action that runs during a pause.
 type Happens = Box<dyn FnOnce() + Send>;
 
-/// A pause is over at once; during the one of this number something happens.
+/// A scheduler whose pauses are over at once. During the pause of the number `left`, the action runs.
 struct Pauses {
     now: AtomicU64,
     left: AtomicU64,
@@ -34,9 +34,9 @@ impl Scheduler for Pauses {
     fn resume(&self) {}
 }
 
-/// Runs statements of which the last one is in the way of a transaction that has changed row 1, deleted row 2 and
-/// inserted row 4. That one ends during the third pause. Says what the last one comes to, and what is in the table
-/// after a commit.
+/// Runs statements of which the last one conflicts with a transaction that has changed row 1, deleted row 2 and
+/// inserted row 4. That transaction ends with `ends` during the third pause. Checks the outcome of the last statement,
+/// and the rows of the table after a commit.
 fn check(ends: &'static str, statements: &[&str], expected: &str, rows: &str) {
     let retrying = hotrow_protocols::ENGINES.iter().filter(|info| info.capabilities.retries_requests);
     for engine in retrying.map(|info| info.name) {

@@ -1,4 +1,4 @@
-//! What the syntax and the plan of a text take while they are made stays below what is set aside for them.
+//! Tests that the syntax and the plan of a text need no more memory than is set aside for the text.
 
 mod allocator;
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use allocator::most_bytes;
 use hotrow_sql::reading_bytes;
 
-/// Statements of very many tokens, by what they have many of.
+/// Statements of very many tokens, each with the part that it repeats.
 fn long_statements() -> Vec<(&'static str, String)> {
     let many = |piece: &str, between: &str| vec![piece; 3000].join(between);
     vec![
@@ -44,7 +44,7 @@ fn long_statements() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Several to be read at once.
+/// Query strings of very many statements.
 fn query_strings() -> Vec<(&'static str, String)> {
     vec![
         ("queries", vec!["select 1"; 1000].join(";")),

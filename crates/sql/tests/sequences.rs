@@ -116,7 +116,7 @@ fn serial_and_identity_columns_number_rows() {
     );
 }
 
-/// What was taken stays taken; what was defined goes with the transaction that defined it.
+/// Numbers that were taken stay taken after a rollback; definitions are rolled back with their transaction.
 #[test]
 fn numbers_are_not_rolled_back_but_definitions_are() {
     for engine in ["2pl-timeout", "1v", "ilock", "row-nowait", "mvo", "mvl"] {
@@ -143,7 +143,7 @@ fn numbers_are_not_rolled_back_but_definitions_are() {
     }
 }
 
-/// Whether the name is written or comes as a parameter.
+/// The number waits whether the sequence's name is written in the text or is a parameter.
 #[test]
 fn a_number_waits_for_a_definition_that_is_not_committed() {
     let database = database("2pl-timeout");
@@ -193,7 +193,7 @@ fn messages_are_postgres_own() {
     }
 }
 
-/// No number is given twice, whoever asks.
+/// No number is given twice, even to concurrent sessions.
 #[test]
 fn threads_get_different_numbers() {
     let database = database("ilock");

@@ -8,7 +8,7 @@ use hotrow_sync::{Arc, thread};
 
 type Waiting = thread::JoinHandle<(Session, String)>;
 
-/// So many tables `a1`, `a2`, … and sessions in transactions that wait for locks for a long time.
+/// Makes `tables` tables `a1`, `a2`, … and `sessions` sessions in transactions that wait for locks for a long time.
 fn stage(engine: &str, tables: usize, sessions: usize) -> (Arc<Database>, Vec<Session>) {
     let database = database(engine);
     let mut owner = session(&database);
@@ -22,7 +22,7 @@ fn stage(engine: &str, tables: usize, sessions: usize) -> (Arc<Database>, Vec<Se
     (database, sessions)
 }
 
-/// The session of a statement that had to wait, and has been served.
+/// Returns the session of a waiting statement after the statement has succeeded.
 fn served(waiting: Waiting) -> Session {
     let (session, outcome) = waiting.join().expect("no session panics");
     assert!(!outcome.starts_with("40"), "{outcome}");
@@ -138,7 +138,7 @@ fn a_circle_through_a_row_and_a_table_is_found_whichever_wait_comes_last() {
     }
 }
 
-/// These engines do not say who has a row.
+/// The engines of this test do not report which transaction holds a row.
 #[test]
 fn a_circle_through_a_wait_that_nobody_knows_ends_after_a_while() {
     let cases = ["ilock", "1v"]

@@ -1,5 +1,5 @@
-//! Optimistic transactions of engines that keep versions of rows, over SQL: readers wait for nobody, the first writer
-//! of a row wins, at read committed the second one waits for it, and a level says as of when its transactions read.
+//! Optimistic transactions of engines that keep versions of rows, over SQL: readers never wait, the first writer of a
+//! row wins, at read committed the second one waits for it, and a level says as of when its transactions read.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn engines() -> impl Iterator<Item = &'static str> {
     engines.map(|info| info.name)
 }
 
-/// For each of these engines a database with tables, and a session that has made them.
+/// Runs a test on each of these engines, with a database and the session that has made its tables.
 fn for_each(check: impl Fn(&'static str, &Arc<Database>, &mut Session)) {
     for engine in engines() {
         let database = database(engine);
@@ -42,7 +42,7 @@ fn optimistic(database: &Arc<Database>, mut session: Session) -> Session {
     session
 }
 
-/// A session that may not wait.
+/// The scheduler of a session that must not wait: a wait panics.
 struct Nobody;
 
 impl Scheduler for Nobody {
@@ -61,8 +61,7 @@ fn restless(database: &Arc<Database>) -> Session {
     optimistic(database, database.session("bob", Waiter::new(Arc::new(Nobody))))
 }
 
-/// A time that passes when it is waited for; what is to happen meanwhile does then, or when it is looked at so many
-/// times.
+/// A scheduler whose time passes at a wait. An action runs at the next wait, or after a number of looks at the clock.
 #[derive(Default)]
 struct Meanwhile {
     now: AtomicU64,
@@ -71,7 +70,7 @@ struct Meanwhile {
 }
 
 struct Happens {
-    /// When somebody waits; else at the look of this number from now on.
+    /// The number of looks at the clock after which the action runs, or `None` if it runs at the next wait.
     at_look: Option<u64>,
     what: Box<dyn FnOnce() + Send>,
 }
@@ -116,7 +115,7 @@ impl Scheduler for Meanwhile {
     fn resume(&self) {}
 }
 
-/// A session, and what is to happen while it runs.
+/// Returns a session and its scheduler, which can run an action while the session runs.
 fn with_time(database: &Arc<Database>) -> (Session, Arc<Meanwhile>) {
     let meanwhile = Arc::new(Meanwhile::default());
     (optimistic(database, database.session("bob", Waiter::new(meanwhile.clone()))), meanwhile)
@@ -541,7 +540,7 @@ fn what_a_long_reader_keeps_is_shown() {
     assert_eq!(outcome(&mut session, "show hotrow.versions"), "none beside the rows");
 }
 
-/// What changes a table as a whole.
+/// Statements that change a table as a whole.
 const DEFINITIONS: [&str; 5] = [
     "create index on t (id, n)",
     "alter table t add constraint positive unique (n)",

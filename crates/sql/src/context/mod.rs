@@ -15,27 +15,27 @@ use hotrow_txn::Isolation;
 use sequences::SequenceNumbers;
 use std::cell::{Cell, RefCell};
 
-/// What a session's expressions look at and change beside their row. One session uses it, for all its transactions.
+/// The environment of a session's expressions beside their row. One session uses it, for all its transactions.
 #[derive(Debug)]
 pub struct SessionContext {
     shared: Arc<Shared>,
-    /// What others may know of the session.
+    /// The part of the session that other sessions may read.
     pub(crate) seat: Arc<Seat>,
     /// The session's settings, which functions look at and change.
     pub(crate) settings: RefCell<Settings>,
-    /// Where relations are looked for; none if in `public` only.
+    /// The schemas in which relations are looked up; `None` if only `public` is.
     pub(crate) path: Option<Arc<[String]>>,
     /// The numbers that the session has got from sequences.
     numbers: SequenceNumbers,
     /// The session's present transaction.
     pub(crate) transaction: TransactionContext,
-    /// Whether the present statement may wait in the middle of an expression: it looks at no table.
+    /// Whether the present statement may wait in the middle of an expression, since it reads no table.
     pub(crate) may_wait: Cell<bool>,
-    /// What functions tell the client beside their values.
+    /// Notices that functions have raised and that the client has not been sent yet.
     pub(crate) notices: RefCell<Vec<Notice>>,
 }
 
-/// What expressions and DDL know of the session's transaction.
+/// The state of a session's transaction that expressions and DDL use.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionContext {
     /// The changes of the catalog that the transaction has made.

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
     recent: RefCell<Recent>,
-    /// What statements that run without effect have got.
+    /// The rehearsal that is under way, if statements run without effect.
     rehearsal: RefCell<Option<Rehearsal>>,
 }
 
@@ -23,16 +23,16 @@ pub(super) struct SequenceNumbers {
 #[derive(Clone, Debug, Default)]
 struct Recent {
     values: HashMap<u32, i64>,
-    /// The sequence of the last one.
+    /// The sequence that gave the session its last number.
     last: Option<u32>,
 }
 
-/// What statements that run without effect do to sequences.
+/// The state of sequences while statements run without effect.
 #[derive(Debug)]
 struct Rehearsal {
-    /// What to come back to.
+    /// The numbers to restore when the rehearsal ends.
     recent: Recent,
-    /// The sequences, with places of their own.
+    /// Copies of the sequences that the statements use, with positions of their own.
     sequences: HashMap<u32, Arc<Sequence>>,
 }
 

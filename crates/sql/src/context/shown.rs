@@ -1,5 +1,4 @@
-//! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine,
-//! has the last word.
+//! The settings of a session as functions show and change them. The transaction or the engine may override a value.
 
 use crate::context::SessionContext;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
@@ -105,8 +104,8 @@ fn versions(statistics: Option<VersionStatistics>) -> String {
     format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
 }
 
-/// What an engine has locked, and how it holds transactions back and lets others have rows early if it has done so, in
-/// words.
+/// Describes the engine's locks in words. If the engine has held transactions back or released locks early, the text
+/// says so.
 fn locks(
     statistics: Option<LockStatistics>,
     admission: AdmissionStatistics,

@@ -1,8 +1,9 @@
-//! Who waits for whom, among sessions.
+//! The waits between sessions: which sessions wait, for what, and which sessions block them.
 //!
-//! That a session waits its [`Waiter`] knows, under every engine. What for, and who is in the way, know those who have
-//! what it waits for: table locks are the session's own, rows' are the engine's. Where an engine does not know who is
-//! in the way it is somebody of those who are in a transaction: all of them are told, and that it is not certain.
+//! Under every engine the [`Waiter`] of a session knows whether the session waits. The target of the wait and the
+//! blocking sessions are known to the owner of the lock: the front end for table locks, the engine for rows. If the
+//! engine does not know the blocking session, it may be any session in a transaction: all of them are reported, marked
+//! as not certain.
 
 use crate::advisory::Key;
 use crate::seat::Seat;
@@ -12,7 +13,7 @@ use hotrow_sync::{Arc, Time, Waiter};
 use hotrow_txn::{LockTarget, LockWait};
 use std::cell::OnceCell;
 
-/// What a session waits for.
+/// The target of a session's wait.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Awaited {
     /// A table's lock, by its address.
@@ -25,11 +26,12 @@ pub(crate) enum Awaited {
     Unknown,
 }
 
-/// Somebody in the way.
+/// A session that blocks another one, or may do so.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocker {
     pub(crate) seat: Arc<Seat>,
-    /// In which mode it holds what is waited for; none if it waits for it too, or nobody knows.
+    /// The mode in which the session holds the target; `None` if it waits for the target, too, or if the mode is
+    /// unknown.
     pub(crate) holds: Option<&'static str>,
 }
 
@@ -39,10 +41,10 @@ pub(crate) struct Blocked {
     pub(crate) seat: Arc<Seat>,
     pub(crate) since: Time,
     pub(crate) awaited: Awaited,
-    /// In which mode it wants it; none if nobody knows.
+    /// The mode that the session has requested; `None` if it is unknown.
     pub(crate) mode: Option<&'static str>,
     pub(crate) blockers: Vec<Blocker>,
-    /// Whether those are in the way, or may be.
+    /// Whether the blockers are certain. If not, each of them may be the session that blocks.
     pub(crate) is_certain: bool,
 }
 
@@ -52,21 +54,21 @@ pub(crate) fn blocked(shared: &Shared) -> Vec<Blocked> {
     sessions.seats.iter().filter_map(|seat| sessions.wait_of(seat)).collect()
 }
 
-/// All sessions, as a look at their waits finds them.
+/// The sessions whose waits are being read.
 pub(crate) struct Sessions<'d> {
     shared: &'d Shared,
     pub(crate) seats: Vec<Arc<Seat>>,
-    /// Looking at the engine's locks takes a while.
+    /// The engine's waits, which are read at the first use since reading them takes a while.
     of_engine: OnceCell<Vec<LockWait>>,
 }
 
 impl<'d> Sessions<'d> {
-    /// The sessions of this moment.
+    /// Makes the list of the sessions that exist now.
     pub(crate) fn new(shared: &'d Shared) -> Self {
         Self { shared, seats: shared.activity.seats(), of_engine: OnceCell::new() }
     }
 
-    /// What a session waits for, if it does.
+    /// Returns the wait of a session with its blockers, or `None` if the session does not wait.
     pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Blocked> {
         let seat = seat.clone();
         if let Some(AwaitedLock { lock, mode, since }) = seat.tables.awaited() {
@@ -107,7 +109,8 @@ impl<'d> Sessions<'d> {
         self.seats.iter().find(|seat| seat.waiter.is(waiter))
     }
 
-    /// Who holds a table's lock in a mode that conflicts, and who waits before this session for it in one.
+    /// Returns the sessions that block a request for a table's lock: those that hold it in a conflicting mode, and
+    /// those whose conflicting requests come before this one in the queue.
     fn of_table(&self, me: &Arc<Seat>, lock: &Arc<TableLock>, mode: Mode) -> Vec<Blocker> {
         let address = Arc::as_ptr(lock).addr();
         let others = self.seats.iter().filter(|seat| !Arc::ptr_eq(seat, me));

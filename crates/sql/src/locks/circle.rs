@@ -14,9 +14,9 @@
 //! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
 //!    was there between them: a session is a victim only after it has seen its circle twice.
 //!
-//! **What an engine does not say.** A wait in an engine that does not say who waits for whom may be for any session in
-//! a transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until somebody
-//! gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
+//! **What an engine does not say.** A wait in an engine that does not report blockers may be for any session in a
+//! transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until one of its
+//! sessions gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
 //! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
 
 use super::deadlock;
@@ -127,7 +127,7 @@ struct Move {
     second: Node,
 }
 
-/// What one session saw when it looked at all waits.
+/// A snapshot of all waits, as one session has read them.
 struct Look<'d> {
     shared: &'d Shared,
     sessions: Sessions<'d>,
@@ -150,14 +150,14 @@ impl<'d> Look<'d> {
         &self.sessions.seats[node]
     }
 
-    /// What a session waits for, if that is certain.
+    /// Returns the wait of a session if its blockers are certain, and `None` otherwise.
     fn wait(&self, node: Node) -> Option<&Blocked> {
         let wait = self.waits[node].get_or_init(|| self.sessions.wait_of(self.seat(node)));
         wait.as_ref().filter(|wait| wait.is_certain)
     }
 
-    /// Whether a session may be in a circle of waits that are all so old: a session that waits for what nobody knows
-    /// may wait for anybody in a transaction.
+    /// Whether a session may be in a circle of waits that are all old. A session whose blockers are unknown may wait
+    /// for any session in a transaction.
     fn may_be_in_circle(&self, start: Node, is_old: impl Fn(Time) -> bool) -> bool {
         let mut reached = vec![false; self.sessions.seats.len()];
         let mut next = vec![start];
@@ -314,7 +314,7 @@ impl<'d> Look<'d> {
         })
     }
 
-    /// What the victim is told: each wait of the circle, and what the sessions run.
+    /// The error for the victim, with each wait of the circle and the statements that the sessions run.
     fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
         let changes = Changes::default();
         let tables =

@@ -1,4 +1,4 @@
-//! What the victim of a deadlock is told: a line for each wait of the cycle, as PostgreSQL does.
+//! The error texts for the victim of a deadlock: a line for each wait of the cycle, as PostgreSQL writes it.
 
 use crate::advisory::Key;
 use crate::catalog::{Table, View, describe};
@@ -17,7 +17,7 @@ pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
     deadlock.waits.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What a session waits for, in words.
+/// Describes the target of a session's wait in words.
 pub(crate) fn awaited(awaited: &Awaited, tables: &[Arc<Table>]) -> String {
     match awaited {
         Awaited::Table(lock) => match table_of(tables, *lock) {
@@ -36,7 +36,7 @@ pub(crate) fn table_of(tables: &[Arc<Table>], lock: usize) -> Option<&Arc<Table>
     tables.iter().find(|table| Arc::as_ptr(&table.lock).addr() == lock)
 }
 
-/// What is locked, in words.
+/// Describes the target of a lock in words.
 pub(crate) fn target(target: &LockTarget, tables: &[Arc<Table>]) -> String {
     let LockTarget::Table { table: id, part, key } = target else { return "the database".to_owned() };
     match tables.iter().find(|table| table.id == *id) {
@@ -45,7 +45,7 @@ pub(crate) fn target(target: &LockTarget, tables: &[Arc<Table>]) -> String {
     }
 }
 
-/// One that another transaction has just made, or dropped.
+/// Describes a table that the view does not have: another transaction has just created or dropped it.
 fn unknown(TableId(id): TableId) -> String {
     format!("table number {id}")
 }

@@ -1,9 +1,9 @@
-//! Several statements as one planned transaction: those of a query string, and those of a pipeline of the extended
+//! Several statements as one planned transaction: the statements of a query string, or of a pipeline of the extended
 //! protocol.
 //!
-//! They are planned together, run one after the other, and run again from the first if the engine gives the transaction
-//! up: what the client is to be told of each is held until that can happen no more. A pipeline runs when its first
-//! statement is executed; who executes the others is told what has come of them.
+//! The statements are planned together and run one after the other. If the engine aborts the transaction, they run
+//! again from the first. The results of each statement are held back until the transaction cannot be retried any more.
+//! A pipeline runs when its first statement is executed; the executions of the others send the results that are held.
 
 use super::Session;
 use super::held::Held;
@@ -28,7 +28,7 @@ use std::ops::Range;
 pub(super) struct Member<'s> {
     statement: Arc<Statement>,
     params: Vec<Value<'static>>,
-    /// Its place in a query string; a prepared statement has none.
+    /// The statement's place in a query string; `None` for a prepared statement.
     source: Option<Source<'s>>,
 }
 
@@ -41,16 +41,16 @@ impl Member<'_> {
 /// A pipeline of the extended protocol: statements that the client sends together and ends with one Sync.
 #[derive(Default)]
 pub(super) struct Pipeline {
-    /// Those after the next one, before they run.
+    /// The statements after the next one, with their parameters, until they run.
     announced: Vec<(Arc<Statement>, Vec<Value<'static>>)>,
-    /// What the client is to be told of those that have run.
+    /// The statements that have run, with the results that the client has not been sent yet.
     told: VecDeque<(Arc<Statement>, Held)>,
-    /// What ended the last of these.
+    /// The error that ended the last of these statements, if there was one.
     error: Option<SqlError>,
 }
 
 impl Pipeline {
-    /// Forgets it.
+    /// Forgets the pipeline's statements, results and error.
     pub(super) fn clear(&mut self) {
         self.announced.clear();
         self.told.clear();
@@ -120,7 +120,7 @@ impl Session {
         ran
     }
 
-    /// Whether the engine would like to know which statements are sent together with the next one: see
+    /// Whether the engine can use the list of the statements that are sent together with the next one: see
     /// [`announce_pipeline`](Self::announce_pipeline).
     pub fn wants_pipeline(&self) -> bool {
         self.one_shot.wanted != Wanted::Nothing
@@ -137,15 +137,15 @@ impl Session {
         self.one_shot.pipeline.announced = rest;
     }
 
-    /// The plan of a statement that the client will [`parse`](Self::parse).
+    /// Returns the plan of a statement that the client will [`parse`](Self::parse).
     ///
     /// # Errors
-    /// The one that it will get.
+    /// The error that `parse` will return to the client.
     pub fn foresee(&self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
         self.plan_text(sql, types, &mut |_| ())
     }
 
-    /// Whether a statement that is executed is one of a pipeline. The first one makes all of them run.
+    /// Whether a statement that is executed is one of a pipeline. The first such statement makes all of them run.
     pub(super) fn pipelines(&mut self, statement: &Arc<Statement>, params: &[Value<'static>]) -> bool {
         let rest = std::mem::take(&mut self.one_shot.pipeline.announced);
         if self.one_shot.pipeline.has_run() {
@@ -170,7 +170,7 @@ impl Session {
         true
     }
 
-    /// Tells the client what has come of the next statement of the pipeline.
+    /// Sends the client the results of the pipeline's next statement.
     pub(super) fn tell_next(&mut self, statement: &Statement, client: &mut dyn Client) -> Result<(), SqlError> {
         if let Some((announced, mut held)) = self.one_shot.pipeline.told.pop_front() {
             if announced.sql != statement.sql {
@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// Runs statements as one planned transaction, which stays open unless its commit is part of each attempt. `told`
-    /// is what the client is to be told of each, and of one that has a mistake until then.
+    /// receives the results of each statement; of a statement that fails, it receives the results up to the error.
     fn run_members(&mut self, members: &[Member<'_>], commits: bool, told: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::after(self.waiter.waited_ns());
         self.one_shot.planning.start();

@@ -1,4 +1,4 @@
-//! COPY: the table, the columns, and who may use them; the rows go through `exec::copy`.
+//! COPY: the checks of the table, its columns and the right to use them; the rows go through `exec::copy`.
 
 use super::Session;
 use super::output::{Output, Tag};
@@ -69,7 +69,8 @@ impl Session {
         Ok(Tag::Rows("COPY", rows))
     }
 
-    /// What the rows that come into a table have to do with foreign keys. The tables that they lead to are locked.
+    /// Plans the checks of foreign keys for the rows that COPY adds to a table, and locks the referenced tables.
+    /// Returns `None` if the table has no foreign keys.
     fn lock_foreign_keys(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Graph>>, Fail> {
         if table.rules.foreign_keys.is_empty() {
             return Ok(None);
@@ -91,7 +92,8 @@ impl Session {
         self.lock_all(&used).map(drop)
     }
 
-    /// Locks a plan's tables and sequences; whether all that it was made from is what its names mean still.
+    /// Locks a plan's tables and sequences. Returns whether the plan's names still mean the objects that the plan was
+    /// made from.
     fn lock_all(&mut self, used: &Used) -> Result<bool, Fail> {
         for lock in used.locks() {
             self.lock_table(lock, Mode::Shared)?;

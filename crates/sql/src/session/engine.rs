@@ -15,9 +15,9 @@ pub(super) struct EngineTransaction {
     pub(super) txn: Watched,
     /// Whether a transaction runs.
     pub(super) begun: bool,
-    /// What had been counted when the last transaction was over.
+    /// The engine's statistics at the end of the previous transaction.
     counted: Statistics,
-    /// What the last transaction was, where optimistic and pessimistic ones take turns.
+    /// The concurrency of the previous transaction, if optimistic and pessimistic transactions take turns.
     turn: Concurrency,
 }
 
@@ -51,7 +51,8 @@ impl Session {
         Ok(())
     }
 
-    /// What the transaction that begins is to be.
+    /// Chooses whether the transaction that begins is optimistic or pessimistic; `None` leaves the choice to the
+    /// engine.
     fn next_concurrency(&mut self) -> Option<Concurrency> {
         if !self.context.settings.borrow().mixes_concurrency() {
             return self.context.settings.borrow().concurrency();
@@ -94,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Nothing is left of the engine's transaction, and its next statement begins it again.
+    /// Aborts the engine's transaction, if it has begun; the next statement begins a new one.
     pub(super) fn withdraw_begin(&mut self) {
         if self.engine.begun {
             self.engine.txn.abort();
@@ -102,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Counts the transaction's locks and waits, and the lock manager's time, if anybody wants to know where it goes.
+    /// Counts the transaction's locks and waits, and the lock manager's time, if times are counted.
     pub(super) fn count_locking(&mut self) {
         let now = *self.engine.txn.statistics();
         let counted = now.since(&self.engine.counted);

@@ -1,4 +1,4 @@
-//! What a client is told later, or never: the results of an attempt that may have to be made again.
+//! Messages to a client that are held back while the attempt at the statement may still be retried.
 
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::types::Styles;
@@ -7,7 +7,7 @@ use hotrow_storage::Value;
 use hotrow_sync::Waiter;
 use hotrow_txn::Abort;
 
-/// What a client would have been told.
+/// The messages that a statement would have sent to its client, in order.
 #[derive(Debug)]
 pub(super) struct Held {
     messages: Vec<Message>,
@@ -25,12 +25,12 @@ enum Message {
 }
 
 impl Held {
-    /// Nothing yet.
+    /// Makes an empty list of messages.
     pub(super) fn new(memory: MemoryLimit) -> Self {
         Self { messages: Vec::new(), memory }
     }
 
-    /// Forgets it.
+    /// Forgets the messages.
     pub(super) fn clear(&mut self) {
         self.messages.clear();
     }
@@ -40,7 +40,7 @@ impl Held {
         self.messages.iter().any(|message| matches!(message, Message::Columns(_) | Message::Row(_)))
     }
 
-    /// Tells it. Between rows the client may still cancel.
+    /// Sends the messages to the client. If the statement is cancelled between two messages, returns that error.
     pub(super) fn tell(&mut self, client: &mut dyn Client, waiter: &Waiter) -> Result<(), SqlError> {
         for message in self.messages.drain(..) {
             if waiter.is_cancelled() {
@@ -51,12 +51,12 @@ impl Held {
         Ok(())
     }
 
-    /// Forgets that the statement is complete.
+    /// Forgets the command tag, if it is the last message.
     pub(super) fn forget_tag(&mut self) {
         self.messages.pop_if(|last| matches!(last, Message::Complete(_)));
     }
 
-    /// Tells it, whoever cancels.
+    /// Sends the messages to the client, even if the statement is cancelled.
     pub(super) fn tell_all(&mut self, client: &mut dyn Client) -> Result<(), SqlError> {
         self.messages.drain(..).try_for_each(|message| message.tell(client))
     }

@@ -1,4 +1,4 @@
-//! What becomes of a session while its client says nothing.
+//! The time limits and the early end of transactions in sessions whose client sends nothing.
 
 use super::Session;
 use super::transaction::Phase;
@@ -7,21 +7,22 @@ use crate::{SqlError, SqlState, state};
 use hotrow_txn::{Abort, Diagnostics, Exclusion, Prospect};
 use std::time::Duration;
 
-/// A block that has seen what is not committed looks after so long whether it was rolled back, about as long as it
-/// takes a client to do so; and then again when the time that it has been idle has grown by an eighth, so that many of
-/// them cost little.
+/// The idle time after which a block that has read uncommitted changes checks whether they were rolled back: about as
+/// long as a client takes to roll back. The block checks again whenever its idle time has grown by an eighth, so that
+/// many such blocks cost little.
 const LOOK_AFTER_LEADERS: Duration = Duration::from_millis(5);
 
 impl Session {
-    /// Looks after the session, whose client has said nothing for so long. Returns how long that time is when it is to
-    /// be looked after again; never, if there is nothing to be done.
+    /// Looks after a session whose client has sent nothing for the time `idle`. Returns the idle time at which the
+    /// session is to be looked after again, or `None` if nothing remains to be done.
     ///
-    /// A block that keeps everybody else off the database is given up when it has been idle for
-    /// `hotrow.exclusive_idle_timeout` and others wait; its client is told so (40001) when it speaks again. So is a
-    /// block that cannot commit any more, as it has seen changes that were rolled back.
+    /// A block that excludes all others from the database is given up when it has been idle for
+    /// `hotrow.exclusive_idle_timeout` and others wait. Its client receives the error (40001) with its next message. A
+    /// block that cannot commit any more, because it has seen changes that were rolled back, is given up in the same
+    /// way.
     ///
     /// # Errors
-    /// The session has been idle for too long and ends; the client is told why.
+    /// The session has been idle for too long and ends; the client is sent the reason.
     pub fn look_after_idle(&mut self, idle: Duration) -> Result<Option<Duration>, SqlError> {
         let end = self.idle_end();
         if let Some((limit, state, kind)) = end
@@ -33,7 +34,7 @@ impl Session {
         Ok(end.map(|(limit, ..)| limit).into_iter().chain(next).min())
     }
 
-    /// How long the session may be idle, if there is a limit, and what its end is called.
+    /// Returns the session's limit of idle time, if there is one, with the error code and the name of the time-out.
     fn idle_end(&self) -> Option<(Duration, SqlState, &'static str)> {
         let (setting, state, kind) = match self.transaction.phase {
             Phase::Block | Phase::Failed => {
@@ -47,7 +48,8 @@ impl Session {
         Some((limit, state, kind))
     }
 
-    /// Gives the block up if it shuts others out and its time is over. Returns when to look again, if it is to be.
+    /// Gives the block up if it excludes others and its idle time is over. Returns the idle time at which to look
+    /// again.
     fn look_after_exclusion(&mut self, idle: Duration) -> Option<Duration> {
         let exclusion = if self.transaction.phase == Phase::Block && self.engine.begun {
             self.engine.txn.exclusion()
@@ -68,7 +70,8 @@ impl Session {
         None
     }
 
-    /// Gives the block up if it has seen what was rolled back. Returns when to look again, if it has seen what may be.
+    /// Gives the block up if it has read changes that were rolled back. Returns the idle time at which to look again,
+    /// if the block has read changes that may still be rolled back.
     fn look_after_leaders(&mut self, idle: Duration) -> Option<Duration> {
         let is_in_block = matches!(self.transaction.phase, Phase::Block | Phase::Failed) && self.engine.begun;
         match if is_in_block { self.engine.txn.prospect() } else { Prospect::Open } {
@@ -81,7 +84,8 @@ impl Session {
         }
     }
 
-    /// Gives the block up while its client says nothing. That it has failed already the client knows.
+    /// Gives the block up while its client sends nothing. If the block has failed already, the client knows of the
+    /// failure and is sent no other error.
     fn give_up_unheard(&mut self, abort: Abort) {
         let unheard = (self.transaction.phase == Phase::Block).then_some(abort);
         self.engine_aborted(abort);
@@ -91,7 +95,7 @@ impl Session {
         self.rest();
     }
 
-    /// 40001, to a client whose block was given up while it said nothing.
+    /// Returns error 40001 for a client whose block was given up while the client sent nothing.
     pub(super) fn gave_way(&self, abort: Abort) -> SqlError {
         if abort != Abort::Timeout {
             return SqlError::from(abort);

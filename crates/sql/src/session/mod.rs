@@ -77,19 +77,19 @@ pub struct Session {
     id: i32,
     user: String,
     waiter: Waiter,
-    /// What others may know of the session.
+    /// The session's state that other sessions may read.
     seat: Arc<Seat>,
-    /// Which of the settings' changes others know of.
+    /// The change count of the settings that other sessions have been shown.
     shown: u64,
     /// The catalog as the session sees it, its settings, and what else its expressions look at.
     context: SessionContext,
     /// The catalog's version, and the settings' count of paths, of which the names' path is.
     path_at: Option<(u64, u64)>,
-    /// What SQL knows of the present transaction.
+    /// The front end's state of the present transaction.
     transaction: SqlTransaction,
-    /// What the engine does of it.
+    /// The engine's part of the present transaction.
     engine: EngineTransaction,
-    /// What the engine is told of a transaction whose end is known before it begins.
+    /// The access set that the engine is given for a transaction whose end is known before it begins.
     one_shot: OneShot,
     kept: Kept,
     reader: Reader,
@@ -120,7 +120,8 @@ impl Session {
         }
     }
 
-    /// Whether others may wait for what it does next: it is in a transaction, or holds an advisory lock.
+    /// Whether other sessions may wait for this session's next statement: it is in a transaction, or holds an advisory
+    /// lock.
     pub fn may_be_waited_for(&self) -> bool {
         self.seat.may_be_waited_for()
     }
@@ -198,12 +199,12 @@ impl Session {
         result
     }
 
-    /// An error happened outside the session: the transaction is failed, as after a failed statement.
+    /// Fails the transaction, as a failed statement would, because of an error that happened outside the session.
     pub fn fail(&mut self) {
         self.fail_transaction();
     }
 
-    /// The client is gone: aborts and releases everything.
+    /// Aborts the transaction and releases everything that the session holds: the client is gone.
     pub fn end(&mut self) {
         self.rollback_all();
         self.give_advisory_back(Scope::Session);
@@ -211,7 +212,7 @@ impl Session {
         self.idle();
     }
 
-    /// Looks for relations where `search_path` says, of the schemas that there are now.
+    /// Updates the schemas in which names are looked up, from `search_path` and the schemas that exist now.
     fn follow_path(&mut self) {
         let at = (self.database.catalog.version(), self.context.settings.borrow().paths());
         let own = !self.context.transaction.changes.schemas.is_empty();
@@ -229,7 +230,7 @@ impl Session {
         self.context.view()
     }
 
-    /// Lets others know of the settings that concern them, if any has changed.
+    /// Publishes the settings that other sessions need, if a setting has changed.
     #[inline]
     fn show_settings(&mut self) {
         if self.shown != self.context.settings.borrow().changes() {
@@ -250,7 +251,7 @@ impl Session {
         peer.deadlock_timeout = self.context.settings.borrow().duration("deadlock_timeout");
     }
 
-    /// Lets others know that the session waits for its client.
+    /// Publishes that the session waits for its client.
     #[inline]
     fn rest(&mut self) {
         self.show_settings();

@@ -1,11 +1,12 @@
-//! What a session keeps by name: prepared statements and portals.
+//! A map of the values that a session keeps by name: prepared statements and portals.
 
 use std::collections::HashMap;
 
 /// Values by name. The empty name, which most clients use, has a place of its own.
 ///
-/// It would be dear in the map. An empty string has no memory, and a vectorised comparison with a masked load from an
-/// address that does not exist takes some processors (AVX-512) a hundred nanoseconds, though it compares nothing.
+/// The empty name would be expensive in the map. An empty string has no memory, and a vectorised comparison with a
+/// masked load from an address that does not exist takes some processors (AVX-512) a hundred nanoseconds, though it
+/// compares nothing.
 #[derive(Debug)]
 pub(super) struct Named<T> {
     unnamed: Option<T>,
@@ -19,7 +20,7 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// How many there are, the unnamed one among them.
+    /// The number of values, the unnamed one included.
     pub(super) fn len(&self) -> usize {
         self.others.len() + usize::from(self.unnamed.is_some())
     }
@@ -32,7 +33,7 @@ impl<T> Named<T> {
         if name.is_empty() { self.unnamed.as_mut() } else { self.others.get_mut(name) }
     }
 
-    /// In the place of one that has the name.
+    /// Inserts a value. A value of the same name is replaced.
     pub(super) fn insert(&mut self, name: &str, value: T) {
         if name.is_empty() {
             self.unnamed = Some(value);
@@ -54,7 +55,7 @@ impl<T> Named<T> {
         self.clear_named();
     }
 
-    /// Removes all but the unnamed one.
+    /// Removes all values but the unnamed one.
     pub(super) fn clear_named(&mut self) {
         if !self.others.is_empty() {
             self.others.clear();

@@ -17,17 +17,17 @@ pub(super) struct Output<'c> {
 }
 
 impl<'c> Output<'c> {
-    /// The simple protocol; `last` in its query string.
+    /// Makes the output of a statement of the simple protocol. `last` says whether it is the last of its query string.
     pub(super) fn simple(client: &'c mut dyn Client, last: bool) -> Self {
         Self { client, describe: true, commit: last, sent: false }
     }
 
-    /// The extended protocol: columns are described and the transaction is committed apart from it.
+    /// Makes the output of a statement of the extended protocol, whose client describes columns and commits separately.
     pub(super) fn extended(client: &'c mut dyn Client) -> Self {
         Self { client, describe: false, commit: false, sent: false }
     }
 
-    /// The same, but that it is told later.
+    /// Makes an output that describes the same columns but holds its messages back in `held` and does not commit.
     pub(super) fn holding<'h>(&self, held: &'h mut dyn Client) -> Output<'h> {
         Output { client: held, describe: self.describe, commit: false, sent: false }
     }

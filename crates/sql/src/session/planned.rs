@@ -10,10 +10,10 @@
 //! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
 //!
 //! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are
-//! several: it locks them together and in one order, so that such transactions do not deadlock among themselves. What
-//! else they touch it locks when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held
-//! until they have run, so that they can run again, and so these are only statements of which nobody can tell: they
-//! return few rows, and call no function that [acts](crate::catalog::Used::acts).
+//! several: it locks them together and in one order, so that such transactions do not deadlock among themselves. The
+//! engine locks the other rows as the transaction reaches them, so there is no rehearsal and no wrong set. The results
+//! are held back until the transaction has run, so that it can be retried. This holds only for statements whose retry
+//! cannot be noticed: they return few rows and call no function that [acts](crate::catalog::Used::acts).
 
 use super::Session;
 use super::batch::Pipeline;
@@ -30,14 +30,14 @@ use std::ops::ControlFlow;
 /// The most rows that are locked together: a session keeps the memory of its list.
 const ROWS_MAX: usize = 1_000;
 
-/// What the engine wants to know of a one-shot transaction before it begins.
+/// The accesses of a one-shot transaction that the engine needs to know before the transaction begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Nothing.
+    /// The engine needs to know no accesses.
     Nothing,
-    /// The rows, as far as their keys are known: it locks them together.
+    /// The engine needs the rows whose keys are known: it locks them together.
     Rows,
-    /// All that the transaction will touch.
+    /// The engine needs all accesses of the transaction.
     All,
 }
 
@@ -60,26 +60,26 @@ pub(super) struct Planning {
     stage: Stage,
 }
 
-/// What is known of a transaction's accesses.
+/// The state of the knowledge about a transaction's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nothing, and nothing will be.
+    /// The accesses are unknown, and the transaction runs without an access set.
     #[default]
     Off,
-    /// Nothing yet.
+    /// The accesses are not known yet.
     Unknown,
-    /// Not enough: a reconnaissance comes first.
+    /// The known accesses are not enough: a reconnaissance comes first.
     Sought,
-    /// As far as anybody knows, all.
+    /// All accesses are known, as far as the session can tell.
     Known,
-    /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row; or it has no
-    /// rows that the engine could lock together.
+    /// The accesses are unknown and not needed: the transaction only reads, at a level at which the engine reads row by
+    /// row; or it has no rows that the engine could lock together.
     Needless,
 }
 
-/// What the engine is told of a transaction whose end is known before it begins.
+/// The plan of a transaction whose end is known before it begins: its accesses, and the statements that are to come.
 pub(super) struct OneShot {
-    /// What the engine wants to know.
+    /// The accesses that the engine needs to know.
     pub(super) wanted: Wanted,
     pub(super) planning: Planning,
     /// Whether the next statement is a transaction of its own.
@@ -103,17 +103,17 @@ impl Planning {
         self.stage = Stage::Unknown;
     }
 
-    /// What to tell the engine.
+    /// Returns the access set to give to the engine, if it is known.
     pub(super) fn accesses(&self) -> Option<&Accesses> {
         (self.stage == Stage::Known).then_some(self.estimate.accesses())
     }
 
-    /// Whether the engine's transaction is all that there is to run.
+    /// Whether the engine's transaction has nothing to run after the planned statements.
     pub(super) fn is_one_shot(&self) -> bool {
         matches!(self.stage, Stage::Known | Stage::Needless)
     }
 
-    /// Whether the engine may be told that nothing will be written.
+    /// Whether the engine may begin the transaction as one that writes nothing.
     pub(super) fn only_reads(&self) -> bool {
         self.is_one_shot() && self.only_reads
     }
@@ -191,7 +191,8 @@ impl Session {
                 == Isolation::ReadCommitted
     }
 
-    /// A plan was made again: what its predecessor would have touched says nothing.
+    /// Forgets the estimate of a statement whose plan was made again: the old plan's accesses say nothing about the new
+    /// one.
     pub(super) fn forget_accesses(&mut self) {
         let planning = &mut self.one_shot.planning;
         if planning.is_one_shot() {

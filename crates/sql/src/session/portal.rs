@@ -16,14 +16,14 @@ use std::collections::VecDeque;
 pub enum Executed {
     /// All rows were sent, and the command tag.
     Complete,
-    /// There are more.
+    /// The result has more rows.
     Suspended,
 }
 
 /// A statement with its parameters.
 #[derive(Debug, Default)]
 pub(super) struct Portal {
-    /// None once it is closed: the unnamed portal's memory is kept.
+    /// The statement; `None` after the portal is closed, since the unnamed portal's memory is kept.
     statement: Option<Arc<Statement>>,
     params: Vec<Value<'static>>,
     /// The rest of the result, once it is being sent in pieces.

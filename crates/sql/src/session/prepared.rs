@@ -1,4 +1,4 @@
-//! What a session keeps by name: prepared statements, portals and cursors.
+//! The prepared statements, portals and cursors that a session keeps by name.
 
 use super::Session;
 use super::cursor::Cursors;
@@ -11,7 +11,7 @@ use crate::{SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 
-/// What a session keeps by name.
+/// The prepared statements, portals and cursors of a session, by name.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) statements: Named<Arc<Statement>>,
@@ -20,7 +20,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Forgets everything.
+    /// Forgets all statements, portals and cursors.
     pub(super) fn clear(&mut self) {
         self.portals.clear();
         self.cursors.clear();
@@ -35,10 +35,10 @@ impl Session {
         self.parse_noticed(name, sql, types, &mut |_| ())
     }
 
-    /// The same; `tell` is given what the client may want to know beside the outcome.
+    /// Prepares a statement as [`parse`](Self::parse) does, and passes notices about it to `tell`.
     ///
     /// # Errors
-    /// Those of [`parse`](Self::parse).
+    /// The errors of [`parse`](Self::parse).
     pub fn parse_noticed(
         &mut self,
         name: &str,

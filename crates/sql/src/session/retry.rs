@@ -1,4 +1,4 @@
-//! Attempts at a statement: what the engine gave up is undone, waited for, and tried again.
+//! Attempts at a statement: if the engine aborts one, the session undoes it, waits, and tries again.
 
 use super::Session;
 use super::planned::is_plannable;
@@ -16,33 +16,33 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     failed: u32,
-    /// Those that were undone without the transaction.
+    /// The attempts that were undone without the rest of the transaction.
     requests: u32,
-    /// Those that were followed by a wait for the transaction that stood in the way.
+    /// The attempts that were followed by a wait for the blocking transaction.
     waits: u32,
-    /// When another transaction was met first that is waited for by trying again.
+    /// The time of the first conflict that the statement answers with retries in place of a wait.
     since: Option<Time>,
-    /// Its place among the others that are tried again.
+    /// The statement's place among the statements that retry at the same row or range.
     turn: Option<Turn>,
-    /// How long the session had waited before the first one, in nanoseconds.
+    /// The time that the session had waited before the first attempt, in nanoseconds.
     waited_before: u64,
-    /// When the last one began and how long the lock manager had taken then, if times are counted.
+    /// The start of the last attempt and the lock manager's time at that moment, if times are counted.
     pub(super) timed: Option<(Time, u64)>,
 }
 
 impl Attempts {
-    /// None yet, in a session that has waited for so many nanoseconds.
+    /// The state before the first attempt, in a session that has waited for `waited_before` nanoseconds so far.
     pub(super) fn after(waited_before: u64) -> Self {
         Self { waited_before, ..Self::default() }
     }
 }
 
-/// Where a statement begins that may be undone by itself.
+/// The start of a statement that may be undone by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Start {
-    /// The engine's transaction begins with it.
+    /// The engine's transaction begins with the statement.
     Begin,
-    /// In the midst of the engine's transaction, with so many checks put off.
+    /// The statement starts at a savepoint within the engine's transaction, after this number of deferred checks.
     At(Savepoint, usize),
 }
 
@@ -50,14 +50,14 @@ pub(super) enum Start {
 /// transaction keeps a row.
 const LONGEST_REQUEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The pause before an attempt, which doubles with every one.
+/// Returns the pause before an attempt, which doubles with every attempt.
 fn pause(retries: u32, longest: Duration) -> Duration {
     Duration::from_micros(100 << retries.min(16)).min(longest)
 }
 
 impl Session {
-    /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the
-    /// error. `unseen` says that nobody would notice.
+    /// Undoes an attempt that the engine aborted. If there is to be another attempt, waits a moment; otherwise returns
+    /// the error. `unseen` says that the client would not notice a retry.
     pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, attempts: &mut Attempts) -> Result<(), SqlError> {
         let corrected = self.correct_accesses(abort);
         let unseen =
@@ -88,7 +88,8 @@ impl Session {
         Ok(())
     }
 
-    /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
+    /// Returns the start of a statement that is to be retried in place of a wait, under an engine that leaves this to
+    /// the session.
     pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
         let is_request =
             self.engine.txn.capabilities().retries_requests || self.waits_for_writers() && !only_reads(plan);
@@ -112,8 +113,8 @@ impl Session {
         is_first && self.database.keeps_versions() && is_plannable(plan) && !only_reads(plan)
     }
 
-    /// Undoes an attempt that met a conflict and waits, for the transaction in the way if it is known and else for a
-    /// moment, if there is to be another attempt; else says what the attempts come to.
+    /// Undoes an attempt that met a conflict. If there is to be another attempt, waits for the blocking transaction, or
+    /// for a moment if that transaction is not known; otherwise returns the abort that the attempts come to.
     pub(super) fn request_again(
         &mut self,
         abort: Abort,
@@ -153,7 +154,8 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes an attempt and waits until the transaction has ended that stood in its way. False if none is known.
+    /// Undoes an attempt and waits until the blocking transaction has ended. Returns false if no such transaction is
+    /// known.
     fn give_way(&mut self, start: Start, attempts: &mut Attempts) -> Result<bool, Abort> {
         let (savepoint, deferred) = match start {
             Start::Begin => (None, 0),
@@ -170,7 +172,8 @@ impl Session {
         Ok(waited)
     }
 
-    /// Counts an attempt after a wait. It is no retry as long as nobody came between the wait and the attempt.
+    /// Counts an attempt after a wait. The attempt after the first wait is no retry. A later one is, since another
+    /// transaction came between the wait and the attempt.
     fn count_wait(&mut self, attempts: &mut Attempts) {
         attempts.waits += 1;
         attempts.since = None;
@@ -179,13 +182,13 @@ impl Session {
         }
     }
 
-    /// The time, and the lock manager's so far, if anybody wants to know where it goes.
+    /// Returns the time and the lock manager's time so far, if times are counted.
     pub(super) fn timed_attempt(&mut self) -> Option<(Time, u64)> {
         self.database.config.times.as_ref()?;
         Some((self.waiter.now(), self.engine.txn.statistics().lock_manager_ns))
     }
 
-    /// Counts an attempt that was in vain.
+    /// Counts an attempt that failed.
     fn count_retried(&mut self, begun: Option<(Time, u64)>) {
         if let (Some(times), Some((begin, locked_before))) = (&self.database.config.times, begun) {
             let locked = Duration::from_nanos(self.engine.txn.statistics().lock_manager_ns - locked_before);
@@ -218,18 +221,18 @@ impl Session {
         waited >= limit - limit / 8
     }
 
-    /// Whether a wait has lasted as long as the client wants one to.
+    /// Whether a wait has lasted for the client's `lock_timeout`.
     pub(super) fn is_lock_timeout(&self, abort: Abort) -> bool {
         abort == Abort::Timeout && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
-    /// Whether attempts in place of a wait have.
+    /// Whether retries in place of a wait have lasted for the client's `lock_timeout`.
     fn was_kept_off(&self, abort: Abort, unseen: bool) -> bool {
         unseen && abort == Abort::WriteConflict && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
-    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a
-    /// story.
+    /// Returns the error for an abort in the client's terms: a time-out that the client has set is reported as a lock
+    /// time-out, and a deadlock with its cycle.
     pub(super) fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
         if self.is_lock_timeout(abort) || self.was_kept_off(abort, unseen) {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
@@ -241,7 +244,7 @@ impl Session {
         }
     }
 
-    /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
+    /// Waits for a time that doubles with every retry and differs between sessions.
     fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
         self.seat.counters.count_retry();
         let pause = pause(retries, longest);

@@ -23,8 +23,8 @@ use std::ops::ControlFlow;
 pub(super) struct Bound<'s> {
     pub(super) statement: &'s Arc<Statement>,
     pub(super) params: &'s [Value<'static>],
-    /// Its place in a text of the simple protocol. A prepared statement has none: its columns and parameters do not
-    /// change.
+    /// The statement's place in a text of the simple protocol. A prepared statement has none: its columns and
+    /// parameters do not change.
     pub(super) source: Option<&'s Source<'s>>,
 }
 
@@ -34,8 +34,8 @@ impl<'s> Bound<'s> {
         Self { statement, params, source: None }
     }
 
-    /// The same with the plan that was made in the place of its own, if there is one. A plan from the source has its
-    /// literals in it.
+    /// Returns the statement with a new plan in place of its own, if there is one. A plan from the source contains the
+    /// literals, so it takes no parameters.
     pub(super) fn with(self, replanned: Option<&'s Arc<Statement>>) -> Self {
         match replanned {
             Some(statement) if self.source.is_some() => Self { statement, params: &[], ..self },
@@ -46,7 +46,7 @@ impl<'s> Bound<'s> {
 }
 
 impl Session {
-    /// Runs something for no longer than `statement_timeout`.
+    /// Calls `run`, which is cancelled when `statement_timeout` is over.
     pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
         if !self.restart_limit() {
             return run(self);
@@ -60,7 +60,7 @@ impl Session {
         })
     }
 
-    /// A statement may last as long as `statement_timeout` says from now on. Whether there is such a limit.
+    /// Starts the time of `statement_timeout` for a statement. Returns whether there is such a limit.
     pub(super) fn restart_limit(&self) -> bool {
         let limit = self.context.settings.borrow().duration("statement_timeout");
         if let Some(limit) = limit {
@@ -69,8 +69,7 @@ impl Session {
         limit.is_some()
     }
 
-    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody
-    /// noticing.
+    /// Runs a statement and sends its result to the client. `alone` says that a retry cannot be noticed.
     pub(super) fn run(&mut self, bound: Bound<'_>, alone: bool, output: &mut Output<'_>) -> Result<(), SqlError> {
         let statement = bound.statement;
         output.client.styles(self.context.styles());
@@ -93,8 +92,8 @@ impl Session {
         result
     }
 
-    /// Attempts a statement until it has run, or the client is to be told why not. `ends` says that its transaction
-    /// ends with it.
+    /// Attempts a statement until it has run, or until it fails with an error for the client. `ends` says that the
+    /// transaction ends with the statement.
     fn run_in_attempts(
         &mut self,
         bound: Bound<'_>,
@@ -157,7 +156,7 @@ impl Session {
         tag.tell(output.client)
     }
 
-    /// Adds what a statement, or a commit without one, has met to what all have.
+    /// Adds the conflicts and waits of a statement, or of a commit without a statement, to the contention statistics.
     #[inline]
     pub(super) fn report_troubles(&mut self, statement: Option<&Statement>) {
         if self.engine.txn.has_troubles() {
@@ -166,14 +165,15 @@ impl Session {
         }
     }
 
-    /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps
-    /// versions, or lets others have what is not committed, may refuse it for what others have done.
+    /// Whether the commit of a statement that `ends` its transaction belongs to the attempt. An engine that keeps
+    /// versions, or lets others read uncommitted changes, may refuse the commit because of other transactions.
     pub(super) fn commits_early(&self, ends: bool) -> bool {
         ends && (self.database.keeps_versions() || self.database.releases_early)
     }
 
-    /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks
-    /// that were put off, since they may touch what nobody has foreseen; and the commit if it may be refused.
+    /// Finishes an attempt of a statement that `ends` its transaction. Under an engine that plans, makes the deferred
+    /// checks, since they may touch rows outside the access set. If `commits` is set, commits, since the engine may
+    /// refuse the commit.
     pub(super) fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
         if ends && self.one_shot.wanted == Wanted::All && self.transaction.phase == Phase::Implicit {
             self.check_deferred(true)?;
@@ -186,12 +186,12 @@ impl Session {
         self.keeps_reads() && is_plannable(plan) && !only_reads(plan)
     }
 
-    /// Whether the transaction keeps what it has read until it ends: it locks it, or looks at it again.
+    /// Whether the transaction keeps its reads until it ends, to hold their locks or to validate them.
     pub(super) fn keeps_reads(&self) -> bool {
         self.database.engine().info().granted(self.context.transaction.isolation.get()) != Isolation::ReadCommitted
     }
 
-    /// Whether there must be memory for what the transaction keeps of its reads.
+    /// Whether statements must check that there is memory for the reads that the transaction keeps.
     pub(super) fn asks_at_reads(&self) -> bool {
         self.database.memory_limit().bytes().is_some() && self.keeps_reads()
     }
@@ -242,15 +242,17 @@ impl Session {
         }
     }
 
-    /// Whether a statement asks nothing of the engine: so one that looks at the sessions is answered whoever keeps the
-    /// database. In a block it is part of the block's transaction.
+    /// Whether a statement needs nothing of the engine. Outside a block, such a statement on the sessions is answered
+    /// even while a transaction excludes all others from the database. In a block it is part of the block's
+    /// transaction.
     pub(super) fn is_apart(&self, statement: &Statement) -> bool {
         statement.used.tables.is_empty()
             && self.transaction.phase == Phase::Implicit
             && matches!(statement.plan, Plan::Query(_))
     }
 
-    /// Reads and writes rows, and tells the client those of the result. Returns how many rows the command tag counts.
+    /// Reads and writes rows, and sends the rows of the result to the client. Returns how many rows the command tag
+    /// counts.
     fn execute_rows(
         &mut self,
         statement: &Statement,
@@ -284,7 +286,7 @@ impl Session {
         Ok(rows)
     }
 
-    /// What a plan runs with.
+    /// Returns the session's user and the executor with which a plan runs.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let (context, keeps_reads) = (Some(&self.context), self.asks_at_reads());

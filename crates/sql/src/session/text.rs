@@ -45,13 +45,13 @@ pub(super) enum Ready {
     Parsed(Parsed, Option<Normalised>),
 }
 
-/// Where a statement of the simple protocol stands. Nothing was promised about its result before it runs, unlike a
-/// prepared one's.
+/// The place of a statement of the simple protocol in its text. Unlike a prepared statement, it has no result that was
+/// described before it runs.
 pub(super) struct Source<'s> {
     pub(super) text: &'s Arc<str>,
-    /// Those of the whole text.
+    /// The tokens of the whole text.
     pub(super) tokens: &'s [Token],
-    /// The statement's own.
+    /// The positions of the statement's own tokens.
     pub(super) range: Range<usize>,
 }
 
@@ -176,8 +176,8 @@ impl Session {
         }
     }
 
-    /// A plan for the text without its literals, kept for the next one; none if that does not work, for whatever
-    /// reason: then the statement is planned with its literals, and its errors tell where they are.
+    /// Makes a plan for the text without its literals and keeps it for later statements. Returns `None` if that fails
+    /// for any reason; the statement is then planned with its literals, so that errors have the right position.
     fn plan_normalised(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
         let mut tokens = Vec::new();
         tokenize(&normalised.text, &mut tokens).ok()?;
@@ -225,14 +225,14 @@ impl Session {
     }
 }
 
-/// Begins the key of a plan whose literals may have been read in an unusual style.
+/// Appends the styles of texts to the key of a plan, unless they are the default: literals are read in these styles.
 fn push_styles(key: &mut String, styles: Styles) {
     if styles != Styles::default() {
         key.push_str(&format!("{styles:?}\0"));
     }
 }
 
-/// Begins the key of a plan that is not for everybody.
+/// Appends the session's schemas to the key of a plan: only sessions with the same schemas can use the plan.
 fn push_path(key: &mut String, path: Option<&[String]>) {
     for schema in path.unwrap_or_default() {
         key.push_str(schema);

@@ -17,18 +17,18 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Savepoint, Transaction};
 
-/// Where a session stands, as the protocol reports it.
+/// The transaction state of a session, as the protocol reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
-    /// Outside a transaction block.
+    /// The session is outside a transaction block.
     Idle,
-    /// Within one.
+    /// The session is within a transaction block.
     InTransaction,
-    /// Within one that failed: only its end is accepted.
+    /// The session is within a block that failed: only the end of the block is accepted.
     Failed,
 }
 
-/// Where a session stands.
+/// The transaction state of a session, implicit transactions included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No transaction.
@@ -42,7 +42,7 @@ pub(super) enum Phase {
     Failed,
 }
 
-/// What SQL knows of a session's present transaction.
+/// The front end's state of a session's present transaction.
 #[derive(Debug, Default)]
 pub(super) struct SqlTransaction {
     pub(super) phase: Phase,
@@ -50,17 +50,18 @@ pub(super) struct SqlTransaction {
     pub(super) now: i64,
     /// Statements that have run in the implicit transaction.
     pub(super) executed: u64,
-    /// The locks on tables that it holds.
+    /// The locks on tables that the transaction holds.
     pub(super) locks: HeldLocks,
-    /// Its savepoints.
+    /// The transaction's savepoints.
     pub(super) marks: Vec<Mark>,
-    /// The checks that it has yet to make.
+    /// The checks that the transaction has deferred.
     pub(super) deferred: Deferred,
-    /// How the session's blocks are let in.
+    /// The session's admission: whether its blocks need tickets.
     standing: Standing,
-    /// Why the engine gave the block's transaction up, if it did.
+    /// The reason for which the engine aborted the block's transaction, if it did.
     given_up: Option<Abort>,
-    /// Why it was given up while the client said nothing, which is to be told so.
+    /// The reason for which the block was given up while the client sent nothing; the client is yet to be sent the
+    /// error.
     pub(super) given_up_unheard: Option<Abort>,
 }
 
@@ -87,7 +88,7 @@ impl Session {
         }
     }
 
-    /// In a failed block, only what ends it may run.
+    /// Checks that a statement may run: in a failed block only the statements that end it may.
     pub(super) fn check_not_failed(&self, parsed: &Parsed) -> Result<(), SqlError> {
         let ends = match parsed {
             Parsed::Utility(utility) => ends_failure(utility),
@@ -119,8 +120,8 @@ impl Session {
         self.transaction.executed = 0;
     }
 
-    /// A block is about to begin: waits until it may. A session that holds anything does not wait, so that nobody waits
-    /// for it meanwhile.
+    /// Waits until a block may begin. A session that holds anything does not wait, so that no other session waits for
+    /// it meanwhile.
     pub(super) fn seek_ticket(&mut self) -> Result<(), Fail> {
         let is_in_block = matches!(self.transaction.phase, Phase::Block | Phase::Failed);
         let may_wait = !is_in_block && !self.seat.may_be_waited_for();
@@ -268,7 +269,7 @@ impl Session {
         self.kept.cursors.end_transaction(false);
     }
 
-    /// Gives the advisory locks back that were taken for this, if there may be any.
+    /// Releases the session's advisory locks of this scope, if it may hold any.
     #[inline]
     pub(super) fn give_advisory_back(&mut self, scope: Scope) {
         if self.seat.may_hold_advisory() {
@@ -285,8 +286,8 @@ impl Session {
         }
     }
 
-    /// What an error does: a block is failed until it ends, anything else is rolled back. Everything is undone at once,
-    /// but for what a savepoint may still save.
+    /// Fails the transaction after an error. A block has failed until it ends; any other transaction is rolled back.
+    /// Everything is undone at once, unless a savepoint may still keep it.
     pub(super) fn fail_transaction(&mut self) {
         match self.transaction.phase {
             Phase::Idle => {}
@@ -304,7 +305,7 @@ impl Session {
         }
     }
 
-    /// The engine gave the transaction up: its savepoints are gone with it.
+    /// Records that the engine aborted the transaction. Its savepoints are lost with it.
     pub(super) fn engine_aborted(&mut self, abort: Abort) {
         self.seat.counters.count_abort(abort);
         if matches!(self.transaction.phase, Phase::Block | Phase::Failed) {
@@ -313,7 +314,8 @@ impl Session {
         self.abort_engine();
     }
 
-    /// The block is given up. That a lock took longer than the client wants to wait says nothing of the load.
+    /// Records that the block was given up. A lock time-out that the client asked for says nothing about the load and
+    /// is not counted.
     pub(super) fn note_failure(&mut self, abort: Abort) {
         if matches!(self.transaction.phase, Phase::Block | Phase::Failed) && !self.is_lock_timeout(abort) {
             self.transaction.standing.fail(abort, self.waiter.now());
@@ -421,7 +423,8 @@ fn ends_failure(utility: &Utility) -> bool {
     matches!(utility, Utility::Commit { .. } | Utility::Rollback { .. } | Utility::RollbackTo(_))
 }
 
-/// Nothing is left to roll back to. Who tries transactions again does so after this too.
+/// Returns the error for ROLLBACK TO after the engine has rolled back the whole transaction, savepoints included. It
+/// has the code of the abort if a retry can help, so that clients that retry transactions do so after this error, too.
 fn savepoints_gone(abort: Abort) -> SqlError {
     let hint = "The engine rolled the whole transaction back, its savepoints with it: only ROLLBACK helps.";
     let mut error = in_failed_transaction().hint(hint);

@@ -1,4 +1,4 @@
-//! What settings take and show.
+//! Tests of the values that settings accept and show.
 
 use super::*;
 

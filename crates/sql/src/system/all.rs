@@ -9,9 +9,9 @@ use std::collections::HashMap;
 /// All system relations.
 #[derive(Debug)]
 pub(super) struct All {
-    /// In the order of their schemas and names.
+    /// The relations, ordered by schema and name.
     pub(super) list: Vec<SystemRelation>,
-    /// Their positions by schema and name.
+    /// The position of each relation in the list, by schema and name.
     by_name: HashMap<(&'static str, &'static str), usize>,
 }
 

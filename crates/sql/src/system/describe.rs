@@ -1,4 +1,4 @@
-//! Definitions as SQL: what `pg_get_indexdef` and its like say.
+//! Definitions as SQL text: the results of `pg_get_indexdef` and similar functions.
 
 use super::objects::{self, Kind, Object};
 use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
@@ -112,12 +112,12 @@ pub(super) fn is_unique(table: &Table, index: IndexRef) -> bool {
     }
 }
 
-/// The name of its kind.
+/// Returns the name of the index's access method.
 pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
     if table.is_ordered(index) { "btree" } else { "hash" }
 }
 
-/// What a constraint says.
+/// Returns the definition of the constraint with this number, or `None` if there is no such constraint.
 pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
     let tables = context.view().tables();
     tables.iter().find_map(|table| {
@@ -130,7 +130,7 @@ pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Op
     })
 }
 
-/// What a constraint says.
+/// Returns the definition of a constraint as SQL.
 pub(super) fn of_constraint(view: View<'_>, table: &Table, constraint: &Constraint<'_>) -> String {
     match constraint {
         Constraint::Key(index) => {
@@ -179,13 +179,13 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
     }
 }
 
-/// The query of a view.
+/// Returns the query of the view with this number, or `None` if there is no such view.
 pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<String> {
     let Kind::View(view) = find(context, number)?.kind else { return None };
     Some(of_view(&view))
 }
 
-/// The query of a view.
+/// Returns the query of a view as SQL.
 pub(super) fn of_view(view: &Arc<crate::catalog::view::StoredView>) -> String {
     format!(" {};", restored(view.query.to_string()))
 }

@@ -9,7 +9,7 @@ use crate::context::SessionContext;
 use crate::schema;
 use hotrow_storage::{IndexRef, Type, Value};
 
-/// Who makes a relation's rows; none if it has none.
+/// Returns the function that makes the rows of the relation of this name, or `None` if the relation is always empty.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "information_schema_catalog_name" => catalog_name,

@@ -1,8 +1,8 @@
-//! What there is, numbered: relations, constraints and types with the numbers (OIDs) by which the catalogs refer to
-//! each other.
+//! The objects of a database with their numbers: relations, constraints and types with the OIDs by which the catalogs
+//! refer to each other.
 //!
-//! A relation of the user has a number from the first time that somebody looks at it in a catalog, and keeps it as long
-//! as it keeps its name. Types have PostgreSQL's numbers.
+//! A user's relation is given a number when a catalog that shows it is first read, and keeps the number as long as it
+//! keeps its name. Types have PostgreSQL's numbers.
 
 use super::all;
 use super::other_types::{OTHERS, functions};
@@ -27,10 +27,10 @@ pub(super) const PG_CLASS: u32 = 1259;
 /// The number of the database.
 pub(super) const POSTGRES: u32 = 5;
 
-/// Everything belongs to `postgres`.
+/// The number of the role `postgres`, which owns everything.
 pub(super) const OWNER: u32 = 10;
 
-/// What a relation is.
+/// The kind of a relation, with its definition.
 #[derive(Debug)]
 pub(super) enum Kind {
     Table(Arc<Table>),
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 pub(super) struct Object {
     pub(super) number: u32,
     pub(super) name: String,
-    /// Its [full name](schema), if it is one of the user's.
+    /// The relation's [full name](schema), if it is one of the user's.
     pub(super) full: String,
     pub(super) schema: u32,
     pub(super) schema_name: String,
@@ -53,7 +53,7 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// PostgreSQL's letter for its kind.
+    /// PostgreSQL's letter for the kind of the relation.
     pub(super) fn letter(&self) -> &'static str {
         match &self.kind {
             Kind::Table(_) => "r",

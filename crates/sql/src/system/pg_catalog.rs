@@ -10,7 +10,7 @@ use crate::context::SessionContext;
 use crate::types::{oid as type_oid, type_len, typmod};
 use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
 
-/// Who makes a relation's rows; none if it has none.
+/// Returns the function that makes the rows of the relation of this name, or `None` if no function here does.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "pg_namespace" => namespaces,

@@ -8,7 +8,7 @@ use crate::schema;
 use crate::settings::Known;
 use hotrow_storage::Value;
 
-/// Who makes a relation's rows; none if it has none.
+/// Returns the function that makes the rows of the relation of this name, or `None` if no function here does.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "pg_tables" => tables,
@@ -103,7 +103,7 @@ fn users(_: &SessionContext, rows: &mut Rows<'_>) {
     ]);
 }
 
-/// What SHOW ALL shows, and limits that drivers ask for.
+/// Makes the rows of `pg_settings`: the settings of SHOW ALL, and limits that drivers ask for.
 fn settings(context: &SessionContext, rows: &mut Rows<'_>) {
     let limits = [("block_size", "8192"), ("max_function_args", "100"), ("max_index_keys", "32")];
     let limits = limits.map(|(name, value)| (name.to_owned(), value.to_owned(), None));

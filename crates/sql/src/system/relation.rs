@@ -6,20 +6,20 @@ use hotrow_storage::{Array, Element, Type, Value};
 /// A relation that the server makes up.
 #[derive(Debug)]
 pub struct SystemRelation {
-    /// Its schema.
+    /// The schema of the relation.
     pub schema: &'static str,
-    /// Its name.
+    /// The name of the relation.
     pub name: &'static str,
-    /// Whether PostgreSQL has a view of this name, or none.
+    /// Whether PostgreSQL has a view of this name, or has no relation of this name.
     pub(super) is_view: bool,
-    /// Its columns.
+    /// The names and types of the columns that `*` shows.
     pub columns: Vec<(&'static str, Type)>,
-    /// Its number, which its rows have, too.
+    /// The number of the relation, which its rows have in the column `tableoid`.
     pub(super) number: u32,
 }
 
 impl SystemRelation {
-    /// Its columns, and after them one that its rows have though `*` does not show it: the relation's number.
+    /// Returns the relation's columns, and after them `tableoid`, the relation's number, which `*` does not show.
     pub(crate) fn all_columns(&self) -> impl Iterator<Item = (&'static str, Type)> {
         self.columns.iter().copied().chain(std::iter::once(("tableoid", Type::Int4)))
     }
@@ -36,7 +36,8 @@ pub(super) struct Rows<'r> {
 }
 
 impl Rows<'_> {
-    /// One more row with these columns. Others are zero, false and NULL in `pg_catalog`, and NULL elsewhere.
+    /// Adds a row with these values. Columns without a value are zero, false or NULL in `pg_catalog`, and NULL
+    /// elsewhere.
     pub(super) fn push(&mut self, values: Vec<(&str, Value<'static>)>) {
         let plain = |ty: Type| match ty {
             _ if self.relation.schema != "pg_catalog" => Value::Null,

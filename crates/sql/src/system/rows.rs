@@ -1,4 +1,4 @@
-//! Which file makes the rows of which relation.
+//! The dispatch from a system relation to the function that makes its rows.
 
 use super::relation::{Maker, Rows, SystemRelation, oid};
 use super::{contention, information_schema, pg_catalog, pg_views, sessions};
@@ -6,7 +6,7 @@ use crate::context::SessionContext;
 use hotrow_storage::Value;
 
 impl SystemRelation {
-    /// Its rows at this moment, as a session sees them, with all columns.
+    /// Returns the relation's rows at this moment, as a session sees them, with all columns.
     pub fn rows(&self, context: &SessionContext) -> Vec<Vec<Value<'static>>> {
         let mut rows = Rows { relation: self, rows: Vec::new() };
         // What no file makes rows of is empty.

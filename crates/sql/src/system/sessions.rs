@@ -1,4 +1,4 @@
-//! What sessions do and wait for: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
+//! The views of what sessions do and wait for: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
 
 use super::objects::{OWNER, POSTGRES};
 use super::relation::{Maker, Rows, oid, text};
@@ -15,7 +15,7 @@ use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{LockPart, LockTarget};
 
-/// Who makes a relation's rows; none if it has none.
+/// Returns the function that makes the rows of the relation of this name, or `None` if no function here does.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "pg_stat_activity" => activity,
@@ -29,7 +29,7 @@ fn time(time: i64) -> Value<'static> {
     Value::TimestampTz(time)
 }
 
-/// How long a wait has lasted, in microseconds.
+/// Returns how long a wait has lasted, in microseconds.
 fn waited(blocked: &Blocked) -> i64 {
     blocked.seat.waiter.now().since(blocked.since).as_micros() as i64
 }
@@ -96,7 +96,7 @@ fn row_mode(mode: &str) -> &'static str {
     }
 }
 
-/// A lock that somebody holds, or waits for.
+/// Returns the row of a lock that a session holds or waits for.
 fn locked(
     context: &SessionContext,
     tables: &[Arc<Table>],
@@ -143,8 +143,8 @@ fn locked(
     ]
 }
 
-/// Tables' locks and advisory ones; of rows' those that somebody waits for, as far as the engine knows them, and who
-/// holds them.
+/// Makes the rows of `pg_locks`: all locks on tables and all advisory locks. Of the locks on rows, it shows those that
+/// a session waits for, with their holders, as far as the engine knows them.
 fn locks(context: &SessionContext, rows: &mut Rows<'_>) {
     let tables = context.view().tables();
     for seat in context.shared().activity.seats() {
@@ -172,7 +172,7 @@ fn locks(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// A row for each session that waits and each that is in its way.
+/// Makes the rows of `hotrow_blocking`: a row for each pair of a waiting session and a session that blocks it.
 fn blocking(context: &SessionContext, rows: &mut Rows<'_>) {
     let tables = context.view().tables();
     for wait in blocked(context.shared()) {
@@ -204,7 +204,7 @@ fn blocking(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// What is waited for, in words; the table; the row's key.
+/// Returns the target of a wait in words, its table, and the key of its row.
 fn what(awaited: &Awaited, tables: &[Arc<Table>]) -> Vec<Value<'static>> {
     let words = match awaited {
         Awaited::Unknown => Value::Null,

@@ -172,7 +172,7 @@ pub fn query(session: &mut Session, sql: &str) -> (Recorder, Result<(), SqlError
     (recorder, result)
 }
 
-/// What a query string comes to, in one line: rows or the last tag, or the error's code.
+/// Runs a query string and returns its outcome in one line: the rows or the last tag, or the error's code.
 pub fn outcome(session: &mut Session, sql: &str) -> String {
     let (recorder, result) = query(session, sql);
     match result {
@@ -182,7 +182,7 @@ pub fn outcome(session: &mut Session, sql: &str) -> String {
     }
 }
 
-/// Runs a query string on a thread of its own, and returns when its session waits for something that it is certain of.
+/// Runs a query string on a thread of its own, and returns when its session waits and its blockers are certain.
 pub fn waiting(
     database: &Arc<Database>,
     mut session: Session,
