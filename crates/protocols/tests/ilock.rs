@@ -1,5 +1,5 @@
-//! What `ilock` does that no other engine does: waiter bits that workers share, upgrades, records that die while they
-//! are waited for.
+//! Tests of the features that only `ilock` has: waiter bits that workers share, upgrades, and records that die while
+//! transactions wait for them.
 
 use hotrow_protocols::Instance;
 use hotrow_protocols::ilock::Interactive;
@@ -182,7 +182,8 @@ fn a_reader_behind_a_writer_that_gives_up_reads() {
     assert_eq!(fixture.number(&mut *holder, 1), Ok(Some(0)));
 }
 
-/// What somebody finds who has waited for a record: `change` is made by a transaction that then commits or aborts.
+/// Checks the row that transactions find after they have waited for its record. `change` is the step of a transaction
+/// that then commits or aborts.
 fn check(change: fn(&Fixture, &mut dyn Transaction), commits: bool, key: i64, expected: Option<i64>) {
     for level in LEVELS {
         let fixture = Fixture::new();

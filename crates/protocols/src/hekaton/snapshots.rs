@@ -1,4 +1,4 @@
-//! What transactions may read, published for the collectors of garbage.
+//! The times that transactions may read at, published for garbage collection.
 //!
 //! **Invariants**
 //!

@@ -108,11 +108,11 @@ pub struct Interactive {
     config: InteractiveConfig,
     maps: Arc<WaitMaps>,
     names: Arc<LockTable>,
-    /// None if deadlocks end by time-out.
+    /// The transactions that wait, or `None` if deadlocks end by time-out.
     waits: Option<Arc<RecordWaits<ILock>>>,
-    /// None, too, if deadlocks end by time-out.
+    /// The rows that are read to be written, or `None` if deadlocks end by time-out.
     foresight: Option<Arc<Foresight>>,
-    /// None, too, if deadlocks end by time-out.
+    /// The rows whose locks are retired, or `None` if deadlocks end by time-out.
     retired: Option<Arc<RetiredRows<ILock>>>,
 }
 

@@ -59,13 +59,13 @@ impl Watch for Unwatched {
 #[derive(Default)]
 struct Record {
     lock: ILock,
-    /// Writes so far. Whoever may look at it sees all of them, if the lock orders transactions.
+    /// The number of writes so far. A thread that holds the lock sees all of them, if the lock orders transactions.
     writes: AtomicU64,
-    /// Who is inside: readers count one, a writer a thousand.
+    /// The transactions that hold the lock, as a number: a reader adds one, a writer a thousand.
     inside: PlainAtomicU64,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Scene {
     records: Vec<Record>,
     maps: Arc<WaitMaps>,
@@ -92,7 +92,7 @@ impl Scene {
         }
     }
 
-    /// The same, when a first attempt has come too early.
+    /// Locks the record after a first attempt that was too early.
     fn lock_after_an_attempt(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
         let patience = Patience::new(owner.parked().waiter().now(), (None, None));
         let ended = self.records[record].lock.wait(owner, held.is_some(), hold == Write, patience, &mut Unwatched);

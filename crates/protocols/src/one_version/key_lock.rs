@@ -31,11 +31,11 @@ const SPLIT: u32 = u32::MAX;
 /// The outcome of a request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOutcome {
-    /// It holds the lock.
+    /// The transaction holds the lock.
     Taken,
-    /// It has to wait.
+    /// The transaction has to wait.
     Queued,
-    /// The key has another lock by now.
+    /// The key has been moved to another lock.
     Split,
 }
 

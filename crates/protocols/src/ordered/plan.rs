@@ -30,7 +30,8 @@ pub(super) struct Plan {
 struct Planned {
     name: Name,
     mode: Mode,
-    /// Which row of the access set this is, or else which of the other parts, counted on.
+    /// The position of the row in the access set. Positions from the number of rows on count the other parts of the
+    /// set.
     what: u32,
 }
 

@@ -46,7 +46,7 @@ pub struct PartitionAdmission<E: PartitionLocking> {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     partition: PartitionId,
-    /// Its number in that partition's order, if it asks several.
+    /// The transaction's number in the order of this partition, if it asks several partitions.
     number: u64,
     entered: Entered,
 }
@@ -54,11 +54,11 @@ struct Asked {
 /// How a transaction came into a partition's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entered {
-    /// By itself, with all its plan: it gives its locks back by itself.
+    /// The transaction entered by itself with its whole plan, so it releases its locks by itself.
     Begun(Ticket),
-    /// By itself, while it ran, with what the partition knows.
+    /// The transaction entered by itself while it ran. The partition keeps the list of its locks.
     Joined(Ticket),
-    /// It asked for it, or is about to. The partition knows what.
+    /// The transaction asked the partition to enter it, or is about to ask. The partition keeps the list of its locks.
     Asked,
 }
 

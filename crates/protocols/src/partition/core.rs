@@ -71,16 +71,16 @@ pub(super) struct Caller<'c, L: LockState> {
     pub(super) outbox: &'c mut Outbox<L::Header>,
 }
 
-/// What a thread has to do once it has given the baton back.
+/// The wake-ups and messages that a thread sends after it has given the baton back.
 #[derive(Debug)]
 pub(super) struct Outbox<H> {
-    /// Transactions that have all they asked for.
+    /// Transactions that have been granted everything they asked for.
     pub(super) wakes: Vec<Arc<Node>>,
     /// Partitions that have messages.
     pub(super) nudges: Vec<PartitionId>,
     /// Messages that did not fit into their rings.
     pub(super) mail: Vec<(PartitionId, Message<H>)>,
-    /// *Finished* messages that were acted upon.
+    /// The number of *finished* messages that were acted upon.
     pub(super) finished: u64,
 }
 

@@ -415,8 +415,8 @@ impl Scheduler for Clock {
     fn resume(&self) {}
 }
 
-/// Who wants to be alone waits for those inside, and then for the last messages of those who are over: not longer
-/// together than for one of them.
+/// A transaction that needs a partition for itself waits for the transactions inside, and then for the last messages of
+/// those that are over. Both waits together last no longer than one alone may.
 #[test]
 fn both_waits_of_who_wants_to_be_alone_have_one_deadline() {
     use Progress::{Committed, Runs, Waits};

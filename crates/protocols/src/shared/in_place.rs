@@ -45,10 +45,10 @@ pub trait IndexLocks<H: RecordHeader> {
         false
     }
 
-    /// That record is linked.
+    /// The record that [`linking`](Self::linking) announced is linked.
     fn linked(&mut self, _record: RecordRef<'_, H>) {}
 
-    /// No record is made, as the key has got one meanwhile: what the insert fails with.
+    /// Returns the error with which an insert fails if the key has got a record meanwhile, so that none is made.
     fn outrun(&mut self) -> Abort {
         unreachable!("the key is locked, so nobody else links it")
     }
@@ -56,7 +56,7 @@ pub trait IndexLocks<H: RecordHeader> {
     /// An entry with this key is about to be linked.
     fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// That entry is linked now.
+    /// The entry that [`entering`](Self::entering) announced is linked.
     fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
     /// An entry with this key will be unlinked if the transaction commits.

@@ -78,7 +78,7 @@ fn in_order(_: usize, script: &mut Script) {
     script.releases_early = false;
 }
 
-/// The same after a lock that is given back at once; and the first transaction, but no other, may upgrade.
+/// Takes and releases one lock, and then the others in the order of names. Only the first transaction may upgrade.
 fn in_order_after_one(number: usize, script: &mut Script) {
     script.locks[1..].sort_unstable_by_key(|&(name, mode)| (name.0, (mode == Mode::EXCLUSIVE) == (number == 0)));
     script.releases_early = true;

@@ -14,7 +14,7 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
 
-    /// Its knobs.
+    /// The knobs of the engine.
     type Config: Default + Clone + Send + Sync;
 
     /// The knobs that a user has chosen.
@@ -109,11 +109,11 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// Every transaction waits, and the youngest of a cycle aborts; or as the paper has it, deadlocks end by
-/// [time-out](TimeOuts): when the first of their waits does.
+/// Every transaction waits, and the youngest of a cycle aborts. Or, as in the paper, the first wait of a deadlock to
+/// [time out](TimeOuts) ends it.
 pub struct Timeout {
     time_outs: TimeOuts,
-    /// None if deadlocks end by time-out.
+    /// The transactions that wait, or `None` if deadlocks end by time-out.
     waits: Option<Arc<Waits<NameWait>>>,
 }
 

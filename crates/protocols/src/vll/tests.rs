@@ -18,10 +18,10 @@ use hotrow_txn::{
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What a transaction asks for: positions of records.
+/// The locks that a transaction asks for: positions of records, and intents.
 type Asking = Vec<(usize, Intent)>;
 
-/// Records and transactions, both called by letters.
+/// Records and transactions, both named by letters.
 struct Trace {
     core: Arc<Core>,
     records: Arc<[(char, Colocated)]>,
@@ -498,8 +498,8 @@ fn a_full_queue_lets_in_who_asks_for_other_rows() {
     assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE; 2]);
 }
 
-/// What a transaction will ask for is not told while its slot is still in the queue for what the one before it has
-/// kept.
+/// A transaction's requests are not published while its slot is still in the queue with the locks that the transaction
+/// before it has kept.
 #[test]
 fn an_analysis_does_not_pass_over_what_is_kept() {
     let core = Core::new(8, true);
@@ -563,7 +563,7 @@ fn a_dead_record_is_told_and_nothing_is_counted() {
     member.leave(&asked, &[], statistics, |_| {});
 }
 
-/// Who finds that others are blocked where locks were kept keeps none for a while.
+/// A transaction that finds others blocked by locks that it kept keeps none for a while.
 fn kept_in_the_way<V: Variant>() {
     let fixture = Fixture::<V>::new(8);
     let mut txn = fixture.settled_transaction();

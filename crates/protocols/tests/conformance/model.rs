@@ -1,4 +1,4 @@
-//! What a table should hold, and what each call should answer.
+//! A model of a table, and of the answer to each call.
 
 use crate::tables::{Shape, Values};
 use hotrow_storage::{IndexId, IndexRef, Key};

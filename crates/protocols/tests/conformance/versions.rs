@@ -8,10 +8,10 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
-/// What a transaction does.
+/// A step of a transaction.
 type Step = fn(&mut dyn Transaction, TableId) -> Result<Write, Abort>;
 
-/// A row's number, and that of nobody.
+/// Returns a row's number, or `None` if there is no row.
 fn number(txn: &mut dyn Transaction, table: TableId, key: u8) -> Result<Option<i64>, Abort> {
     txn.read(table, &Shape::Indexed.key(key)).map(|row| row.and_then(|row| row.value(2).as_int()))
 }

@@ -14,12 +14,12 @@ use hotrow_txn::{Engine, Isolation, Scan};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// The anomalies that the checker finds in 200 seeds of `scripts`, one a task, at serializable.
+/// Returns the anomalies that the checker finds in 200 seeds of `scripts`, one a task, at serializable.
 fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
     found_in(|| Fixture::over(engine(), true), scripts)
 }
 
-/// The same in such databases.
+/// Returns the anomalies that the checker finds in 200 seeds of `scripts`, each in a new database of `fixture`.
 fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
     let mut kinds = BTreeSet::new();
     for seed in 0..200 {

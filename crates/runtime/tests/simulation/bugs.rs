@@ -18,16 +18,16 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Bound;
 
-/// What found something.
+/// The check that found a bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FoundBy {
     /// The engine's audit, after a step.
     Audit,
     /// The checker, in the history.
     Checker(AnomalyKind),
-    /// The simulator: somebody was not woken.
+    /// The simulator: a transaction was not woken.
     LostWakeup,
-    /// The simulator: somebody waits for what nobody will give.
+    /// The simulator: a transaction waits for a lock that is never released.
     Stall,
     /// The rows that are left are not those that the history implies.
     Rows,
@@ -45,7 +45,7 @@ enum Audits {
     No,
 }
 
-/// What is found in 300 seeds of `scripts`, one a task, on an engine with a bug.
+/// Returns the checks that fail in 300 seeds of `scripts`, one a task, on an engine with a bug.
 fn found<B: Bugs>(bug: B, audits: Audits, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<FoundBy> {
     (0..300).filter_map(|seed| found_by_seed(bug, audits, &scripts, seed)).collect()
 }

@@ -18,15 +18,15 @@ const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 /// Engines in which nobody waits: who meets another transaction aborts.
 const NOBODY_WAITS: [&str; 1] = ["row-nowait"];
 
-/// Engines that look for blocked transactions that need not be.
+/// Engines that look for blocked transactions that could run.
 const ANALYSE_CONTENTION: [&str; 2] = ["vll-sca", "vll-st-sca"];
 
-/// What must not end a script's transaction.
+/// The causes for which a script's transaction must not end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Never {
-    /// No wait is given up for its length.
+    /// Whether no wait may time out.
     pub times_out: bool,
-    /// No transaction is the victim of a deadlock, if the engine locks access sets as transactions begin.
+    /// Whether no transaction may be the victim of a deadlock, if the engine locks access sets as transactions begin.
     pub deadlocks: bool,
 }
 
@@ -169,7 +169,8 @@ fn is_multiversion(info: &EngineInfo) -> bool {
     info.isolation.contains(&Isolation::Snapshot)
 }
 
-/// What an engine is there for has happened, or its audits and its histories say nothing of it.
+/// Asserts that the mechanisms peculiar to an engine were used. If they were not, its audits and histories say nothing
+/// of them.
 #[track_caller]
 fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     // Where the first writer wins nobody stands in a queue.

@@ -66,13 +66,13 @@ impl Scheduler for Clock {
 enum Ends {
     Commits,
     Aborts,
-    /// It goes on when all others have ended.
+    /// The writer rolls back to a savepoint and commits when all others have ended.
     Withdraws,
 }
 
 const ENDS: [Ends; 3] = [Ends::Commits, Ends::Aborts, Ends::Withdraws];
 
-/// What writers of row 0 do, and the order in which they did it.
+/// The writers of row 0, and the order in which they wrote it.
 struct Line {
     scene: Arc<Scene>,
     order: Mutex<Vec<u64>>,
@@ -146,7 +146,8 @@ impl Line {
         })
     }
 
-    /// What must hold when all have ended, of whom so many have done it.
+    /// Checks the audit, the queues and the value of row 0 when all transactions have ended; `done` is the number of
+    /// writers that have committed.
     fn check(&self, ends: Ends, done: usize) {
         self.scene.engine.audit().expect("nobody is there");
         assert!(!self.scene.engine.protocol().shared.transactions.queues.exist(), "nobody waits");

@@ -17,7 +17,7 @@ use hotrow_txn::{Abort, Begin, Inspection, Isolation, Transaction, Write};
 const ROWS: [i64; 2] = [0, 1];
 const WATCHED: i64 = 2;
 
-/// What a reader has seen, in whatever order it looked.
+/// Reads both rows and returns their numbers.
 fn read_both(scene: &Scene, txn: &mut dyn Transaction) -> Result<[i64; 2], Abort> {
     let mut seen = [0; 2];
     for (seen, row) in seen.iter_mut().zip(ROWS) {

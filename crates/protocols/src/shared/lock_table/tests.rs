@@ -7,7 +7,7 @@ use std::time::Duration;
 
 struct Patient;
 
-/// What the names of these tests are the names of: nobody asks.
+/// The lock target of every name in these tests. No report is read, so one value serves for all.
 fn nothing() -> LockTarget {
     LockTarget::Database
 }

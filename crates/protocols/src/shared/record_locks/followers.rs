@@ -1,4 +1,4 @@
-//! Which transactions follow which.
+//! The graph of transactions that follow others.
 
 use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
@@ -29,11 +29,11 @@ pub(super) struct Graph {
     last: u64,
 }
 
-/// That a transaction follows another.
+/// An edge of the graph: a transaction follows `leader`.
 #[derive(Clone)]
 pub(super) struct Edge {
     pub(super) leader: u64,
-    /// A hash of the row at which it does, and the row for people.
+    /// A hash of the row at which it follows, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
 }

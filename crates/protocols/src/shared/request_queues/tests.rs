@@ -155,7 +155,7 @@ fn ten_thousand_names_and_an_owner_without_any() {
     assert_eq!(memory(&case), before, "the pools are used again");
 }
 
-/// What happens to queues: some owner begins, asks for more, or ends.
+/// An event of the queues: an owner begins, asks for more, or ends.
 #[derive(Clone, Debug)]
 enum Event {
     Begin(char, Vec<(u64, Modes)>),
@@ -163,7 +163,7 @@ enum Event {
     End(char),
 }
 
-/// A list of requests for each name, and every question answered by walking it.
+/// A list of requests for each name. Each question is answered by walking the list.
 #[derive(Default)]
 struct Model {
     queues: BTreeMap<u64, Vec<(char, Modes)>>,

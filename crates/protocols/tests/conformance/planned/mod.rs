@@ -44,7 +44,7 @@ fn for_each_planned(check: impl Fn(&Case<'_>)) {
     });
 }
 
-/// The same with those that lock row by row, and no more than they must.
+/// Runs `check` with every engine that needs accesses and locks row by row, and no more than it must.
 fn for_each_that_locks_rows(check: impl Fn(&Case<'_>)) {
     for_each_planned(|case| {
         if case.locks_rows() {
@@ -106,7 +106,7 @@ impl Case<'_> {
         result
     }
 
-    /// The same, and goes on.
+    /// Does `work` with an access set that begins as `accesses`, and returns the transaction, which holds its locks.
     fn hold<R>(
         &self,
         mut accesses: Accesses,

@@ -8,13 +8,13 @@ use std::time::Duration;
 const THREADS: u64 = 4;
 const ROUNDS: u64 = 400;
 
-/// Rows that may be there.
+/// The number of keys, each of which may have a row.
 const ROWS: u64 = 8;
 
-/// What all rows have together.
+/// The sum of the amounts of all rows.
 const TOTAL: i64 = 1_000;
 
-/// An attempt whose access set is wrong so often runs without one.
+/// After so many attempts whose access sets were wrong, the transaction runs without a set.
 const CORRECTIONS: u32 = 8;
 
 fn amount(row: hotrow_storage::RowRef<'_>) -> i64 {

@@ -25,7 +25,7 @@ enum Ends {
     Panics,
 }
 
-/// What becomes of a transaction that adds to a row.
+/// The outcome of a transaction that adds to a row.
 type Outcome = Result<Write, Abort>;
 
 fn add(case: &Case<'_>, txn: &mut dyn Transaction, row: u8, amount: i64) -> Outcome {

@@ -16,32 +16,32 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What is wrong.
+/// The bug of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Nothing.
     None,
-    /// Who gives up waiting leaves the queue, but its counters stay.
+    /// A transaction that gives up waiting leaves the queue, but its counters stay.
     WithdrawalKeepsCounters,
-    /// Who gives up waiting at the front does not unblock the next one.
+    /// A transaction that gives up waiting at the front of the queue does not unblock the next one.
     WithdrawalUnblocksNobody,
     /// A shared request does not look at C_X.
     ReadIgnoresWriters,
-    /// Who leaves unblocks the first that is blocked, whether or not it is the front.
+    /// A transaction that leaves unblocks the first blocked one, whether or not that is at the front of the queue.
     UnblocksBehindTheFront,
-    /// Who is unblocked is not woken.
+    /// A transaction that is unblocked is not woken.
     NobodyIsWoken,
     /// A late lock is granted whatever the counters say.
     LateInSpiteOfConflict,
     /// Contention analysis leaves out what free transactions hold.
     AnalysisSkipsTheFree,
-    /// The counters of an absent row go with the first who gives them back, though others count on them.
+    /// The first transaction that releases an absent row removes the row's counters, though others count on them.
     PlaceholderGoesWhileCounted,
-    /// Who locks a row has no intention on what stands above it.
+    /// A transaction that locks a row takes no intention lock on the partition.
     NoIntention,
     /// A transaction enters one partition, waits for its locks, and enters the next one.
     PartitionsOneByOne,
-    /// Of the partitions of a transaction that ends only the first is told.
+    /// Of the partitions of a transaction that ends, only the first is told.
     FinishedIsLost,
 }
 
@@ -204,7 +204,7 @@ fn meets(seen: &[Request], &(name, claim): &Request) -> bool {
 struct Books {
     transactions: u64,
     partitions: [Partition; PARTITIONS],
-    /// Those that are in the queues.
+    /// The waiters of the transactions that are in the queues, by their numbers.
     waiters: HashMap<u64, Waiter>,
 }
 
@@ -235,7 +235,7 @@ struct VllTransaction {
     waiter: Waiter,
     /// The number of the transaction that is in the queues.
     owner: Option<u64>,
-    /// It is a reconnaissance.
+    /// Whether the transaction is a reconnaissance.
     looks: bool,
     requests: [BTreeSet<Request>; PARTITIONS],
     missing: Accesses,

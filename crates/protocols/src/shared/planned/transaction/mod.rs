@@ -62,9 +62,9 @@ enum Role {
     Alone,
     /// One row at a time, to read it.
     Glancing,
-    /// None: all rows were copied when it began.
+    /// No locks, since all rows were copied when the transaction began.
     Copied,
-    /// None: it has not begun, or could not.
+    /// No locks, since the transaction has not begun or could not begin.
     Nothing,
 }
 

@@ -61,7 +61,7 @@ impl Counted {
         self.claim
     }
 
-    /// Its mark, for the analysis of a queue.
+    /// Returns the lock's mark, for the analysis of a queue.
     #[inline]
     pub(crate) fn mark(self) -> Mark {
         Mark::new(self.name, self.claim)

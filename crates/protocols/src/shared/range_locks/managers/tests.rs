@@ -49,7 +49,7 @@ fn managers() -> [Case; 12] {
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     txn: TxnNumber,
-    /// What is locked in effect.
+    /// The range that the manager locks in effect, which may be larger than the one requested.
     range: KeyRange,
     exclusive: bool,
     is_granted: bool,
@@ -78,7 +78,7 @@ impl List {
         self.0[position].is_granted = true;
     }
 
-    /// What the manager has not granted must not be what it should have noticed.
+    /// Asserts that the manager has granted every request that it should have noticed.
     fn check(&self, name: &str, notices: Notices) {
         for (position, listed) in self.0.iter().enumerate() {
             let should = match notices {

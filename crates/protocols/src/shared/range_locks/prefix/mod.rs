@@ -262,18 +262,18 @@ impl BitRange {
 }
 
 impl Prefix {
-    /// Bits that it has: a leaf as many as the last level.
+    /// The number of the prefix's bits. A leaf has as many as the last level.
     pub(crate) fn depth(self) -> u32 {
         self.depth
     }
 
-    /// Its name, for tables of locks.
+    /// Returns the name of the prefix in lock tables.
     #[inline]
     pub(crate) fn name(self) -> u64 {
         self.leaf.unwrap_or_else(|| self.space.name(self.bits, self.depth))
     }
 
-    /// The names of its strict prefixes, the whole space first.
+    /// Returns the names of the strict prefixes of this one, the whole space first.
     #[inline]
     pub(crate) fn names_above(self) -> impl Iterator<Item = u64> {
         let end = self.depth + u32::from(self.leaf.is_some());
