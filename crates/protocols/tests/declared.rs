@@ -42,7 +42,7 @@ impl Fixture {
         Engine::transaction(&*self.instance, waiter)
     }
 
-    /// One that aborts rather than wait.
+    /// Returns a transaction object that aborts rather than wait.
     fn impatient(&self) -> Box<dyn Transaction> {
         self.transaction(Duration::ZERO)
     }

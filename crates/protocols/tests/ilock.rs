@@ -43,7 +43,7 @@ impl Fixture {
         self.begun_with(isolation, Waiter::thread(Duration::ZERO))
     }
 
-    /// One that aborts rather than wait.
+    /// Begins a transaction that aborts rather than wait.
     fn refusing(&self) -> Box<dyn Transaction> {
         let waiter = Waiter::thread(Duration::ZERO);
         waiter.cancel();
@@ -58,13 +58,13 @@ impl Fixture {
         })
     }
 
-    /// The number of a row, if it is there.
+    /// Returns the number of a row, or `None` if there is no row.
     fn number(&self, txn: &mut dyn Transaction, key: i64) -> Result<Option<i64>, Abort> {
         let row = txn.read(self.table, &Key::Int(key))?;
         Ok(row.map(|row| row.value(1).as_int().expect("a number")))
     }
 
-    /// Returns once so many wait for records. Whatever they do next they do not do before somebody lets them.
+    /// Waits until `count` transactions wait for records. They make no further step before a test lets them.
     fn until_waiting(&self, count: usize) {
         while self.instance.protocol().waiting().0 != count {
             thread::yield_now();

@@ -68,7 +68,7 @@ impl Estimate {
         &self.accesses
     }
 
-    /// The set, for a caller who knows some of it.
+    /// Returns the set, for a caller that knows some of the accesses.
     #[inline]
     pub fn accesses_mut(&mut self) -> &mut Accesses {
         &mut self.accesses

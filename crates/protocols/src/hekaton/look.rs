@@ -180,7 +180,7 @@ impl Look {
         }
     }
 
-    /// How far the one has come that stood in a version's End word.
+    /// Returns the state of the transaction that stood in a version's End word.
     ///
     /// An active transaction may give the lock up without having replaced the version. Once it has a timestamp it may
     /// not: so the word that still names it then says that it ends the version, and another word has to be read again.

@@ -1,4 +1,4 @@
-//! The times that transactions may read at, published for garbage collection.
+//! The snapshots that transactions may read, published for garbage collection.
 //!
 //! **Invariants**
 //!

@@ -115,22 +115,22 @@ impl Slot {
 /// The answer to a transaction that asks to be told how another one ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
-    /// The other transaction will report its outcome.
+    /// The transaction that was asked will report its outcome.
     Pending,
-    /// The other transaction has committed.
+    /// The transaction that was asked has committed.
     Committed,
-    /// The other transaction has aborted or is over, so its versions must be read again.
+    /// The transaction that was asked has aborted or is over, so its versions must be read again.
     Ended,
 }
 
-/// The outcomes of the transactions that a transaction depends on.
+/// The outcomes that a transaction has heard of, of the transactions that it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependencies {
-    /// Not all of them have ended.
+    /// The transaction has not heard of all of them yet.
     Open,
     /// All have committed.
     Resolved,
-    /// One has aborted (AbortNow).
+    /// A transaction that this one depends on has aborted (AbortNow).
     Broken,
 }
 
@@ -179,7 +179,7 @@ impl Transactions {
         self.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(number);
     }
 
-    /// How many slots were ever taken.
+    /// The number of slots that were ever taken.
     #[inline]
     pub fn slots(&self) -> u32 {
         self.high.load(Ordering::Acquire)
@@ -237,7 +237,7 @@ impl Transactions {
         Some(id)
     }
 
-    /// How far a transaction has come.
+    /// Returns the state of a transaction, as its status says now.
     #[inline]
     pub fn look(&self, id: TxnId, clock: &Clock) -> State {
         let slot = self.slot_of(id);
@@ -377,15 +377,15 @@ impl Transactions {
         called.into_iter().for_each(|place| self.queues.release(place, me));
     }
 
-    /// How often a transaction has given up locks before its end. A caller that asks, and then finds that the
-    /// transaction still has a lock, has asked before that lock is given up.
+    /// The number of times that a transaction has given up locks before its end. If a caller asks for the number, and
+    /// then finds that the transaction still has a lock, the number does not count that lock yet.
     #[cold]
     pub fn recalls(&self, of: TxnId) -> u64 {
         let dependents = self.slot_of(of).dependents.lock();
         if dependents.of == of { dependents.recalls } else { 0 }
     }
 
-    /// Lets those go on that wait for locks of `me`, which ends without a change.
+    /// Lets the transactions go on that wait for locks of `me`, which ends without a change.
     pub fn let_go(&self, me: TxnId) {
         self.report(me, true);
     }
@@ -404,7 +404,7 @@ impl Transactions {
         }
     }
 
-    /// Returns the outcomes of the transactions that `me` depends on.
+    /// Returns the outcomes that `me` has heard of, of the transactions that it depends on.
     #[inline]
     pub fn dependencies(&self, me: TxnId) -> Dependencies {
         let word = self.slot_of(me).dependencies.load(Ordering::Acquire);

@@ -32,7 +32,7 @@ pub(super) enum BeginWord {
 pub(super) enum EndWord {
     At(Timestamp),
     Nobody,
-    /// Locked by the one that looks, which has not replaced it.
+    /// The transaction that looks holds the write lock, and has not replaced the version.
     Kept,
     By(Owner),
 }
@@ -42,9 +42,9 @@ pub(super) enum EndWord {
 pub(super) enum Sight {
     Yes,
     No,
-    /// If this one commits, yes (speculative read).
+    /// The version is visible if this transaction commits (speculative read).
     YesIf(TxnId),
-    /// If this one commits, no (speculative ignore).
+    /// The version is visible unless this transaction commits (speculative ignore).
     NoIf(TxnId),
     Again,
 }

@@ -48,12 +48,12 @@ impl WaitFor {
         Self { is_shut: true, ..self }
     }
 
-    /// The counter as a number of sixty-one bits.
+    /// Returns the counter as a number of sixty-one bits.
     pub const fn encode(self) -> u64 {
         self.sequence << SEQUENCE_SHIFT | if self.is_shut { SHUT } else { 0 } | self.count
     }
 
-    /// The counter that was encoded.
+    /// Returns the counter that was encoded.
     pub const fn decode(word: u64) -> Self {
         Self { sequence: word >> SEQUENCE_SHIFT, is_shut: word & SHUT != 0, count: word & MOST }
     }

@@ -112,7 +112,7 @@ pub struct Interactive {
     waits: Option<Arc<RecordWaits<ILock>>>,
     /// The rows that are read to be written, or `None` if deadlocks end by time-out.
     foresight: Option<Arc<Foresight>>,
-    /// The rows whose locks are retired, or `None` if deadlocks end by time-out.
+    /// The rows that go to the next writer before their own has committed, or `None` if deadlocks end by time-out.
     retired: Option<Arc<RetiredRows<ILock>>>,
 }
 

@@ -145,7 +145,7 @@ impl Locker {
         self.deadlock = None;
     }
 
-    /// How it waits.
+    /// The transaction's place to wait.
     pub(super) fn waiter(&self) -> &Waiter {
         self.parked.waiter()
     }

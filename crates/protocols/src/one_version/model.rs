@@ -144,8 +144,8 @@ impl Scene {
     }
 }
 
-/// So many transactions, of which one may upgrade, as two of one lock would wait for each other, and somebody who
-/// cancels that one.
+/// Runs `count` transactions and a thread that cancels the first. Only the first may upgrade, as two upgrades of one
+/// lock would wait for each other.
 fn check(count: usize) {
     let model = move || {
         let scene = Scene::new();

@@ -2,7 +2,7 @@
 
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler};
 
-/// How an engine of the family keeps its indexes: the only thing in which they differ.
+/// The indexes of an engine of the family: the only thing in which the engines differ.
 pub trait Indexing: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -17,7 +17,7 @@ pub trait Indexing: Send + Sync + 'static {
 /// The isolation levels that the engines of the family offer.
 const LEVELS: &[Isolation] = &[Isolation::Serializable];
 
-/// One index for all workers.
+/// The engine with one index for all workers.
 pub struct Whole;
 
 impl Indexing for Whole {

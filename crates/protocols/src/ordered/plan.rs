@@ -25,7 +25,7 @@ pub(super) struct Plan {
     again: Vec<Planned>,
 }
 
-/// One lock of a plan.
+/// A lock of a plan.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     name: Name,
@@ -138,7 +138,7 @@ fn sort(locks: &mut Vec<Planned>) {
 struct Resolver<'p> {
     locks: &'p mut Vec<Planned>,
     parts: Option<&'p mut Vec<LockTarget>>,
-    /// How many rows the access set has.
+    /// The number of rows in the access set.
     rows: usize,
 }
 

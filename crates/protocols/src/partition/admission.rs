@@ -1,4 +1,4 @@
-//! How a transaction gets its locks from the partitions that have them.
+//! The admission of a transaction: it gets its locks from the partitions that have them.
 //!
 //! | the transaction asks | and its thread | it |
 //! | --- | --- | --- |
@@ -51,7 +51,7 @@ struct Asked {
     entered: Entered,
 }
 
-/// How a transaction came into a partition's queue.
+/// The way in which a transaction came into a partition's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entered {
     /// The transaction entered by itself with its whole plan, so it releases its locks by itself.

@@ -97,7 +97,7 @@ impl<H> Outbox<H> {
     }
 }
 
-/// How a transaction began.
+/// The outcome of a transaction's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Begun {
     pub(super) ticket: Ticket,
@@ -123,7 +123,7 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// How many transactions are blocked here.
+    /// The number of transactions that are blocked here.
     #[inline]
     pub(super) fn blocked(&self) -> usize {
         self.queue.blocked()

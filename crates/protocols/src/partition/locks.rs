@@ -1,4 +1,4 @@
-//! How a partition locks: the only thing in which the partition engines differ.
+//! The locks of a partition: the only thing in which the partition engines differ.
 
 use super::id::Ticket;
 use super::piece::PieceRef;

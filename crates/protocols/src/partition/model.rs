@@ -37,7 +37,7 @@ const TRY: Locks = &[(ABSENT, Write), (HERE, Write)];
 /// A step of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Settles on the partition of its number, if nobody else has.
+    /// Settles on the partition of the thread's number, if no other thread has.
     Settle,
     Leave,
     Run(Locks),
@@ -45,7 +45,7 @@ enum Step {
     LeaveWithin(Locks),
 }
 
-/// The rows, and who is at each: readers count one, a writer a thousand.
+/// The rows, and the holders of each as a number: a reader adds one, a writer a thousand.
 struct World<E: PartitionLocking> {
     instance: Arc<Instance<Partitioned<E>>>,
     table: TableId,
@@ -142,7 +142,7 @@ impl<E: PartitionLocking> World<E> {
         thread.with(Duties::leave);
     }
 
-    /// One transaction, from its beginning to its end; only one that is cancelled may not begin.
+    /// Runs a transaction from its beginning to its end. A transaction that is cancelled may fail to begin.
     fn transact(
         &self,
         txn: &mut PlannedTransaction<super::PartitionAdmission<E>>,

@@ -68,7 +68,7 @@ impl<L> TxnQueue<L> {
         self.present == 0
     }
 
-    /// How many are blocked.
+    /// The number of blocked transactions.
     #[inline]
     pub(super) fn blocked(&self) -> usize {
         self.blocked

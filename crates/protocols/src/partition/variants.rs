@@ -14,7 +14,7 @@ pub trait PartitionLocking: Send + Sync + 'static {
     /// Whether a thread that has nothing else to do looks for blocked transactions that can run.
     const ANALYSES: bool = false;
 
-    /// How a partition locks.
+    /// The locks of a partition.
     type Locks: LockState;
 }
 
@@ -33,7 +33,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
     }
 }
 
-/// One transaction at a time in each partition.
+/// The engine that runs one transaction at a time in each partition.
 pub struct HStore;
 
 impl PartitionLocking for HStore {

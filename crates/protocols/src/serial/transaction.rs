@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The name of the database as a whole, the only name in the lock table.
 const EVERYTHING: Name = Name(0);
 
-/// One transaction at a time.
+/// The engine that runs one transaction at a time.
 pub struct Serial {
     table: Arc<LockTable>,
     wait_limit: Duration,
@@ -37,7 +37,7 @@ impl Default for SerialConfig {
     }
 }
 
-/// Everybody waits.
+/// A policy under which every transaction waits.
 struct Patient;
 
 impl WaitPolicy for Patient {

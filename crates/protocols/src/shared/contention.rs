@@ -26,7 +26,7 @@
 /// Bits of each array: 100 kB.
 pub(crate) const BITS: usize = 819_200;
 
-/// How something is asked for.
+/// The mode of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// A record or prefix, exclusively: C_X.

@@ -96,7 +96,7 @@ const KEPT_STEPS: usize = 1 << 14;
 const MOST_STEPS: usize = 256;
 const MOST_RETIRED: usize = 4;
 
-/// One step of a transaction's log.
+/// A step of a transaction's log.
 enum Step<H> {
     /// A row was changed: its fixed part was `images[image..]`, its variable part `variable` if that was replaced.
     Changed { record: RecordPtr<H>, image: usize, variable: Option<Variable> },

@@ -25,7 +25,7 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The policy for one database.
     fn new(config: &Self::Config) -> Self;
 
-    /// How long the waits of a transaction last, one-shot or interactive.
+    /// The limits of the waits of a transaction, one-shot or interactive.
     fn limits(&self, one_shot: bool) -> Limits;
 
     /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
@@ -109,8 +109,8 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// Every transaction waits, and the youngest of a cycle aborts. Or, as in the paper, the first wait of a deadlock to
-/// [time out](TimeOuts) ends it.
+/// Every transaction waits, and the youngest of a cycle aborts. If deadlocks end by [time-out](TimeOuts), as in the
+/// paper, a deadlock lasts until the first of its waits times out.
 pub struct Timeout {
     time_outs: TimeOuts,
     /// The transactions that wait, or `None` if deadlocks end by time-out.

@@ -47,7 +47,7 @@ fn target(name: char) -> LockTarget {
 
 type Answer = (usize, Result<(), Abort>, Option<Deadlock>);
 
-/// A policy with a graph of who waits for whom.
+/// A policy with a wait-for graph.
 trait Detects: Policy {
     fn graph(&self) -> &WaitGraph;
 }
@@ -73,7 +73,7 @@ struct Actor {
 
 struct Stage {
     table: Arc<LockTable>,
-    /// Whether everybody who waits has looked for cycles since its edges changed last.
+    /// Whether every waiting transaction has looked for cycles since its edges changed last.
     settled: Box<dyn Fn() -> bool>,
     actors: Vec<Actor>,
     answers: mpsc::Receiver<Answer>,
@@ -192,7 +192,8 @@ impl Stage {
         self.table
     }
 
-    /// One victim is enough: after its end everybody is granted what they wait for, sooner or later.
+    /// Ends all transactions. One victim is enough: after its end every other transaction is granted its locks, sooner
+    /// or later.
     fn end_all(&mut self, victim: usize) {
         let others = || (0..self.actors.len()).filter(|&number| number != victim);
         others().for_each(|number| self.order(number, End));

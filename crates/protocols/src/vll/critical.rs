@@ -16,7 +16,7 @@ use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard, Mutex};
 use hotrow_txn::Statistics;
 
-/// How a transaction began.
+/// The outcome of a transaction's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// The transaction has all its locks.

@@ -150,8 +150,8 @@ impl Scheduler for WhenWoken {
     }
 }
 
-/// While an analyst wakes the one that it has found, another transaction ends, and somebody else wants to find the one
-/// that can run because of that.
+/// While an analyst wakes the transaction that it has found, another transaction ends, and a third one wants to find
+/// the transaction that can run because of that.
 #[test]
 fn who_finds_an_analyst_at_work_has_him_look_again() {
     let mut trace = Trace::new("xyzuv");
@@ -268,12 +268,12 @@ impl<V: Variant> Fixture<V> {
         Row::from_values(&self.instance.layout(self.table), &[Value::Int8(key), Value::Int8(0)])
     }
 
-    /// One that waits for nothing.
+    /// Returns a transaction object that does not wait.
     fn transaction(&self) -> Box<dyn Transaction> {
         Engine::transaction(&*self.instance, hasty())
     }
 
-    /// One of a worker that has settled: others of the worker come soon.
+    /// Returns a transaction object of a worker that has settled, so that others of the worker may follow soon.
     fn settled_transaction(&self) -> impl Transaction + use<V> {
         let waiter = hasty();
         let mut worker = self.instance.worker(WorkerId(0));
@@ -522,7 +522,8 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
     member.leave(&wanted, &[], statistics, |_| {});
 }
 
-/// A session's transaction that has begun while nobody was blocked does not end the analysis of those behind it.
+/// A session's transaction that has begun while no transaction was blocked does not end the analysis of those behind
+/// it.
 #[test]
 fn an_analysis_passes_over_a_session_that_is_long_in_the_queue() {
     let core = Core::new(8, true);

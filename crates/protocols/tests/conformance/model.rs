@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 type Rows = BTreeMap<Key, Values>;
 
-/// One table and one session's transaction on it.
+/// A table and one session's transaction on it.
 pub struct Model {
     shape: Shape,
     committed: Rows,

@@ -10,12 +10,13 @@ use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Transaction, Write};
 /// A column to change: `number`.
 const NUMBER: usize = 2;
 
-/// A call of the sink, and the row's number that another transaction reads meanwhile.
+/// A call of the sink, and the number of the watched row that another transaction reads meanwhile. The number is an
+/// error if that transaction may not read the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event {
-    /// A record was appended. The number is an error if the other transaction may not read the watched row.
+    /// A record was appended.
     Appended(Result<i32, Abort>),
-    /// A transaction waits until so many records are durable. The number is the same.
+    /// A transaction waits until the redo log is durable up to this position.
     Waited(u64, Result<i32, Abort>),
 }
 

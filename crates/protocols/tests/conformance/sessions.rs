@@ -1,4 +1,4 @@
-//! Two sessions: who waits for whom, and how a wait ends.
+//! Two sessions: waits of one for the other, and the ends of these waits.
 
 use crate::observed::Observed;
 use crate::tables::{Shape, row, values_of};
@@ -99,7 +99,7 @@ impl Blocked {
         self.outcome.recv().expect("the waiting thread ends")
     }
 
-    /// The row's number; nobody may be in the way.
+    /// Returns the row's number. No transaction may hold the row.
     fn number(&self) -> i64 {
         let mut txn = self.engine.transaction(refusing());
         txn.begin(&Begin::default()).expect("nobody is in the way");
@@ -480,8 +480,8 @@ fn a_row_that_is_held_stays_and_may_change() {
     });
 }
 
-/// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds
-/// nobody up; and it reads on after others were there.
+/// A block that only reads at read committed holds nothing between its statements, so an idle client makes no other
+/// transaction wait; and the block reads on after other transactions have changed rows.
 #[test]
 fn an_idle_reader_at_read_committed_holds_nobody_up() {
     for_each_engine(|engine| {

@@ -1,5 +1,5 @@
-//! Engines that keep versions: nobody waits before its end, the first writer of a row wins, and what must be the same
-//! at the end.
+//! Engines that keep versions: no transaction waits before its end, the first writer of a row wins, and certain reads
+//! must be the same at the end.
 
 use crate::tables::{Shape, row};
 use crate::{first_writer_wins, for_each_engine, refusing, writers_wait_for_readers};
@@ -140,8 +140,8 @@ fn a_level_says_what_must_be_the_same_at_the_end() {
     }
 }
 
-/// At every level what is read to be held must be the same at the end: who changes it waits, or who has read it finds
-/// out.
+/// A read that is held must be the same at the transaction's end, at every level: a writer of the row waits, or the
+/// reader finds the change.
 #[test]
 fn what_is_held_is_the_same_at_the_end() {
     let cases: [(&str, Step, Step, bool); 6] = [

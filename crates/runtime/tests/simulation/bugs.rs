@@ -31,14 +31,14 @@ enum FoundBy {
     Stall,
     /// The rows that are left are not those that the history implies.
     Rows,
-    /// Something is locked when nobody is there.
+    /// A lock is held when no transaction runs.
     Locks,
     /// The redo records do not make the rows again.
     Redo,
 }
 
-/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else
-/// finds a bug does without.
+/// Whether the engine is audited after each step. An audit finds a bug before any other check, so a test of the other
+/// checks does without audits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audits {
     Yes,
@@ -152,7 +152,7 @@ fn both_upgrade(fixture: &Fixture) -> Vec<Script> {
     vec![both.clone(), both]
 }
 
-/// One reads two items that the other writes.
+/// A transaction reads two items that another one writes.
 fn read_two(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Read(X), Step::Read(Y)]),
@@ -160,7 +160,7 @@ fn read_two(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One writes an item twice and takes it back; the other reads it, and writes something.
+/// A transaction writes an item twice and rolls back. Another one reads the item, and writes a second item.
 fn roll_back(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Rollback, &[Step::Update(X, 1), Step::Update(X, 2)]),
@@ -168,7 +168,7 @@ fn roll_back(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One deletes an item, another one changes it or puts it back.
+/// A transaction deletes an item, and another one changes it or inserts it again.
 fn delete(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Update(X, 1), Step::Delete(X)]),

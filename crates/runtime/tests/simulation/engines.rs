@@ -10,12 +10,11 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction, Yielding};
 use std::time::Duration;
 
-/// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say.
-/// Where deadlocks do not end by time-out a wait ends because somebody goes on, and a time-out is a deadlock that
-/// should not be.
+/// Engines that find deadlocks, or let them last until a wait times out, as their settings say. If deadlocks do not end
+/// by time-out, a wait ends because another transaction goes on, and a time-out is a deadlock that should not exist.
 const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 
-/// Engines in which nobody waits: who meets another transaction aborts.
+/// Engines in which no transaction waits: a transaction that meets another one aborts.
 const NOBODY_WAITS: [&str; 1] = ["row-nowait"];
 
 /// Engines that look for blocked transactions that could run.
@@ -94,7 +93,7 @@ pub fn settings(seed: u64) -> Settings {
     }
 }
 
-/// One seed: a few tasks with a few random transactions each, each at one of `levels`.
+/// Runs one seed: a few tasks with a few random transactions each, each at one of `levels`.
 pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixture>, Result<(), Box<Failure>>) {
     let fixture = Arc::new(fixture);
     let salt = levels.iter().fold(0, |salt, &level| salt * 8 + level as u64);

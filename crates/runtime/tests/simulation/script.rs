@@ -9,7 +9,7 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// One call.
+/// A call of a transaction.
 #[derive(Clone, Debug)]
 pub enum Step {
     Read(Key),
@@ -20,7 +20,7 @@ pub enum Step {
     UpdateCode(Key, Option<i64>),
     /// Changes nothing that an index has.
     Touch(Key),
-    /// Others may have what was written.
+    /// Releases the locks of written rows before the transaction's end.
     Retire,
     Insert(Row),
     Delete(Key),
@@ -34,7 +34,7 @@ pub enum Step {
     DeleteUnreferred(Key, Key),
 }
 
-/// How a transaction's own code ends it.
+/// The way in which a transaction's own code ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Commit,

@@ -1,4 +1,4 @@
-//! A small table with every kind of index, and what must hold of it when nobody uses it.
+//! A small table with every kind of index, and the conditions that it must meet when no transaction runs.
 
 use hotrow_check::{Recording, RedoRecorder, check, final_versions};
 use hotrow_protocols::open_with;
@@ -64,7 +64,7 @@ pub struct Seen {
     pub validations: u64,
     /// Transactions that would have waited for a transaction that waited for them.
     pub deadlocks: u64,
-    /// Waits of transactions that were undone and waited for the transaction in conflict.
+    /// Waits of transactions that were undone, for the transaction that they had met.
     pub gave_way: u64,
 }
 

@@ -39,7 +39,7 @@ const WAYS: [(Count, IndexKind); 4] = [
     (with_name, IndexKind::Ordered),
 ];
 
-/// Somebody counts twice, while a row comes.
+/// A transaction counts twice, while a row is inserted.
 #[test]
 fn nothing_comes_where_somebody_has_looked() {
     for (count, names) in WAYS {

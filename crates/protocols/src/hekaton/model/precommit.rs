@@ -1,5 +1,5 @@
-//! End timestamps: one for each transaction, the same for all who look, later than every time that was read before;
-//! whoever helps, and however late.
+//! End timestamps: each transaction has one, which is the same for all observers and later than every time that was
+//! read before, regardless of the transactions that help and of their delays.
 //!
 //! | broken | fails |
 //! | --- | --- |

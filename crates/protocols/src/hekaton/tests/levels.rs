@@ -1,4 +1,4 @@
-//! Two transactions side by side: who conflicts, and what each level looks at again.
+//! Two transactions side by side: the pairs that conflict, and the reads that each level validates.
 
 use super::{Fixture, fixture};
 use hotrow_storage::{IndexId, IndexRef, Key};

@@ -1,4 +1,4 @@
-//! Pessimistic transactions: who waits for them, who closes a cycle, and what they refuse.
+//! Pessimistic transactions: the transactions that wait for them or close a cycle, and the requests that they refuse.
 
 use super::levels::{Step, delete, lock, range, read, scan};
 use super::{Fixture, fixture, fixture_with, levels_and_ways};

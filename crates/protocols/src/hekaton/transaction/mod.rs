@@ -555,8 +555,8 @@ impl Transaction for HekatonTransaction {
         }
     }
 
-    /// Whether a scan may take a residual predicate. A transaction that locks what it reads takes none, since a writer
-    /// looks for read locks only on the version that it replaces.
+    /// Whether scans take a residual predicate. A transaction takes none for reads that it locks, since a writer looks
+    /// for read locks only on the version that it replaces.
     fn takes_residual(&self, lock: LockFor) -> bool {
         match self.reader.tracks {
             Tracks::Nothing => lock.is_update(),

@@ -1,4 +1,4 @@
-//! How many transactions work on the locks of a hot set at once.
+//! The limit of transactions that work on the locks of a hot set at once.
 //!
 //! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the
 //! Avoidance of Data-Contention Thrashing. Transactions are admitted as conflicts allow. There the measure is the share

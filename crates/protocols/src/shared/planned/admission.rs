@@ -1,4 +1,4 @@
-//! How a planned engine asks for the locks of a plan: what it supplies to the frame.
+//! The requests of a planned engine for the locks of a plan: its part in the frame.
 
 use super::copies::Copies;
 use super::plan::{Needs, Place, Plan, PlannedRow};
@@ -19,7 +19,7 @@ pub enum Glance {
     Busy,
 }
 
-/// How a planned engine locks: one object per transaction in flight.
+/// The locking of a planned engine: one object per transaction in flight.
 pub trait Admission: Send + 'static {
     /// The header of each record.
     type Header: RecordHeader;

@@ -91,8 +91,8 @@ impl<H: RecordHeader> PlannedRow<H> {
         Self { record, ..self }
     }
 
-    /// Replaces a record that turned out to be unlinked by the present record of its key, which is made if there is
-    /// none.
+    /// Replaces the row's record, which turned out to be unlinked, by the present record of its key. If there is none,
+    /// a record is made.
     #[cold]
     pub(crate) fn find_again(&mut self, scene: Scene<'_, H>) {
         let (Some(table), Some(old)) = (scene.table(self.table), self.record) else { return };

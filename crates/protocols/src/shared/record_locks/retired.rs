@@ -124,7 +124,7 @@ struct Entry {
     transaction: u64,
     before: Row,
     is_dead: bool,
-    /// A transaction has followed.
+    /// Whether a transaction has followed at this change.
     is_followed: bool,
 }
 
@@ -145,7 +145,7 @@ pub(super) struct Leader {
     /// A hash of the row at which the leader is followed, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
-    /// How many leaders there are.
+    /// The number of leaders.
     pub(super) count: usize,
 }
 

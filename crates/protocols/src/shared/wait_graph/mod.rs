@@ -49,7 +49,7 @@ use smallvec::SmallVec;
 /// the latch of the bucket that the transaction waits at.
 pub(crate) struct WaitGraph {
     nodes: PerOwner<CachePadded<Node>>,
-    /// How often a transaction has begun to wait, or to wait for a new transaction.
+    /// The number of times that a transaction has begun to wait, or to wait for a new transaction.
     turns: CachePadded<AtomicU64>,
 }
 

@@ -1,4 +1,5 @@
-//! Engines that need the access set first: what the set allows, what is outside of it, and who may run beside whom.
+//! Engines that need the access set first: the accesses that a set allows, accesses outside of it, and the transactions
+//! that may run side by side.
 //!
 //! | file | what it asks |
 //! | --- | --- |
@@ -29,7 +30,7 @@ struct Case<'a> {
     table: TableId,
 }
 
-/// Does `check` with every engine that needs accesses.
+/// Runs `check` with every engine that needs accesses.
 fn for_each_planned(check: impl Fn(&Case<'_>)) {
     for_each_engine(|engine| {
         if engine.info().capabilities.needs_accesses {
@@ -99,7 +100,7 @@ impl Case<'_> {
         txn.insert(self.table, row(&self.engine.layout(self.table), &Shape::Indexed.values(key, number, text)).as_ref())
     }
 
-    /// Does `work` with an access set that begins as `accesses`, and commits. Nobody is in the way.
+    /// Does `work` with an access set that begins as `accesses`, and commits. No other transaction is in conflict.
     fn run<R>(&self, accesses: Accesses, work: impl Fn(&mut dyn Transaction) -> Result<R, Abort>) -> R {
         let (mut txn, result) = self.hold(accesses, work);
         txn.commit().expect("it holds all that it needs");

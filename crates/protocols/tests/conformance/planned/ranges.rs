@@ -1,4 +1,4 @@
-//! Scans beside those who insert, delete and move rows.
+//! Scans beside transactions that insert, delete and move rows.
 
 use super::rows::end;
 use super::*;
@@ -11,7 +11,8 @@ struct Beside {
     /// The rows that the transaction writes.
     rows: &'static [(u8, Intent)],
     does: fn(&Case<'_>, &mut dyn Transaction) -> Result<Write, Abort>,
-    /// Whether it waits for a scan of the primary index from key 3 to key 5, and for one of `BY_NUMBER` from 3 to 5.
+    /// Whether the transaction waits for a scan of the primary index from key 3 to key 5, and for one of `BY_NUMBER`
+    /// from 3 to 5.
     meets: [bool; 2],
 }
 

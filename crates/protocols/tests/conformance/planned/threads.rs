@@ -1,4 +1,5 @@
-//! Many threads on few rows: what is moved between them is neither lost nor made, whoever looks.
+//! Many threads on few rows: an amount that moves between rows is neither lost nor made, and no reader sees it lost or
+//! made.
 
 use super::rows::large_table;
 use super::*;

@@ -101,7 +101,7 @@ struct Locks {
 }
 
 impl Locks {
-    /// Takes a lock, if nobody is in the way.
+    /// Takes a lock, if no other transaction holds a conflicting one.
     fn take(&mut self, name: &Name, owner: u64, exclusive: bool, bug: Bug) -> bool {
         let own = self.held.iter().position(|(held, by, _)| held == name && *by == owner);
         if own.is_some_and(|own| self.held[own].2) {

@@ -1,10 +1,10 @@
 //! A small multiversion engine with bugs to choose from, to see which check finds which.
 //!
-//! It keeps the versions of one table in a list, each with a begin and an end that are a time or a transaction, and
-//! brings what Hekaton has: end timestamps, speculative reads and ignores with commit dependencies, validation, redo
-//! records, collection. Everything happens under one mutex, but for two pauses of whoever has its end timestamp: before
-//! it validates, and in the redo sink. With no bug it is serializable, as far as scans of the primary key go. The
-//! engine without isolation lends it its tables' definitions.
+//! The engine keeps the versions of one table in a list, each with a begin and an end that are a time or a transaction.
+//! It has the mechanisms of Hekaton: end timestamps, speculative reads and ignores with commit dependencies,
+//! validation, redo records, collection. Everything happens under one mutex, except for two pauses of a transaction
+//! that has its end timestamp: before it validates, and in the redo sink. With no bug the engine is serializable, as
+//! far as scans of the primary key go. The engine without isolation lends it its tables' definitions.
 
 use super::queues::Queues;
 use super::{Planted, wait};
@@ -152,7 +152,7 @@ impl State {
         self.running.get_mut(&me).expect("it runs").depends_on.insert(on);
     }
 
-    /// How far another transaction has come. One that left its id behind is active for ever.
+    /// Returns the state of another transaction. A transaction that left its id behind is active for ever.
     fn status(&self, id: u64) -> Status {
         self.running.get(&id).map_or(Status::Active, |running| running.status)
     }

@@ -60,7 +60,7 @@ enum Role {
     Planned,
     /// The whole database.
     Alone,
-    /// One row at a time, to read it.
+    /// The lock of one row at a time, to read the row.
     Glancing,
     /// No locks, since all rows were copied when the transaction began.
     Copied,

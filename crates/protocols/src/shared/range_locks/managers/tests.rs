@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const KEY_BITS: u32 = 5;
 
-/// How soon a manager notices that a request can be granted.
+/// The time at which a manager notices that a request can be granted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Notices {
     AtOnce,
@@ -70,7 +70,7 @@ impl List {
         self.0.iter().position(|listed| listed.txn == txn).expect("the transaction has requested something")
     }
 
-    /// A manager says so.
+    /// Marks a request as granted by the manager.
     fn grant(&mut self, txn: TxnNumber, name: &str) {
         let position = self.find(txn);
         assert!(!self.0[position].is_granted, "{name} grants twice: {self:?}");
