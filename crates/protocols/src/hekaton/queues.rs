@@ -77,7 +77,7 @@ impl Queue {
         self.tickets.front().is_some_and(|ticket| ticket.slot == slot)
     }
 
-    /// How to wake the first one, if it has its turn.
+    /// Returns the waiter of the first transaction, if it has its turn.
     fn called(&self) -> Option<Waiter> {
         self.tickets.front().filter(|_| self.holder.is_none()).map(|ticket| ticket.waiter.clone())
     }

@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// How reads of a table are tracked.
+    /// Returns how reads of a table are tracked.
     #[inline]
     pub fn tracks(&self, table: TableId) -> Tracks {
         match self.tracks {

@@ -119,7 +119,7 @@ pub struct Interactive {
 /// Knobs of [`Interactive`].
 #[derive(Clone, Debug)]
 pub struct InteractiveConfig {
-    /// How long transactions wait.
+    /// The time-outs of waits and of deadlocks.
     pub time_outs: TimeOuts,
     /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes
     /// 64 bytes.

@@ -1,4 +1,4 @@
-//! One lock: a word that says how many transactions hold it in which modes.
+//! A lock: a word that has the number of its holders in each mode.
 //!
 //! ```text
 //! | exclusive (1) | awaited (1) | holders in insert mode (15) | holders in shared mode (15) |
@@ -14,7 +14,7 @@
 use crate::shared::mode::Mode;
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 
-/// One lock: its word.
+/// A lock: its word.
 #[derive(Default)]
 pub(super) struct KeyLock(AtomicU32);
 

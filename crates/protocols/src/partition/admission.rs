@@ -29,7 +29,7 @@ use std::time::Duration;
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// How a transaction of a partition engine asks for its locks.
+/// The admission of a partition engine's transaction, which asks for its locks.
 pub struct PartitionAdmission<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     node: Arc<Node>,

@@ -225,7 +225,7 @@ fn absent(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One changes an item and is given up because of a second one, when many have looked.
+/// A transaction changes an item, and aborts because of a second one when many have read the item.
 fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
     let read = script(fixture, End::Commit, &[Step::Read(X)]);
     vec![
@@ -237,8 +237,8 @@ fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one
-/// reads then.
+/// A transaction deletes an item, aborts, and does it again later. In between another one misses the item, and writes
+/// the item that the first one reads then.
 fn delete_in_vain(fixture: &Fixture) -> Vec<Script> {
     let miss = script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 2)]);
     vec![
@@ -256,7 +256,7 @@ fn absent_twice(fixture: &Fixture) -> Vec<Script> {
     vec![insert.clone(), insert]
 }
 
-/// One of three that read an item writes it, and another item that a second one reads; the third one leaves.
+/// Three transactions read an item. One of them writes it, and another item that the third one reads.
 fn upgrade_among_readers(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Read(X), Step::Update(X, 1), Step::Update(Y, 1)]),
@@ -278,7 +278,7 @@ fn write_skew(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One looks again and again at an item that another one changes, and at one that comes.
+/// A transaction reads an item again and again while two others change it.
 fn look_again(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Read(Y), Step::Read(X), Step::Read(X), Step::Read(X)]),

@@ -20,7 +20,7 @@ pub enum Step {
     UpdateCode(Key, Option<i64>),
     /// Changes nothing that an index has.
     Touch(Key),
-    /// Releases the locks of written rows before the transaction's end.
+    /// Lets other transactions lock the written rows before the transaction's end.
     Retire,
     Insert(Row),
     Delete(Key),
@@ -83,7 +83,7 @@ pub enum Mix {
     Phantoms,
     /// Reads and updates of a few keys, all declared beforehand, so that a transaction waits only for a row's lock.
     Queues,
-    /// Reads and changes of a few rows whose locks may be released before their writers end, and many rollbacks.
+    /// Reads and changes of a few rows that other transactions may lock before the writers end, and many rollbacks.
     Retired,
 }
 

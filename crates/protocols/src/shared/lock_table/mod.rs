@@ -284,7 +284,7 @@ impl Requester {
         self.deadlock.as_ref()
     }
 
-    /// How it waits.
+    /// Returns the waiter of the transaction.
     pub(crate) fn waiter(&self) -> &Waiter {
         self.parked.waiter()
     }

@@ -98,8 +98,8 @@ impl Graph {
         self.last
     }
 
-    /// One transaction follows another at a row from now on. Whether it did not before. Neither follows the other the
-    /// other way round.
+    /// Makes a transaction follow another at a row from now on. Returns whether it did not before. The leader must not
+    /// follow the follower.
     pub(super) fn follow(&mut self, follower: u64, leader: u64, row: u64, target: impl FnOnce() -> LockTarget) -> bool {
         let Some(node) = self.nodes.get_mut(&follower) else { return false };
         if node.leaders.iter().any(|edge| edge.leader == leader && edge.row == row) {

@@ -102,7 +102,7 @@ struct Place {
     /// In their chains.
     entries: AtomicU32,
     heat: AtomicI32,
-    /// How often a row was retired too early.
+    /// The number of times that a row was retired too early.
     lapses: AtomicU8,
     /// In parts of an entry.
     bound: AtomicU32,

@@ -333,7 +333,7 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// How many owners wait.
+    /// The number of owners that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.owners.places.iter().filter(|owner| owner.awaited > 0).count()
     }

@@ -207,7 +207,7 @@ impl<A: Admission> PlannedTransaction<A> {
         Ok(())
     }
 
-    /// How long a wait that begins now may last.
+    /// The longest time for which a wait that begins now may last.
     #[inline]
     fn limit(&self) -> Duration {
         self.waiter.lock_timeout().unwrap_or(self.wait_limit)

@@ -117,7 +117,7 @@ impl KeySpace {
         Self { root: mix(0x1405_7B7E_F767_814F), granularity }
     }
 
-    /// One key, which no other key begins with.
+    /// Returns the prefix of one key, which no other key begins with.
     pub(crate) fn point(self, key: &Key) -> Prefix {
         let (bits, length) = leading_bits(key);
         let Granularity { bits_per_level, depth_bits } = self.granularity;

@@ -111,7 +111,7 @@ impl<L: RecordLock> Locker<L> {
         self.reads_briefly = true;
     }
 
-    /// How it waits.
+    /// Returns the waiter of the transaction.
     pub(crate) fn waiter(&self) -> &Waiter {
         self.names.waiter()
     }
