@@ -1,4 +1,4 @@
-//! How long deadlocks last: `cargo bench -p hotrow-protocols --bench deadlocks`.
+//! The duration of deadlocks: `cargo bench -p hotrow-protocols --bench deadlocks`.
 //!
 //! So many threads hold a row each and then ask for each other's, in a circle. Printed is the time from the last of
 //! these requests, which closes the cycle, to the moment at which a victim is told: median, 99th percentile and
@@ -63,7 +63,7 @@ fn deadlocks(engine: &Arc<dyn Engine>, threads: usize, circles: usize) -> (Vec<D
     (times, victims)
 }
 
-/// One thread's part in a circle.
+/// A thread's part in a circle.
 #[derive(Clone, Copy)]
 struct Part {
     asked: Instant,

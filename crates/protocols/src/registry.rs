@@ -1,4 +1,4 @@
-//! The one place where an engine's name becomes a type.
+//! The registry of engines: only here does an engine's name become a type.
 
 use crate::Instance;
 use crate::atomic::Atomic;

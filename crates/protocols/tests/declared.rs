@@ -18,7 +18,7 @@ struct Fixture {
     table: TableId,
 }
 
-/// What is done to a row: `Err` says that it is locked.
+/// A step of a transaction on a row. `Err` means that the row is locked.
 type Act = fn(&Fixture, &mut dyn Transaction, i64) -> Result<(), Abort>;
 
 impl Fixture {
@@ -42,7 +42,7 @@ impl Fixture {
         Engine::transaction(&*self.instance, waiter)
     }
 
-    /// One that aborts rather than wait.
+    /// Returns a transaction object that aborts rather than wait.
     fn impatient(&self) -> Box<dyn Transaction> {
         self.transaction(Duration::ZERO)
     }

@@ -1,5 +1,5 @@
-//! What `ilock` does that no other engine does: waiter bits that workers share, upgrades, records that die while they
-//! are waited for.
+//! Tests of the features that only `ilock` has: waiter bits that workers share, upgrades, and records that die while
+//! transactions wait for them.
 
 use hotrow_protocols::Instance;
 use hotrow_protocols::ilock::Interactive;
@@ -43,7 +43,7 @@ impl Fixture {
         self.begun_with(isolation, Waiter::thread(Duration::ZERO))
     }
 
-    /// One that aborts rather than wait.
+    /// Begins a transaction that aborts rather than wait.
     fn refusing(&self) -> Box<dyn Transaction> {
         let waiter = Waiter::thread(Duration::ZERO);
         waiter.cancel();
@@ -58,13 +58,13 @@ impl Fixture {
         })
     }
 
-    /// The number of a row, if it is there.
+    /// Returns the number of a row, or `None` if there is no row.
     fn number(&self, txn: &mut dyn Transaction, key: i64) -> Result<Option<i64>, Abort> {
         let row = txn.read(self.table, &Key::Int(key))?;
         Ok(row.map(|row| row.value(1).as_int().expect("a number")))
     }
 
-    /// Returns once so many wait for records. Whatever they do next they do not do before somebody lets them.
+    /// Waits until `count` transactions wait for records. They make no further step before a test lets them.
     fn until_waiting(&self, count: usize) {
         while self.instance.protocol().waiting().0 != count {
             thread::yield_now();
@@ -182,7 +182,8 @@ fn a_reader_behind_a_writer_that_gives_up_reads() {
     assert_eq!(fixture.number(&mut *holder, 1), Ok(Some(0)));
 }
 
-/// What somebody finds who has waited for a record: `change` is made by a transaction that then commits or aborts.
+/// Checks the row that transactions find after they have waited for its record. `change` is the step of a transaction
+/// that then commits or aborts.
 fn check(change: fn(&Fixture, &mut dyn Transaction), commits: bool, key: i64, expected: Option<i64>) {
     for level in LEVELS {
         let fixture = Fixture::new();

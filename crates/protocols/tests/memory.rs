@@ -1,5 +1,5 @@
-//! What multiversion engines keep: versions that somebody can see, a few beside them for a while, and nothing of a
-//! table that was dropped.
+//! Tests of the versions that multiversion engines keep: versions that a transaction can see, a few others for a while,
+//! and none of a table that was dropped.
 //!
 //! `HOTROW_MEMORY_UPDATES=10000000 cargo test --release -p hotrow-protocols --test memory -- --test-threads 1` is the
 //! long form, which also looks at the memory of the process.

@@ -1,4 +1,4 @@
-//! What a plan lets a transaction touch, and what becomes of the records of its rows.
+//! Tests of the rows that a plan lets a transaction touch, and of the fate of those rows' records.
 
 use hotrow_protocols::Instance;
 use hotrow_protocols::partition::{Counting, PartitionConfig, Partitioned};

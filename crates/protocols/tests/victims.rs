@@ -1,4 +1,4 @@
-//! Which transaction of a deadlock is its victim, under the engines that choose one.
+//! Tests of the choice of a deadlock's victim, under the engines that choose one.
 
 use hotrow_protocols::open;
 use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const ENGINES: [&str; 4] = ["ilock", "1v", "2pl-timeout", "lock-table"];
 
-/// A one-shot transaction that has been a victim so often is ranked by its age alone.
+/// After so many defeats a one-shot transaction is ranked by its age alone.
 const YIELDS: u32 = 8;
 
 /// A database with two rows, one for each of two transactions.

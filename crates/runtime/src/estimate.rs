@@ -42,14 +42,14 @@ pub struct Estimates {
     pub wrong: u64,
 }
 
-/// What a set is after a correction.
+/// The state of an access set after a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corrected {
-    /// Good for the next attempt.
+    /// The set is good for the next attempt.
     Known,
-    /// To be looked for by a reconnaissance: what is left in it is what the last one missed.
+    /// A reconnaissance must find the set. The accesses left in it are those that the last one missed.
     Unknown,
-    /// Wrong too often.
+    /// The set was wrong too often.
     Hopeless,
 }
 
@@ -68,7 +68,7 @@ impl Estimate {
         &self.accesses
     }
 
-    /// The set, for a caller who knows some of it.
+    /// Returns the set, for a caller that knows some of the accesses.
     #[inline]
     pub fn accesses_mut(&mut self) -> &mut Accesses {
         &mut self.accesses

@@ -33,7 +33,7 @@ impl Default for OneShotConfig {
     }
 }
 
-/// Which procedures are optimistic, and which are pessimistic.
+/// The assignment of procedures to optimistic and pessimistic concurrency control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConcurrencyMix {
     /// The engine decides.

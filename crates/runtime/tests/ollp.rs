@@ -32,12 +32,12 @@ fn name_key(name: i32) -> Key {
 /// Engines whose plans are partitions as a whole: no row in one of them is outside the set.
 const WHOLE_PARTITIONS: [&str; 1] = ["hstore"];
 
-/// Does `check` with every engine that needs accesses, and ten customers of two names.
+/// Runs `check` with every engine that needs accesses, and ten customers of two names.
 fn for_each_planned(check: impl Fn(&Arc<dyn Engine>, TableId)) {
     for_each(|info| info.capabilities.needs_accesses, check);
 }
 
-/// The same with those whose plans are rows.
+/// Runs `check` with every engine that needs accesses and plans rows, not whole partitions.
 fn for_each_that_plans_rows(check: impl Fn(&Arc<dyn Engine>, TableId)) {
     for_each(|info| info.capabilities.needs_accesses && !WHOLE_PARTITIONS.contains(&info.name), check);
 }
@@ -75,13 +75,13 @@ where
     }
 }
 
-/// What those procedures do.
+/// A call of a procedure.
 enum Call<'a> {
-    /// Adds to a balance; the new one.
+    /// Adds one to a balance and returns the new balance.
     Add(TableId, i64),
-    /// The id of the middle customer of a name.
+    /// Returns the id of the middle customer of a name.
     Middle(TableId, i32),
-    /// 1 if a customer is there.
+    /// Returns 1 if the customer is there.
     Has(TableId, i64),
     Insert(TableId, &'a Row),
     Rename(TableId, i64, i32),

@@ -1,4 +1,4 @@
-//! How transactions under `2pl-atomic` get their locks.
+//! The admission of transactions under `2pl-atomic`, in which they get their locks.
 
 use super::LockManager;
 use super::manager::Ticket;

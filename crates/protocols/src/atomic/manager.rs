@@ -51,7 +51,7 @@ impl LockManager {
         Ticket { manager: self.clone(), owner, place, asks: false }
     }
 
-    /// How many transactions wait for their locks.
+    /// The number of transactions that wait for their locks.
     pub(super) fn blocked(&self) -> usize {
         // Relaxed: a hint for schedulers.
         self.blocked.0.load(Ordering::Relaxed)

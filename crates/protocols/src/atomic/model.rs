@@ -18,7 +18,7 @@ fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// Who holds a name: readers count one, a writer a thousand.
+/// The holders of each name, as a number: a reader adds one, a writer a thousand.
 #[derive(Default)]
 struct Holders([AtomicUsize; 3]);
 
@@ -39,7 +39,7 @@ impl Holders {
 
 type Lock = (u64, Modes);
 
-/// Locks all of `locks` at once, and for a moment has them.
+/// Acquires each set of locks at once, holds it for a moment and releases it.
 fn pass(manager: &Arc<LockManager>, holders: &Holders, waiter: Waiter, sets: &[&[Lock]]) -> Result<(), Abort> {
     let mut ticket = manager.ticket(waiter);
     for locks in sets {

@@ -1,13 +1,13 @@
-//! What must hold between two steps of transactions, with no transaction in the middle of one.
+//! Checks the invariants that hold between two steps of transactions, when no transaction is in the middle of a step.
 //!
-//! 1. An id in a version is that of a transaction that is not over, and no version is there whose maker has aborted.
-//! 2. The lives of versions of one row do not overlap, but for versions that will never have been, since the
-//!    transaction that made or ended them is bound to abort.
+//! 1. An id in a version belongs to a transaction that is not over, and no version remains whose maker has aborted.
+//! 2. The lives of a row's versions do not overlap. Versions whose maker or ender is bound to abort are exempt, since
+//!    they will never have existed.
 //! 3. All indexes have the same versions, each of them once.
-//! 4. No transaction waits for more or fewer transactions than will tell it, and a transaction that is over reads
-//!    nothing.
-//! 5. When no transaction runs, no version and no part of an index is locked, and there are as many rows as versions
-//!    without an end.
+//! 4. A transaction's counter of waits equals the number of transactions that will report to it, and a transaction that
+//!    is over publishes no read time.
+//! 5. When no transaction runs, no version and no part of an index is locked, and the number of rows equals the number
+//!    of versions without an end.
 
 use super::clock::{Clock, Timestamp};
 use super::database::Database;
@@ -19,10 +19,10 @@ use hotrow_storage::{Guard, Key, StoredTable, VersionIndex, VersionPtr, VersionR
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// From when until when a version is the row.
+/// The time from which and the time until which a version is the row.
 type Life = (Timestamp, Timestamp);
 
-/// Looks at everything.
+/// Checks all invariants and describes the first that is broken.
 pub(super) fn audit(clock: &Clock, transactions: &Transactions, database: &Database) -> Result<(), String> {
     transactions.audit()?;
     let mut participant = database.participant();

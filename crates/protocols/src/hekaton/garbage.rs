@@ -119,29 +119,31 @@ impl Backlog {
     }
 }
 
-/// What is to be done about garbage after a transaction.
+/// The collection of garbage that is due after a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Its own backlog.
+    /// The transaction collects from the backlog of its own slot.
     Sweep,
-    /// The own backlog, after another look at what all transactions may read; and a visit to another slot.
+    /// The transaction first finds out again what all transactions may read; then it collects from its own backlog and
+    /// visits another slot.
     LookAndSweep,
 }
 
-/// What collects the versions that no transaction can want any more. [`Shared::sweep`](super::shared::Shared::sweep)
-/// has its steps in order.
+/// Collects the versions that no transaction can read any more. [`Shared::sweep`](super::shared::Shared::sweep) lists
+/// the steps in order.
 pub(super) struct Sweeper {
     view: View,
-    /// What was collectable at the look before the last: transactions that are awake have collected it.
+    /// The time before which versions were collectable at the look before the last. Transactions that are awake have
+    /// collected them since.
     overdue: Timestamp,
     transactions: u32,
     /// The versions that the running transaction has ended.
     ended: Vec<Ended>,
-    /// There may be more to collect in the own backlog.
+    /// The own backlog may hold more to collect.
     is_behind: bool,
     /// The slot that was visited last.
     visited: SlotNumber,
-    /// There may be more to collect in that slot.
+    /// The visited slot may hold more to collect.
     stays: bool,
     dead: Vec<Ended>,
 }

@@ -38,13 +38,13 @@ use hotrow_storage::{IndexRef, Key, VersionRef};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
 
-/// The fate of a row that a writer has locked.
+/// The fate of a row that a writer has locked, as far as a transaction that wants to keep its key can tell.
 enum Fate {
-    /// There is a newer version with the same key, or the old one stays.
+    /// The key stays: the old version is not replaced, or a newer version has the same key.
     Stays,
-    /// It may go if this one commits.
+    /// The row may be deleted if this transaction commits.
     Depends(TxnId),
-    /// It has been decided meanwhile.
+    /// The writer is not active any more, so the words of the version must be read again.
     Decided,
 }
 

@@ -43,9 +43,9 @@ pub(super) struct Look {
 /// The answer to a request for a version's write lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lock {
-    /// The transaction has it now.
+    /// The transaction has acquired the lock in this call.
     Taken,
-    /// It has had it since an earlier call.
+    /// The transaction has held the lock since an earlier call.
     Kept,
     /// The version is not the latest.
     Superseded,
@@ -180,7 +180,7 @@ impl Look {
         }
     }
 
-    /// How far the one has come that stood in a version's End word.
+    /// Returns the state of the transaction that stood in a version's End word.
     ///
     /// An active transaction may give the lock up without having replaced the version. Once it has a timestamp it may
     /// not: so the word that still names it then says that it ends the version, and another word has to be read again.
@@ -246,8 +246,8 @@ impl Look {
         table.primary().equal(guard, key, key.hash64()).find(|&version| self.sees(version, read_time))
     }
 
-    /// What follows from a version that the transaction does not see at `read_time`, if it must know that there is no
-    /// row.
+    /// Returns whether a version that the transaction does not see at `read_time` can become a row, for a transaction
+    /// that relies on the row's absence.
     pub fn absence(&self, version: VersionRef<'_, Words>, read_time: Timestamp) -> Absence {
         loop {
             let absence = absence(self.begin_of(version), read_time);

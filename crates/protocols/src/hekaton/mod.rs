@@ -184,7 +184,7 @@ pub struct Hekaton<D> {
     default: PhantomData<D>,
 }
 
-/// What transactions are by default.
+/// The kind of concurrency control that transactions use by default, optimistic or pessimistic.
 pub trait DefaultConcurrency: Send + Sync + 'static {
     /// The engine's name, and what it offers.
     const INFO: EngineInfo;

@@ -32,7 +32,7 @@ use std::collections::{HashMap, VecDeque};
 /// Parts into which the queues are divided.
 const SHARDS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
-/// What writers queue for: the hash of a key in an index. Keys that share a hash share a queue.
+/// A place for which writers queue: the hash of a key in an index. Keys that share a hash share a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub table: TableId,
@@ -48,7 +48,7 @@ pub(super) struct Conflict {
     /// up](super::transactions::Transactions::recalls) when it still had this one. None if the row was free, and other
     /// transactions had come before.
     pub writer: Option<(TxnId, u64)>,
-    /// The same place, for reports.
+    /// The lock at that place, as reports name it.
     pub target: LockTarget,
 }
 
@@ -77,7 +77,7 @@ impl Queue {
         self.tickets.front().is_some_and(|ticket| ticket.slot == slot)
     }
 
-    /// How to wake the first one, if it has its turn.
+    /// Returns the waiter of the first transaction, if it has its turn.
     fn called(&self) -> Option<Waiter> {
         self.tickets.front().filter(|_| self.holder.is_none()).map(|ticket| ticket.waiter.clone())
     }

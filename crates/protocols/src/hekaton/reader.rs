@@ -16,23 +16,23 @@ use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, LockFor};
 use smallvec::SmallVec;
 
-/// What a transaction must find again at its end.
+/// The parts of a transaction's reads that must be the same at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Extent {
-    /// The rows that it has read.
+    /// The rows that the transaction has read.
     Rows,
-    /// And that there were no others where it has looked.
+    /// The rows that the transaction has read, and the absence of other rows where it has looked.
     Absence,
 }
 
-/// How a transaction sees to that.
+/// The way in which a transaction ensures that its reads are the same at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tracks {
-    /// It need not find anything again.
+    /// The transaction need not find anything again.
     Nothing,
-    /// It remembers what it has read at one time, and looks again at its end (MV/O).
+    /// The transaction remembers what it has read as of one time, and reads it again at its end (MV/O).
     Remembers(Extent),
-    /// It locks what it reads (MV/L).
+    /// The transaction locks what it reads (MV/L).
     Locks(Extent),
 }
 
@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// How reads of a table are tracked.
+    /// Returns how reads of a table are tracked.
     #[inline]
     pub fn tracks(&self, table: TableId) -> Tracks {
         match self.tracks {

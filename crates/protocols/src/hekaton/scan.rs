@@ -89,13 +89,13 @@ fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Sca
     }
 }
 
-/// How far a walk along an ordered index has come. Between two parts it has nothing but a key, so its transaction may
-/// go over to the present epoch.
+/// The progress of a walk along an ordered index. Between two parts it has nothing but a key, so its transaction may go
+/// over to the present epoch.
 #[derive(Debug)]
 pub(super) struct Course {
     /// The last key of the part before.
     after: Option<Key>,
-    /// How many keys are read next.
+    /// The number of keys that are read next.
     limit: usize,
     is_over: bool,
 }

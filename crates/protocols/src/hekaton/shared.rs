@@ -1,4 +1,4 @@
-//! What the transactions of one database share.
+//! The state that the transactions of one database share.
 
 use super::clock::Clock;
 use super::database::Database;

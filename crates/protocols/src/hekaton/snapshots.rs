@@ -1,4 +1,4 @@
-//! What transactions may read, published for the collectors of garbage.
+//! The snapshots that transactions may read, published for garbage collection.
 //!
 //! **Invariants**
 //!

@@ -3,18 +3,18 @@
 use super::clock::Timestamp;
 use super::wait_for::WaitFor;
 
-/// How far another transaction has come.
+/// The progress of another transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It reads and writes. Its end timestamp will be later than any that was drawn.
+    /// The transaction reads and writes. Its end timestamp will be later than any that was drawn.
     Active,
-    /// It has its end timestamp, and may abort yet.
+    /// The transaction has its end timestamp, but may still abort.
     Preparing(Timestamp),
-    /// It has committed; its timestamp is on the way to its versions.
+    /// The transaction has committed and is writing its end timestamp into its versions.
     Committed(Timestamp),
-    /// It has aborted; its versions are on the way out.
+    /// The transaction has aborted and is unlinking its versions.
     Aborted,
-    /// It is over, and whatever it left says so without it.
+    /// The transaction is over. The words of its versions do not name it any more.
     Gone,
 }
 
@@ -22,11 +22,11 @@ pub(super) enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Over,
-    /// With what it waits for before it wants an end timestamp, so that it is one exchange to want one when that is
-    /// nothing.
+    /// The transaction is active. The word has the counter of transactions that it waits for, so that one exchange
+    /// starts the precommit if that counter is zero.
     Active(WaitFor),
-    /// It wants an end timestamp; with the number of the transaction, so that a transaction that is late does not give
-    /// one to the next.
+    /// The transaction is about to draw its end timestamp. The word has the transaction's number, so that a late
+    /// transaction cannot give a timestamp to the next transaction of the slot.
     Precommit(u64),
     Preparing(Timestamp),
     Committed(Timestamp),

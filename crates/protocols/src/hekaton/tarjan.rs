@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Who reaches whom, by following edges for as long as that leads to somebody new.
+    /// Returns for each node whether edges lead to it from `from`, directly or through other nodes.
     fn reached(edges: &[Vec<usize>], from: usize) -> Vec<bool> {
         let mut reached = vec![false; edges.len()];
         let mut open = vec![from];

@@ -38,15 +38,15 @@ const ABORT_NOW: u64 = 1 << 25;
 const COUNT: u64 = ABORT_NOW - 1;
 const SEQUENCE_SHIFT: u32 = 26;
 
-/// The transactions that wait to be told how a transaction ends (CommitDepSet, §2.7).
+/// The dependents of a transaction, which it tells how it ends (CommitDepSet, §2.7).
 struct Dependents {
     of: TxnId,
-    /// They have been told; a transaction that comes now reads the status, which does not change any more.
+    /// The dependents have been told. A transaction that comes later reads the status, which does not change any more.
     closed: bool,
     ids: SmallVec<[TxnId; 4]>,
     /// Places whose queues wait for the transaction to end.
     places: SmallVec<[Place; 2]>,
-    /// How often it has given up locks before its end.
+    /// The number of times that the transaction has given up locks before its end.
     recalls: u64,
 }
 
@@ -66,14 +66,15 @@ pub(super) struct Slot {
     label: AtomicU32,
     /// The versions that it may read: [`snapshots`](super::snapshots).
     pub snapshot: AtomicU64,
-    /// Its number, whether a transaction that it depends on has aborted, and how many of them it has not heard of yet.
+    /// The transaction's number, whether a transaction that it depends on has aborted, and the number of transactions
+    /// that it depends on and has not heard of yet.
     dependencies: AtomicU64,
     dependents: Latch<Dependents>,
-    /// The transactions that wait for it, and what it holds while it waits itself.
+    /// The transactions that wait for this one, and the locks that it holds while it waits itself.
     pub waiting: Latch<Waiting>,
-    /// Wakes it when it waits.
+    /// Wakes the transaction when it waits.
     pub waiter: Latch<Option<Waiter>>,
-    /// The versions that the transactions of this slot have ended. It stays when the slot is given back.
+    /// The versions that the transactions of this slot have ended. The backlog stays when the slot is given back.
     pub backlog: Latch<Backlog>,
     /// While the slot is free: the sweeper of the transaction object that had it last.
     sweeper: Latch<Sweeper>,
@@ -114,22 +115,22 @@ impl Slot {
 /// The answer to a transaction that asks to be told how another one ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
-    /// It will tell.
+    /// The transaction that was asked will report its outcome.
     Pending,
-    /// It has committed.
+    /// The transaction that was asked has committed.
     Committed,
-    /// It has aborted, or is over: what was read of it is to be read again.
+    /// The transaction that was asked has aborted or is over, so its versions must be read again.
     Ended,
 }
 
-/// What a transaction has heard of those that it depends on.
+/// The outcomes that a transaction has heard of, of the transactions that it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependencies {
-    /// Not of all yet.
+    /// The transaction has not heard of all of them yet.
     Open,
     /// All have committed.
     Resolved,
-    /// One has aborted (AbortNow).
+    /// A transaction that this one depends on has aborted (AbortNow).
     Broken,
 }
 
@@ -178,18 +179,18 @@ impl Transactions {
         self.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(number);
     }
 
-    /// How many slots were ever taken.
+    /// The number of slots that were ever taken.
     #[inline]
     pub fn slots(&self) -> u32 {
         self.high.load(Ordering::Acquire)
     }
 
-    /// All of them.
+    /// Returns the slots that have ever been in use.
     pub fn all(&self) -> impl Iterator<Item = &Slot> {
         (0..self.slots()).map(|number| self.slot(SlotNumber(number)))
     }
 
-    /// What the transactions of all slots say that they may read.
+    /// Returns the snapshot that each slot publishes.
     pub fn snapshots(&self) -> impl Iterator<Item = Snapshot> {
         self.all().map(|slot| Snapshot::of(&slot.snapshot))
     }
@@ -236,7 +237,7 @@ impl Transactions {
         Some(id)
     }
 
-    /// How far a transaction has come.
+    /// Returns the state of a transaction, as its status says now.
     #[inline]
     pub fn look(&self, id: TxnId, clock: &Clock) -> State {
         let slot = self.slot_of(id);
@@ -376,15 +377,15 @@ impl Transactions {
         called.into_iter().for_each(|place| self.queues.release(place, me));
     }
 
-    /// How often a transaction has given up locks before its end. A caller that asks, and then finds that the
-    /// transaction still has a lock, has asked before that lock is given up.
+    /// The number of times that a transaction has given up locks before its end. If a caller asks for the number, and
+    /// then finds that the transaction still has a lock, the number does not count that lock yet.
     #[cold]
     pub fn recalls(&self, of: TxnId) -> u64 {
         let dependents = self.slot_of(of).dependents.lock();
         if dependents.of == of { dependents.recalls } else { 0 }
     }
 
-    /// Lets those go on that wait for locks of `me`, which ends without a change.
+    /// Lets the transactions go on that wait for locks of `me`, which ends without a change.
     pub fn let_go(&self, me: TxnId) {
         self.report(me, true);
     }
@@ -403,7 +404,7 @@ impl Transactions {
         }
     }
 
-    /// What a transaction has heard of those that it depends on.
+    /// Returns the outcomes that `me` has heard of, of the transactions that it depends on.
     #[inline]
     pub fn dependencies(&self, me: TxnId) -> Dependencies {
         let word = self.slot_of(me).dependencies.load(Ordering::Acquire);

@@ -1,10 +1,11 @@
-//! Which transactions see a version, and which may replace it: the paper's Tables 1 and 2, and §2.6, as tables.
+//! Rules of visibility and replacement of versions: the paper's Tables 1 and 2, and §2.6, as tables.
 //!
-//! Nothing here reads memory. [`look`](super::look) reads the words, asks how far those have come that stand in them,
-//! and asks here; where the answer is to look again, one of them was over by then, and the words say more.
+//! Nothing here reads memory. [`look`](super::look) reads the words, finds the states of the transactions that they
+//! name, and calls these functions. If the answer is `Again`, one of those transactions was over, and the words must be
+//! read again.
 //!
-//! In Table 2 the paper has, for an End of another active transaction, what Table 1 has for a Begin of one. What §2.5
-//! says in prose is meant: the version is visible, since the other one's end is yet to come.
+//! In Table 2 the paper repeats, for an End word of another active transaction, the text that Table 1 has for a Begin
+//! word. The prose of §2.5 is right: the version is visible, since the other transaction has not ended yet.
 
 use super::clock::Timestamp;
 use super::status::State;
@@ -13,9 +14,9 @@ use super::txn_id::TxnId;
 /// The transaction whose id stands in a word, and how far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The one that looks.
+    /// The transaction that looks.
     Me,
-    /// Another one.
+    /// Another transaction, and its state.
     Other(TxnId, State),
 }
 
@@ -31,7 +32,7 @@ pub(super) enum BeginWord {
 pub(super) enum EndWord {
     At(Timestamp),
     Nobody,
-    /// Locked by the one that looks, which has not replaced it.
+    /// The transaction that looks holds the write lock, and has not replaced the version.
     Kept,
     By(Owner),
 }
@@ -41,9 +42,9 @@ pub(super) enum EndWord {
 pub(super) enum Sight {
     Yes,
     No,
-    /// If this one commits, yes (speculative read).
+    /// The version is visible if this transaction commits (speculative read).
     YesIf(TxnId),
-    /// If this one commits, no (speculative ignore).
+    /// The version is visible unless this transaction commits (speculative ignore).
     NoIf(TxnId),
     Again,
 }
@@ -86,11 +87,11 @@ pub(super) fn end_sight(end: EndWord, read_time: Timestamp) -> Sight {
 /// Whether a version that is seen can be replaced (§2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Updatability {
-    /// Its write lock is free, or its holder has aborted.
+    /// The write lock of the version is free, or its holder has aborted.
     Yes,
-    /// The one that looks has its write lock already.
+    /// The transaction that looks holds the write lock of the version already.
     Mine,
-    /// It is not the latest any more, or will not be unless that one aborts.
+    /// The version is not the latest, or will stop being the latest unless the holder of its write lock aborts.
     Superseded,
     /// An active transaction has its write lock: the first writer wins.
     Conflict,
@@ -112,7 +113,7 @@ pub(super) fn updatability(end: EndWord) -> Updatability {
     }
 }
 
-/// Whether what was read at the transaction's read time is the same at its end (§3.2).
+/// Whether a read at the transaction's read time is the same at its end (§3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Validity {
     Yes,
@@ -150,19 +151,21 @@ pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp
     }
 }
 
-/// What follows from a version that is not seen, for a transaction that locks what it walks over (§4.2.2).
+/// Whether a version that is not seen can become a row, for a transaction that locks what it walks over (§4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
-    /// It is none, and will be none.
+    /// The version is no row, and never will be.
     Stays,
-    /// It will be one unless this one aborts, which is active: that one must wait.
+    /// The version becomes a row unless this active transaction aborts, so this transaction must end after the one that
+    /// looks.
     Imposes(TxnId),
-    /// It is one now, or about to be.
+    /// The version is a row at a time later than the read time, or is about to be.
     Later,
     Again,
 }
 
-/// What follows from a version that is not seen at `read_time`, for a transaction that locks what it walks over.
+/// Returns whether a version that is not seen at `read_time` can become a row, for a transaction that locks what it
+/// walks over.
 pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
     match begin {
         BeginWord::At(Timestamp::INFINITY) => Absence::Stays,
@@ -175,26 +178,26 @@ pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
     }
 }
 
-/// Whether another version leaves its key to one that is new.
+/// Whether another version with the same key lets a new version have the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Free,
-    /// If this one commits; otherwise it is taken.
+    /// The key is free if this transaction commits, and taken otherwise.
     FreeIf(TxnId),
     /// There is a row with this key.
     Taken,
-    /// If this one commits; otherwise it is free.
+    /// The key is taken if this transaction commits, and free otherwise.
     TakenIf(TxnId),
-    /// Another transaction is about to decide: the first writer wins.
+    /// Another active transaction is about to decide: the first writer wins.
     Conflict,
-    /// Another transaction has decided after the read time: a version that cannot be seen must not refuse the new
-    /// version, nor let it in.
+    /// Another transaction has decided after the read time. A version that the transaction cannot see must neither
+    /// refuse the new version nor admit it.
     Unseen,
     Again,
 }
 
-/// What follows from another version with the key for the version that the transaction has linked, as of a time that
-/// was drawn after that.
+/// Returns whether another version with the same key refuses the version that the transaction has linked. `read_time`
+/// was drawn after the new version was linked.
 pub(super) fn uniqueness(begin: BeginWord, end: EndWord, read_time: Timestamp) -> Claim {
     let is_unseen = |time: Timestamp| read_time < time;
     let taken = match begin {

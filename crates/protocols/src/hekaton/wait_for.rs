@@ -1,8 +1,8 @@
-//! Which transactions must end before which: wait-for dependencies (§4.2). `waits` has the operations.
+//! Wait-for dependencies, the order in which transactions must end (§4.2). `waits` has the operations.
 //!
 //! A transaction that wants an end timestamp waits for the holders of read locks on versions that it replaces, and for
-//! the holders of index locks where it has linked a version. It counts them in its status, so that the one exchange
-//! that ends its active part fails while there is one.
+//! the holders of index locks where it has linked a version. It counts them in its status, so that the exchange that
+//! ends its active part fails while the count is not zero.
 //!
 //! **Invariants**
 //!
@@ -22,8 +22,8 @@ use super::words::Words;
 use hotrow_storage::{IndexRef, TableId, VersionPtr};
 use hotrow_txn::{Deadlock, LockTarget};
 
-/// The transactions that an active transaction waits for before its end: its own number, how many they are
-/// (WaitForCounter), and whether it takes on no more (NoMoreWaitFors).
+/// The transactions that an active transaction waits for before its end: its own number, their count (WaitForCounter),
+/// and whether it refuses to wait for more (NoMoreWaitFors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitFor {
     pub sequence: u64,
@@ -32,7 +32,7 @@ pub(super) struct WaitFor {
 }
 
 const COUNT_BITS: u32 = 22;
-/// The most transactions that one can wait for.
+/// The greatest number of transactions that a transaction can wait for.
 pub(super) const MOST: u64 = (1 << COUNT_BITS) - 1;
 const SHUT: u64 = 1 << COUNT_BITS;
 const SEQUENCE_SHIFT: u32 = COUNT_BITS + 1;
@@ -43,17 +43,17 @@ impl WaitFor {
         Self { sequence: id.sequence(), is_shut: false, count: 0 }
     }
 
-    /// The same counter, which takes on no more.
+    /// Returns the counter, shut: the transaction does not wait for more transactions.
     pub fn shut(self) -> Self {
         Self { is_shut: true, ..self }
     }
 
-    /// Sixty-one bits.
+    /// Returns the counter as a number of sixty-one bits.
     pub const fn encode(self) -> u64 {
         self.sequence << SEQUENCE_SHIFT | if self.is_shut { SHUT } else { 0 } | self.count
     }
 
-    /// The counter that was encoded.
+    /// Returns the counter that was encoded.
     pub const fn decode(word: u64) -> Self {
         Self { sequence: word >> SEQUENCE_SHIFT, is_shut: word & SHUT != 0, count: word & MOST }
     }
@@ -62,15 +62,15 @@ impl WaitFor {
 /// The outcome of making a transaction wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Imposed {
-    /// It will.
+    /// The transaction will wait.
     Done,
-    /// It is active, and takes on no more.
+    /// The transaction is active, but its counter is shut.
     Shut,
-    /// It is not active any more.
+    /// The transaction is not active any more.
     Ended,
 }
 
-/// A transaction that waits for the list's, which has a lock where it linked a version.
+/// A transaction that waits for the owner of the list, which has a lock where this transaction has linked a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Behind {
     pub id: TxnId,
@@ -78,12 +78,12 @@ pub(super) struct Behind {
     pub index: (TableId, IndexRef),
 }
 
-/// The transactions that wait for one that has locks in indexes (WaitingTxnList), and what that one holds while it
-/// waits itself.
+/// The transactions that wait for a holder of index locks (WaitingTxnList), and the locks of that holder while it waits
+/// itself.
 #[derive(Default)]
 pub(super) struct Waiting {
     of: TxnId,
-    /// It has its end timestamp, or is over: a transaction that comes now ends after it.
+    /// The owner of the list has its end timestamp or is over, so a transaction that comes now ends after it.
     pub is_closed: bool,
     pub behind: Vec<Behind>,
     pub blocked: Option<Blocked>,
@@ -105,16 +105,16 @@ impl Waiting {
     }
 }
 
-/// What a transaction shows of itself while it waits before its end, or for a writer.
+/// The state that a transaction publishes while it waits for other transactions before its end, or for a writer.
 #[derive(Debug)]
 pub(super) struct Blocked {
     pub id: TxnId,
     /// The number under which reports name it.
     pub label: u32,
-    /// The versions that it has read locks on.
+    /// The versions that the transaction has read locks on.
     pub read_locks: Vec<(TableId, VersionPtr<Words>)>,
-    /// The queue that it stands in, and what that is for.
+    /// The queue in which the transaction stands, and the lock that the queue is for.
     pub at: Option<(Place, LockTarget)>,
-    /// The deadlock that it is the victim of, so that it does not wait any more.
+    /// The deadlock that the transaction is the victim of. A victim does not wait any more.
     pub victim: Option<Deadlock>,
 }

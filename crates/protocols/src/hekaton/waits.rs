@@ -11,7 +11,7 @@ use hotrow_sync::atomic::Ordering;
 use hotrow_txn::{Abort, Deadlock};
 
 impl Transactions {
-    /// What a transaction shows, if it waits.
+    /// Applies `look` to the state that a transaction publishes while it waits, or returns `None` if it does not wait.
     fn shown<T>(&self, id: TxnId, look: impl FnOnce(&mut Blocked) -> T) -> Option<T> {
         let mut waiting = self.slot_of(id).waiting.lock();
         waiting.blocked.as_mut().filter(|blocked| blocked.id == id).map(look)
@@ -27,7 +27,7 @@ impl Transactions {
         self.shown(id, |blocked| blocked.victim.is_some()) == Some(true)
     }
 
-    /// The deadlock that a transaction is the victim of.
+    /// Returns the deadlock that a transaction is the victim of.
     pub fn verdict(&self, id: TxnId) -> Option<Deadlock> {
         self.shown(id, |blocked| blocked.victim.clone()).flatten()
     }

@@ -34,18 +34,18 @@ const _: () = assert!(size_of::<Words>() == 16);
 /// The contents of a Begin word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// The version is one from this time on; from infinity if its maker aborted.
+    /// The version is the row from this time on. The time is infinity if the version's maker aborted.
     At(Timestamp),
-    /// Its maker's fate decides.
+    /// The version is the row if this transaction, its maker, commits.
     By(TxnId),
 }
 
 /// The contents of an End word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is none from this time on.
+    /// The version is not the row from this time on.
     At(Timestamp),
-    /// It is the latest, but for what the holder of the write lock makes of it.
+    /// The version is the latest, unless the holder of the write lock replaces or deletes it.
     Locked(RecordLock),
 }
 
@@ -54,14 +54,14 @@ pub(super) enum End {
 pub(super) struct RecordLock {
     /// The holder of the write lock: its fate decides whether the version ends.
     pub writer: Option<TxnId>,
-    /// How many have read locks (ReadLockCount).
+    /// The number of transactions that have read locks (ReadLockCount).
     pub readers: u8,
-    /// No other transaction gets a read lock, since the writer waits for those there are (NoMoreReadLocks).
+    /// No further transaction gets a read lock, since the writer waits for the present readers (NoMoreReadLocks).
     pub is_closed: bool,
 }
 
 impl RecordLock {
-    /// No transaction replaces the version, or wants it to stay.
+    /// The locks of a version that no transaction replaces or holds in place.
     pub const FREE: RecordLock = RecordLock { writer: None, readers: 0, is_closed: false };
 
     const fn encode(self) -> u64 {

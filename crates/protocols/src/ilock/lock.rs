@@ -55,7 +55,7 @@ const READERS: u64 = (1 << WORKER_AT) - 1;
 
 const _: () = assert!(super::wait_map::WORKERS as u64 <= (WORKER >> WORKER_AT) + 1);
 
-/// Which requests are given the lock next, if there are both.
+/// The kind of requests that are granted next, if readers and writers both wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Readers,

@@ -108,18 +108,18 @@ pub struct Interactive {
     config: InteractiveConfig,
     maps: Arc<WaitMaps>,
     names: Arc<LockTable>,
-    /// None if deadlocks end by time-out.
+    /// The transactions that wait, or `None` if deadlocks end by time-out.
     waits: Option<Arc<RecordWaits<ILock>>>,
-    /// None, too, if deadlocks end by time-out.
+    /// The rows that are read to be written, or `None` if deadlocks end by time-out.
     foresight: Option<Arc<Foresight>>,
-    /// None, too, if deadlocks end by time-out.
+    /// The rows that go to the next writer before their own has committed, or `None` if deadlocks end by time-out.
     retired: Option<Arc<RetiredRows<ILock>>>,
 }
 
 /// Knobs of [`Interactive`].
 #[derive(Clone, Debug)]
 pub struct InteractiveConfig {
-    /// How long transactions wait.
+    /// The time-outs of waits and of deadlocks.
     pub time_outs: TimeOuts,
     /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes
     /// 64 bytes.

@@ -31,7 +31,7 @@ use hotrow_sync::{Arc, PlainAtomicU64, Waiter, thread};
 #[cfg(shuttle)]
 use std::time::Duration;
 
-/// How a transaction has, or wants, the lock.
+/// The mode in which a transaction has, or wants, the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
     Read,
@@ -59,13 +59,13 @@ impl Watch for Unwatched {
 #[derive(Default)]
 struct Record {
     lock: ILock,
-    /// Writes so far. Whoever may look at it sees all of them, if the lock orders transactions.
+    /// The number of writes so far. A thread that holds the lock sees all of them, if the lock orders transactions.
     writes: AtomicU64,
-    /// Who is inside: readers count one, a writer a thousand.
+    /// The transactions that hold the lock, as a number: a reader adds one, a writer a thousand.
     inside: PlainAtomicU64,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Scene {
     records: Vec<Record>,
     maps: Arc<WaitMaps>,
@@ -92,7 +92,7 @@ impl Scene {
         }
     }
 
-    /// The same, when a first attempt has come too early.
+    /// Locks the record after a first attempt that was too early.
     fn lock_after_an_attempt(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
         let patience = Patience::new(owner.parked().waiter().now(), (None, None));
         let ended = self.records[record].lock.wait(owner, held.is_some(), hold == Write, patience, &mut Unwatched);
@@ -124,7 +124,8 @@ impl Scene {
         RecordLock::release(lock, owner);
     }
 
-    /// Everybody has left: bits and wait-maps are exact, and every write was seen by the next.
+    /// Checks, when all transactions have ended, that bits and wait-maps are exact, and that each write was seen by the
+    /// next.
     fn check(&self, writes: &[u64]) {
         assert_eq!(self.maps.waiting(), 0);
         for (record, &writes) in self.records.iter().zip(writes) {
@@ -181,7 +182,7 @@ mod exhaustive {
         holds.iter().filter(|&&hold| hold == Write).count() as u64
     }
 
-    /// One transaction has the lock and releases it, while others of these workers acquire and release it.
+    /// A transaction holds the lock and releases it, while others of these workers acquire and release it.
     fn release_meets_acquire(preemptions: usize, holder: Hold, others: &'static [(u32, Hold)]) {
         acquire_while_released(preemptions, Scene::lock, holder, others);
     }
@@ -235,13 +236,13 @@ mod exhaustive {
         }
     }
 
-    /// One that shares its worker with one that waits, and gets the lock at its second attempt.
+    /// A transaction that shares its worker with a waiting one gets the lock at its second attempt.
     #[test]
     fn a_second_attempt_leaves_the_bit_of_another_one_that_waits() {
         acquire_while_released(2, Scene::lock_after_an_attempt, Write, &[(1, Write), (1, Write)]);
     }
 
-    /// The lock is handed over to one who is about to give up, or has, and another one waits.
+    /// The lock is handed over to a transaction that is about to give up, or has given up, while another one waits.
     fn a_hand_over_meets_a_cancel(first: Hold, second: Hold) {
         model(2, move || {
             let scene = Scene::new(1);
@@ -275,7 +276,7 @@ mod exhaustive {
         a_hand_over_meets_a_cancel(Read, Write);
     }
 
-    /// A reader waits behind a writer, who gives up while the lock is still held to read.
+    /// A reader waits behind a writer, which gives up while the lock is still held shared.
     #[test]
     fn a_writer_that_gives_up_lets_readers_pass() {
         model(2, || {

@@ -1,4 +1,4 @@
-//! One lock: a word that says how many transactions hold it in which modes.
+//! A lock: a word that has the number of its holders in each mode.
 //!
 //! ```text
 //! | exclusive (1) | awaited (1) | holders in insert mode (15) | holders in shared mode (15) |
@@ -14,7 +14,7 @@
 use crate::shared::mode::Mode;
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 
-/// One lock: its word.
+/// A lock: its word.
 #[derive(Default)]
 pub(super) struct KeyLock(AtomicU32);
 
@@ -31,11 +31,11 @@ const SPLIT: u32 = u32::MAX;
 /// The outcome of a request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOutcome {
-    /// It holds the lock.
+    /// The transaction holds the lock.
     Taken,
-    /// It has to wait.
+    /// The transaction has to wait.
     Queued,
-    /// The key has another lock by now.
+    /// The key has been moved to another lock.
     Split,
 }
 

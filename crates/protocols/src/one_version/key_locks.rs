@@ -210,7 +210,7 @@ impl KeyLocks {
         locks.filter(|numbered| numbered.lock.is_used())
     }
 
-    /// How many locks are held.
+    /// The number of locks that are held.
     pub(super) fn held(&self) -> usize {
         self.used().filter(|numbered| numbered.lock.is_held()).count()
     }

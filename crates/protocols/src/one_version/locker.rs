@@ -32,12 +32,12 @@ pub(super) struct Locker {
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
     limits: Limits,
-    /// Which transaction object this is, and how its transaction stands when a deadlock's victim is chosen.
+    /// The number of the transaction object, and the standing of its transaction when a deadlock's victim is chosen.
     number: u32,
     standing: Standing,
-    /// Locks that others have are refused.
+    /// Whether the transaction fails, and does not wait, if another one holds a lock that it wants.
     refuses_waits: bool,
-    /// None if deadlocks end by time-out.
+    /// The transactions that wait for key locks, or `None` if deadlocks end by time-out.
     waits: Option<Arc<KeyWaits>>,
     /// The deadlock that the transaction was the victim of.
     pub(super) deadlock: Option<Deadlock>,
@@ -145,7 +145,7 @@ impl Locker {
         self.deadlock = None;
     }
 
-    /// How it waits.
+    /// The transaction's place to wait.
     pub(super) fn waiter(&self) -> &Waiter {
         self.parked.waiter()
     }

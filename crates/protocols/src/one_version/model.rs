@@ -22,7 +22,7 @@ fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// Who has locked a key, counted by those who have: shared, insert, exclusive.
+/// The number of holders of a key's lock in each mode (shared, insert, exclusive), counted by the holders themselves.
 #[derive(Default)]
 struct Inside([AtomicUsize; 3]);
 
@@ -56,14 +56,14 @@ impl Inside {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Scene {
     locks: KeyLocks,
     queues: Arc<Queues>,
     inside: [Inside; HASHES.len()],
 }
 
-/// A lock that a transaction holds: for which key, by what name, in which modes.
+/// A lock that a transaction holds: the number of its key, its name and its modes.
 type Holding = (usize, LockName, Mode);
 
 impl Scene {
@@ -144,8 +144,8 @@ impl Scene {
     }
 }
 
-/// So many transactions, of which one may upgrade, as two of one lock would wait for each other, and somebody who
-/// cancels that one.
+/// Runs `count` transactions and a thread that cancels the first. Only the first may upgrade, as two upgrades of one
+/// lock would wait for each other.
 fn check(count: usize) {
     let model = move || {
         let scene = Scene::new();

@@ -23,7 +23,7 @@ use std::fmt;
 pub(super) struct LockName {
     pub(super) table: TableId,
     pub(super) index: IndexNumber,
-    /// Its number among the index's.
+    /// The lock's number among the locks of the index.
     pub(super) number: u32,
 }
 

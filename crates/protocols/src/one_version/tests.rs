@@ -190,7 +190,7 @@ fn a_transaction_of_many_rows_holds_each_to_its_end_and_leaves_nothing() {
     }
 }
 
-/// How many rows another transaction cannot write.
+/// The number of rows that another transaction cannot write.
 fn locked_rows(database: &Database, table: TableId, rows: std::ops::Range<i64>) -> usize {
     let is_locked = |id: &i64| {
         let mut other = refusing(database, Isolation::ReadCommitted);

@@ -26,9 +26,9 @@ use std::ops::ControlFlow;
 pub struct OneVersion {
     time_outs: TimeOuts,
     queues: Arc<Queues>,
-    /// None if deadlocks end by time-out.
+    /// The transactions that wait, or `None` if deadlocks end by time-out.
     waits: Option<Arc<KeyWaits>>,
-    /// Transaction objects that were made.
+    /// The number of transaction objects that were made.
     transactions: AtomicU32,
 }
 

@@ -2,22 +2,22 @@
 
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler};
 
-/// How an engine of the family keeps its indexes: the only thing in which they differ.
+/// The indexes of an engine of the family: the only thing in which the engines differ.
 pub trait Indexing: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
 
-    /// Its knobs.
+    /// The knobs of the engine.
     type Config: Default + Clone + Send + Sync;
 
-    /// Parts of the primary index of a table with a partition key.
+    /// The number of parts of the primary index of a table that has a partition key.
     fn parts(config: &Self::Config) -> usize;
 }
 
-/// The levels that both offer.
+/// The isolation levels that the engines of the family offer.
 const LEVELS: &[Isolation] = &[Isolation::Serializable];
 
-/// One index for all workers.
+/// The engine with one index for all workers.
 pub struct Whole;
 
 impl Indexing for Whole {

@@ -25,12 +25,13 @@ pub(super) struct Plan {
     again: Vec<Planned>,
 }
 
-/// One lock of a plan.
+/// A lock of a plan.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     name: Name,
     mode: Mode,
-    /// Which row of the access set this is, or else which of the other parts, counted on.
+    /// The position of the row in the access set. Positions from the number of rows on count the other parts of the
+    /// set.
     what: u32,
 }
 
@@ -137,7 +138,7 @@ fn sort(locks: &mut Vec<Planned>) {
 struct Resolver<'p> {
     locks: &'p mut Vec<Planned>,
     parts: Option<&'p mut Vec<LockTarget>>,
-    /// How many rows the access set has.
+    /// The number of rows in the access set.
     rows: usize,
 }
 

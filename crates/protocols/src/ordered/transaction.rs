@@ -118,7 +118,7 @@ impl PlannedLocking {
         self.pass.exclude_readers(Some(limit), &mut self.locks.statistics)
     }
 
-    /// How long a wait that begins now may last.
+    /// The longest time for which a wait that begins now may last.
     #[inline]
     fn limit(&self) -> Duration {
         self.locks.waiter().lock_timeout().unwrap_or(self.wait_limit)

@@ -1,4 +1,4 @@
-//! How a transaction gets its locks from the partitions that have them.
+//! The admission of a transaction: it gets its locks from the partitions that have them.
 //!
 //! | the transaction asks | and its thread | it |
 //! | --- | --- | --- |
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// How a transaction of a partition engine asks for its locks.
+/// The admission of a partition engine's transaction, which asks for its locks.
 pub struct PartitionAdmission<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     node: Arc<Node>,
@@ -46,19 +46,19 @@ pub struct PartitionAdmission<E: PartitionLocking> {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     partition: PartitionId,
-    /// Its number in that partition's order, if it asks several.
+    /// The transaction's number in the order of this partition, if it asks several partitions.
     number: u64,
     entered: Entered,
 }
 
-/// How a transaction came into a partition's queue.
+/// The way in which a transaction came into a partition's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entered {
-    /// By itself, with all its plan: it gives its locks back by itself.
+    /// The transaction entered by itself with its whole plan, so it releases its locks by itself.
     Begun(Ticket),
-    /// By itself, while it ran, with what the partition knows.
+    /// The transaction entered by itself while it ran. The partition keeps the list of its locks.
     Joined(Ticket),
-    /// It asked for it, or is about to. The partition knows what.
+    /// The transaction asked the partition to enter it, or is about to ask. The partition keeps the list of its locks.
     Asked,
 }
 

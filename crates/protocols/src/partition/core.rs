@@ -71,16 +71,16 @@ pub(super) struct Caller<'c, L: LockState> {
     pub(super) outbox: &'c mut Outbox<L::Header>,
 }
 
-/// What a thread has to do once it has given the baton back.
+/// The wake-ups and messages that a thread sends after it has given the baton back.
 #[derive(Debug)]
 pub(super) struct Outbox<H> {
-    /// Transactions that have all they asked for.
+    /// Transactions that have been granted everything they asked for.
     pub(super) wakes: Vec<Arc<Node>>,
     /// Partitions that have messages.
     pub(super) nudges: Vec<PartitionId>,
     /// Messages that did not fit into their rings.
     pub(super) mail: Vec<(PartitionId, Message<H>)>,
-    /// *Finished* messages that were acted upon.
+    /// The number of *finished* messages that were acted upon.
     pub(super) finished: u64,
 }
 
@@ -97,7 +97,7 @@ impl<H> Outbox<H> {
     }
 }
 
-/// How a transaction began.
+/// The outcome of a transaction's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Begun {
     pub(super) ticket: Ticket,
@@ -123,7 +123,7 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// How many transactions are blocked here.
+    /// The number of transactions that are blocked here.
     #[inline]
     pub(super) fn blocked(&self) -> usize {
         self.queue.blocked()

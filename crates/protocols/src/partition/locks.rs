@@ -1,4 +1,4 @@
-//! How a partition locks: the only thing in which the partition engines differ.
+//! The locks of a partition: the only thing in which the partition engines differ.
 
 use super::id::Ticket;
 use super::piece::PieceRef;
@@ -20,7 +20,7 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// A transaction in the queue, as the locks know it.
     type Owner: Copy + Debug + Send;
 
-    /// What a plan has to find out of its rows.
+    /// The properties of its rows that a plan has to find out.
     const NEEDS: Needs;
 
     /// Whether the first transaction in the queue has all that it asked for, whatever the locks say (§2.1).

@@ -38,7 +38,7 @@ pub(super) enum Message<H> {
 /// A transaction asks for what it needs of a partition.
 #[derive(Debug)]
 pub(super) struct Enter<H> {
-    /// Its number in the order of this partition, if it asks several.
+    /// The transaction's number in the order of this partition, if it asks several partitions.
     pub(super) number: Option<u64>,
     pub(super) asker: Asker,
     pub(super) piece: Box<Piece<H>>,
@@ -63,12 +63,12 @@ pub(super) struct Finished<H> {
     pub(super) absent: Vec<(TableId, Key)>,
 }
 
-/// Where a transaction stands in a partition's queue, as far as it knows.
+/// A transaction's position in a partition's queue, as far as the transaction knows it.
 #[derive(Clone, Debug)]
 pub(super) enum QueuePosition {
-    /// It entered by itself, and is there.
+    /// The transaction entered the queue by itself, under this ticket.
     Here(Ticket),
-    /// It asked to be entered. If this attempt is there it has been told its ticket, probably.
+    /// The transaction asked to be entered. If this attempt is in the queue, its ticket is probably the guess.
     Perhaps { node: Arc<Node>, attempt: Attempt, guess: Ticket },
 }
 

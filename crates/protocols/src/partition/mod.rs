@@ -140,13 +140,14 @@ pub struct Partitioned<E: PartitionLocking> {
 /// Knobs of [`Partitioned`].
 #[derive(Clone, Debug)]
 pub struct PartitionConfig {
-    /// How many partitions there are.
+    /// The number of partitions.
     pub partitions: usize,
-    /// How many blocked transactions the queue of a partition may hold before its thread takes no new request. The
-    /// longer the queue, the likelier a new transaction conflicts with somebody in it; but the thread needs others to
-    /// go on with while some wait for other partitions.
+    /// The number of blocked transactions that the queue of a partition may hold before its thread takes no new
+    /// request. The longer the queue, the likelier a new transaction conflicts with one in it; but the thread needs
+    /// others to go on with while some wait for other partitions.
     pub blocked_limit: usize,
-    /// How long a message between the threads of two partitions is on its way, beside what it takes anyway.
+    /// The time for which a message between the threads of two partitions is on its way, beside the time that it takes
+    /// anyway.
     pub network_delay: Duration,
     /// The longest wait for locks, or for the whole database. There are no deadlocks to end, but there are clients that
     /// never come back.

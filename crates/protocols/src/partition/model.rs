@@ -21,7 +21,7 @@ fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// What a transaction asks for: rows by their positions in [`World::keys`].
+/// The locks that a transaction asks for: rows, by their positions in [`World::keys`], and intents.
 type Locks = &'static [(usize, Intent)];
 
 /// A row of each partition, and an absent one.
@@ -34,10 +34,10 @@ const MOVE: Locks = &[(THERE, Write), (HERE, Read)];
 const LOOK: Locks = &[(HERE, Read), (ABSENT, Read)];
 const TRY: Locks = &[(ABSENT, Write), (HERE, Write)];
 
-/// What a thread does.
+/// A step of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Settles on the partition of its number, if nobody else has.
+    /// Settles on the partition of the thread's number, if no other thread has.
     Settle,
     Leave,
     Run(Locks),
@@ -45,7 +45,7 @@ enum Step {
     LeaveWithin(Locks),
 }
 
-/// The rows, and who is at each: readers count one, a writer a thousand.
+/// The rows, and the holders of each as a number: a reader adds one, a writer a thousand.
 struct World<E: PartitionLocking> {
     instance: Arc<Instance<Partitioned<E>>>,
     table: TableId,
@@ -117,7 +117,7 @@ impl<E: PartitionLocking> World<E> {
         Row::from_values(&self.instance.layout(self.table), &[Value::Int8(self.keys[at]), Value::Int8(0)])
     }
 
-    /// What a thread needs, and how it is woken.
+    /// Returns the worker of a thread and the waiter that wakes it.
     fn thread(&self, number: u32) -> (Arc<Thread<E>>, Waiter) {
         let parked = Arc::new(ThreadScheduler::new(Duration::ZERO));
         let worker = Mutex::new(self.instance.worker(WorkerId(number)));
@@ -125,7 +125,7 @@ impl<E: PartitionLocking> World<E> {
         (thread.clone(), Waiter::new(thread))
     }
 
-    /// A thread's whole life.
+    /// Runs all steps of a thread.
     fn live(&self, thread: &Thread<E>, waiter: &Waiter, steps: &[Step]) {
         let mut txn = thread.with(|worker| self.instance.transaction(worker, waiter.clone()));
         for &step in steps {
@@ -142,7 +142,7 @@ impl<E: PartitionLocking> World<E> {
         thread.with(Duties::leave);
     }
 
-    /// One transaction, from its beginning to its end; only one that is cancelled may not begin.
+    /// Runs a transaction from its beginning to its end. A transaction that is cancelled may fail to begin.
     fn transact(
         &self,
         txn: &mut PlannedTransaction<super::PartitionAdmission<E>>,

@@ -51,7 +51,7 @@ impl Node {
         })
     }
 
-    /// How the transaction waits.
+    /// Returns the waiter of the transaction.
     pub(super) fn waiter(&self) -> &Waiter {
         &self.waiter
     }

@@ -37,7 +37,7 @@ pub(super) struct Partitions<L: LockState> {
 struct Partition<L: LockState> {
     baton: CachePadded<Baton<Core<L>>>,
     mailbox: Mailbox<L::Header>,
-    /// How the thread waits that has settled.
+    /// The waiter of the thread that has settled.
     worker: Latch<Option<Waiter>>,
 }
 
@@ -67,7 +67,7 @@ impl<L: LockState> Partitions<L> {
         })
     }
 
-    /// How many there are.
+    /// The number of partitions.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

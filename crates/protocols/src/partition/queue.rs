@@ -33,12 +33,13 @@ pub(super) struct Asker {
     pub(super) is_distributed: bool,
 }
 
-/// A transaction in the queue, with what `L` wants to know of it.
+/// A transaction in the queue, with the data that `L` keeps for it.
 #[derive(Debug)]
 pub(super) struct Entry<L> {
     pub(super) state: State,
     pub(super) locks: L,
-    /// None if it got its locks at once, and comes itself to give them back.
+    /// The transaction to tell when its locks are granted. `None` if they were granted at once: the transaction then
+    /// comes itself to release them.
     pub(super) asker: Option<Asker>,
 }
 
@@ -47,7 +48,8 @@ pub(super) struct Entry<L> {
 pub(super) struct TxnQueue<L> {
     /// The ticket of the first entry.
     first: u64,
-    /// Holes are transactions that have left; the first entry is none.
+    /// The transactions from the first on, in order. A hole is a transaction that has left; the first entry is never a
+    /// hole.
     entries: VecDeque<Option<Entry<L>>>,
     blocked: usize,
     present: usize,
@@ -66,7 +68,7 @@ impl<L> TxnQueue<L> {
         self.present == 0
     }
 
-    /// How many are blocked.
+    /// The number of blocked transactions.
     #[inline]
     pub(super) fn blocked(&self) -> usize {
         self.blocked

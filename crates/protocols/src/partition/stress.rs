@@ -15,7 +15,8 @@ use hotrow_txn::{
 };
 use std::time::Duration;
 
-/// How the thread of a partition waits for its own transaction: it acts on messages meanwhile, as the pool's loop does.
+/// The scheduler of a partition's thread that waits for its own transaction: it acts on messages meanwhile, as the
+/// pool's loop does.
 struct Pumping<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     partition: PartitionId,

@@ -50,7 +50,7 @@ fn open<E: PartitionLocking>() -> (Arc<Instance<Partitioned<E>>>, TableId) {
     (instance, table)
 }
 
-/// How far a transaction has come.
+/// The progress of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Waits,
@@ -65,8 +65,7 @@ struct Client {
     progress: Rc<Cell<Progress>>,
 }
 
-/// One partition with its thread, and the transactions that run there. Even keys are on the left, odd ones on the
-/// right.
+/// A partition with its thread, and the transactions that run there. Even keys are on the left, odd ones on the right.
 struct Side<E: PartitionLocking> {
     number: u16,
     instance: Arc<Instance<Partitioned<E>>>,
@@ -236,7 +235,7 @@ fn a_distributed_transaction_waits_while_others_run() {
     });
 }
 
-/// The front waits for a message, and nobody else is known to be able to run: SCA knows better (§3.3.1).
+/// The front waits for a message, and no other transaction is known to be able to run: SCA knows better (§3.3.1).
 #[test]
 fn an_analysis_finds_work_behind_a_front_that_waits() {
     use Progress::{Committed, Runs, Waits};
@@ -339,7 +338,7 @@ fn who_withdraws_leaves_both_sides_whatever_is_on_its_way() {
     check::<Queueing>();
 }
 
-/// Keys that are not there have records while somebody asks for them, also where that one gives up.
+/// Absent keys have records while a transaction asks for them, also if that transaction gives up.
 #[test]
 fn absent_rows_of_those_who_withdraw_leave_nothing() {
     use Progress::{Gone, Waits};
@@ -415,8 +414,8 @@ impl Scheduler for Clock {
     fn resume(&self) {}
 }
 
-/// Who wants to be alone waits for those inside, and then for the last messages of those who are over: not longer
-/// together than for one of them.
+/// A transaction that needs a partition for itself waits for the transactions inside, and then for the last messages of
+/// those that are over. Both waits together last no longer than one alone may.
 #[test]
 fn both_waits_of_who_wants_to_be_alone_have_one_deadline() {
     use Progress::{Committed, Runs, Waits};

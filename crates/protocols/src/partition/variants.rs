@@ -6,7 +6,7 @@ use super::queued::InQueues;
 use super::whole::Whole;
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
-/// What one engine of the family has of its own.
+/// The properties in which the engines of the family differ.
 pub trait PartitionLocking: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -14,7 +14,7 @@ pub trait PartitionLocking: Send + Sync + 'static {
     /// Whether a thread that has nothing else to do looks for blocked transactions that can run.
     const ANALYSES: bool = false;
 
-    /// How a partition locks.
+    /// The locks of a partition.
     type Locks: LockState;
 }
 
@@ -33,7 +33,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
     }
 }
 
-/// One transaction at a time in each partition.
+/// The engine that runs one transaction at a time in each partition.
 pub struct HStore;
 
 impl PartitionLocking for HStore {

@@ -15,10 +15,10 @@ use hotrow_txn::{
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// The one name that there is to lock.
+/// The name of the database as a whole, the only name in the lock table.
 const EVERYTHING: Name = Name(0);
 
-/// One transaction at a time.
+/// The engine that runs one transaction at a time.
 pub struct Serial {
     table: Arc<LockTable>,
     wait_limit: Duration,
@@ -37,7 +37,7 @@ impl Default for SerialConfig {
     }
 }
 
-/// Everybody waits.
+/// A policy under which every transaction waits.
 struct Patient;
 
 impl WaitPolicy for Patient {
@@ -94,7 +94,7 @@ impl Protocol for Serial {
 /// A transaction in flight.
 pub type SerialTransaction = LockingTransaction<GlobalLock>;
 
-/// The one lock, which a transaction holds from beginning to end.
+/// The lock of the whole database, which a transaction holds from beginning to end.
 pub struct GlobalLock {
     table: Arc<LockTable>,
     requester: Requester,

@@ -26,7 +26,7 @@
 /// Bits of each array: 100 kB.
 pub(crate) const BITS: usize = 819_200;
 
-/// How something is asked for.
+/// The mode of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// A record or prefix, exclusively: C_X.
@@ -39,11 +39,11 @@ pub(crate) enum Claim {
     IntendShared,
 }
 
-/// All of them, in the order of the arrays.
+/// All claims, in the order of the arrays.
 pub(crate) const CLAIMS: [Claim; 4] = [Claim::Exclusive, Claim::Shared, Claim::IntendExclusive, Claim::IntendShared];
 
 impl Claim {
-    /// The claims that it conflicts with (Fig. 5).
+    /// The claims that this one conflicts with (Fig. 5).
     #[inline]
     pub(crate) const fn conflicts(self) -> &'static [Claim] {
         match self {

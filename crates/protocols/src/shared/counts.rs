@@ -127,7 +127,7 @@ impl Colocated {
 
 /// The requests of a transaction, record by record. Counters are read and set while other threads are kept away.
 pub(crate) trait Requests {
-    /// How many requests.
+    /// The number of requests.
     fn len(&self) -> usize;
 
     /// The intent of a request.

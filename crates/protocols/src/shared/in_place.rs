@@ -45,10 +45,10 @@ pub trait IndexLocks<H: RecordHeader> {
         false
     }
 
-    /// That record is linked.
+    /// The record that [`linking`](Self::linking) announced is linked.
     fn linked(&mut self, _record: RecordRef<'_, H>) {}
 
-    /// No record is made, as the key has got one meanwhile: what the insert fails with.
+    /// Returns the error with which an insert fails if the key has got a record meanwhile, so that none is made.
     fn outrun(&mut self) -> Abort {
         unreachable!("the key is locked, so nobody else links it")
     }
@@ -56,7 +56,7 @@ pub trait IndexLocks<H: RecordHeader> {
     /// An entry with this key is about to be linked.
     fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// That entry is linked now.
+    /// The entry that [`entering`](Self::entering) announced is linked.
     fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
     /// An entry with this key will be unlinked if the transaction commits.
@@ -96,7 +96,7 @@ const KEPT_STEPS: usize = 1 << 14;
 const MOST_STEPS: usize = 256;
 const MOST_RETIRED: usize = 4;
 
-/// One step of a transaction's log.
+/// A step of a transaction's log.
 enum Step<H> {
     /// A row was changed: its fixed part was `images[image..]`, its variable part `variable` if that was replaced.
     Changed { record: RecordPtr<H>, image: usize, variable: Option<Variable> },

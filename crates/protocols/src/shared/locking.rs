@@ -23,7 +23,7 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// How one transaction keeps others away from what it touches.
+/// The locking of one transaction, which keeps others away from what it touches.
 pub trait Locking: Send {
     /// The header of each record.
     type Header: RecordHeader;
@@ -119,7 +119,7 @@ pub trait Locking: Send {
     /// The transaction is over: everything is released.
     fn end(&mut self, database: &Database<Self::Header>, guard: Guard<'_>);
 
-    /// How it waits.
+    /// Returns the waiter of the transaction.
     fn waiter(&self) -> &Waiter;
 
     /// Counters and times.
@@ -133,7 +133,7 @@ pub trait Locking: Send {
     /// Adds what was touched outside the access set.
     fn add_missing(&mut self, _accesses: &mut Accesses) {}
 
-    /// How the running transaction excludes others between two calls.
+    /// Returns how the running transaction excludes others between two calls.
     fn exclusion(&self) -> Exclusion {
         Exclusion::None
     }

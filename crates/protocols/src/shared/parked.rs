@@ -39,7 +39,7 @@ impl Parked {
         self.label.load(Ordering::Acquire)
     }
 
-    /// How it waits.
+    /// Returns the waiter of the transaction.
     pub(crate) fn waiter(&self) -> &Waiter {
         &self.waiter
     }

@@ -3,7 +3,7 @@
 use super::lock_table::OwnerId;
 use hotrow_sync::OnceLock;
 
-/// One value per owner, in chunks that never move.
+/// A value for each owner, in chunks that never move.
 #[derive(Debug)]
 pub(crate) struct PerOwner<T> {
     chunks: Box<[OnceLock<Box<[T]>>]>,

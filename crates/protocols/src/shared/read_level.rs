@@ -6,7 +6,7 @@ use hotrow_txn::Isolation;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadLevel {
     granted: Isolation,
-    /// The same as `granted`, or serializable while reads are held.
+    /// The level at which reads lock now: `granted`, or serializable while reads are held.
     now: Isolation,
 }
 

@@ -15,7 +15,7 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Whether the caller keeps all other transactions off the table, so that nothing of it needs a lock.
     fn owns(&self, table: TableId) -> bool;
 
-    /// How often the transaction has waited.
+    /// The number of times that the transaction has waited.
     fn waits(&self) -> u64;
 
     /// From now on, or no longer, what is locked by others is refused with [`Abort::Timeout`] rather than waited for. A
@@ -330,7 +330,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// One row of an unordered table, by its key.
+    /// Visits one row of an unordered table, by its key.
     fn one(&mut self, key: &Key, visit: Visit<'_>) -> Result<(), Abort> {
         let key = (key, key.hash64());
         let found = match self.protects_gaps() {

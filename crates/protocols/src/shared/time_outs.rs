@@ -1,4 +1,4 @@
-//! How long transactions wait under the engines in which every transaction waits, and how their deadlocks end.
+//! The time-outs of waits under the engines in which every transaction waits, and the ends of their deadlocks.
 //!
 //! A deadlock is [found](super::deadlocks) when it arises. The papers end deadlocks by time alone, which stays as a
 //! setting: a wait is then taken for a deadlock when for some time no transaction in its way has come or gone, so that
@@ -8,7 +8,7 @@ use hotrow_sync::{Time, Waiter};
 use hotrow_txn::Settings;
 use std::time::Duration;
 
-/// How long transactions wait.
+/// The time-outs of waits and of deadlocks.
 #[derive(Clone, Debug)]
 pub struct TimeOuts {
     /// Deadlocks end by time, as in the papers: the limits below count. Otherwise deadlocks are found, and a wait has
@@ -55,7 +55,7 @@ impl TimeOuts {
     }
 }
 
-/// How long the waits of a transaction last at most, unless its waiter says otherwise. The default is for ever.
+/// The limits of a transaction's waits, unless its waiter says otherwise. The default is for ever.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// A wait as a whole.
@@ -85,7 +85,7 @@ impl Limits {
     }
 }
 
-/// How long a wait may last: for some time at all, and for some while nothing moves.
+/// The limits of a wait: for its whole length, and for the time in which nothing moves.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     limit: Option<Time>,

@@ -43,8 +43,8 @@ impl Script {
     }
 }
 
-/// So many transactions, and somebody who cancels one of them: all end, and leave nothing behind. `arrange` gives the
-/// locks of a transaction, by its number, an order; `deadlocks` says whether deadlocks are possible then.
+/// Runs `count` transactions and a thread that cancels the first: all end, and leave nothing behind. `arrange` gives
+/// the locks of a transaction, by its number, an order. `deadlocks` says whether deadlocks are possible then.
 fn check<P: Policy>(count: usize, modes: &'static [Mode], arrange: fn(usize, &mut Script), deadlocks: bool) {
     let model = move || {
         let (table, policy) = (LockTable::new(2), Arc::new(P::new(&P::Config::default())));
@@ -72,13 +72,15 @@ fn check<P: Policy>(count: usize, modes: &'static [Mode], arrange: fn(usize, &mu
     shuttle::check_random(model, iterations());
 }
 
-/// Locks of one name are taken together, in the stronger mode: an upgrade has no place in an order.
+/// Arranges a script in the order of names. Locks of one name are taken together, the stronger mode first: an upgrade
+/// has no place in an order.
 fn in_order(_: usize, script: &mut Script) {
     script.locks.sort_unstable_by_key(|&(name, mode)| (name.0, mode != Mode::EXCLUSIVE));
     script.releases_early = false;
 }
 
-/// The same after a lock that is given back at once; and the first transaction, but no other, may upgrade.
+/// Arranges a script that takes and releases one lock, and then takes the others in the order of names. Only the first
+/// transaction may upgrade.
 fn in_order_after_one(number: usize, script: &mut Script) {
     script.locks[1..].sort_unstable_by_key(|&(name, mode)| (name.0, (mode == Mode::EXCLUSIVE) == (number == 0)));
     script.releases_early = true;

@@ -14,7 +14,7 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
 
-    /// Its knobs.
+    /// The knobs of the engine.
     type Config: Default + Clone + Send + Sync;
 
     /// The knobs that a user has chosen.
@@ -25,7 +25,7 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The policy for one database.
     fn new(config: &Self::Config) -> Self;
 
-    /// How long the waits of a transaction last, one-shot or interactive.
+    /// The limits of the waits of a transaction, one-shot or interactive.
     fn limits(&self, one_shot: bool) -> Limits;
 
     /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
@@ -109,11 +109,11 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// Every transaction waits, and the youngest of a cycle aborts; or as the paper has it, deadlocks end by
-/// [time-out](TimeOuts): when the first of their waits does.
+/// Every transaction waits, and the youngest of a cycle aborts. If deadlocks end by [time-out](TimeOuts), as in the
+/// paper, a deadlock lasts until the first of its waits times out.
 pub struct Timeout {
     time_outs: TimeOuts,
-    /// None if deadlocks end by time-out.
+    /// The transactions that wait, or `None` if deadlocks end by time-out.
     waits: Option<Arc<Waits<NameWait>>>,
 }
 

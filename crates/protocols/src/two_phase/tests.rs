@@ -10,22 +10,22 @@ use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics};
 use std::time::Duration;
 
-/// What a transaction does.
+/// A step of a transaction.
 #[derive(Clone, Copy, Debug)]
 enum Do {
-    /// Locks a name that is free for it.
+    /// Locks a name that is free for the transaction.
     Take(char, Mode),
-    /// Asks for one that is not, and waits.
+    /// Requests a name that is not free, and waits.
     Wait(char, Mode),
-    /// Asks for one, which closes a cycle.
+    /// Requests a name whose holder waits for this transaction, which closes a cycle.
     Close(char, Mode),
     /// Releases one name, and goes on.
     Release(char),
     /// Ends.
     End,
-    /// Its waiter is cancelled; then it ends.
+    /// Cancels the transaction's waiter; then the transaction ends.
     Cancel,
-    /// It was granted what it waited for.
+    /// Checks that the transaction has been granted the lock that it waited for.
     Granted,
 }
 
@@ -35,7 +35,7 @@ const S: Mode = Mode::SHARED;
 const X: Mode = Mode::EXCLUSIVE;
 const I: Mode = Mode::INSERT;
 
-/// One transaction after the other, by number, does something; at the end all are to have ended.
+/// The steps of transactions, by their numbers, one after the other. At the end all have ended.
 type Play = &'static [(usize, Do)];
 
 /// A cycle: the waiting transaction, what for, and for whom.
@@ -47,7 +47,7 @@ fn target(name: char) -> LockTarget {
 
 type Answer = (usize, Result<(), Abort>, Option<Deadlock>);
 
-/// A policy with a graph of who waits for whom.
+/// A policy with a wait-for graph.
 trait Detects: Policy {
     fn graph(&self) -> &WaitGraph;
 }
@@ -73,7 +73,7 @@ struct Actor {
 
 struct Stage {
     table: Arc<LockTable>,
-    /// Whether everybody who waits has looked for cycles since its edges changed last.
+    /// Whether every waiting transaction has looked for cycles since its edges changed last.
     settled: Box<dyn Fn() -> bool>,
     actors: Vec<Actor>,
     answers: mpsc::Receiver<Answer>,
@@ -192,7 +192,8 @@ impl Stage {
         self.table
     }
 
-    /// One victim is enough: after its end everybody is granted what they wait for, sooner or later.
+    /// Ends all transactions. One victim is enough: after its end every other transaction is granted its locks, sooner
+    /// or later.
     fn end_all(&mut self, victim: usize) {
         let others = || (0..self.actors.len()).filter(|&number| number != victim);
         others().for_each(|number| self.order(number, End));

@@ -20,9 +20,10 @@ pub(super) struct Member {
     core: Arc<Core>,
     slot: Slot,
     waiter: Waiter,
-    /// Set while the worker has more to do than this transaction: otherwise its processor is idle when it waits.
+    /// Whether the worker has more to do than this transaction. If it has not, its processor is idle while the
+    /// transaction waits.
     is_pooled: Arc<AtomicBool>,
-    /// It has not published its requests, though another transaction may want to know them.
+    /// Whether the transaction has not published its requests, though another transaction may want to know them.
     is_concealed: bool,
 }
 

@@ -16,12 +16,12 @@ use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard, Mutex};
 use hotrow_txn::Statistics;
 
-/// How a transaction began.
+/// The outcome of a transaction's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// It has all its locks.
+    /// The transaction has all its locks.
     Free,
-    /// It is in the queue, and waits for its locks.
+    /// The transaction is in the queue, and waits for its locks.
     Blocked,
     /// A record that it asks for is dead: nothing is counted, and the transaction does not wait.
     Dead(usize),

@@ -69,7 +69,7 @@ impl World {
         Member::new(&self.core, waiter, Arc::new(AtomicBool::new(false)))
     }
 
-    /// One transaction, from its beginning to its end. Whether it ran.
+    /// Runs a transaction from its beginning to its end. Returns whether it ran.
     fn transact(&self, member: &mut Member, requests: &'static [(usize, Intent)]) -> bool {
         let statistics = &mut Statistics::default();
         let asked = Asked { world: self, requests };

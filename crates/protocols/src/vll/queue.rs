@@ -85,7 +85,7 @@ const CONCEALED: u32 = u32::MAX;
 pub(crate) struct Slot {
     slots: Arc<Slots>,
     number: u32,
-    /// How often a transaction of this slot has entered the queue.
+    /// The number of times that a transaction of this slot has entered the queue.
     turn: u32,
     /// The address of the entry that it is likely to write next: it is told to the cache before the critical section.
     likely: usize,

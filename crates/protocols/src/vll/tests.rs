@@ -18,10 +18,10 @@ use hotrow_txn::{
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What a transaction asks for: positions of records.
+/// The locks that a transaction asks for: positions of records, and intents.
 type Asking = Vec<(usize, Intent)>;
 
-/// Records and transactions, both called by letters.
+/// Records and transactions, both named by letters.
 struct Trace {
     core: Arc<Core>,
     records: Arc<[(char, Colocated)]>,
@@ -150,8 +150,8 @@ impl Scheduler for WhenWoken {
     }
 }
 
-/// While an analyst wakes the one that it has found, another transaction ends, and somebody else wants to find the one
-/// that can run because of that.
+/// While an analyst wakes the transaction that it has found, another transaction ends, and a third one wants to find
+/// the transaction that can run because of that.
 #[test]
 fn who_finds_an_analyst_at_work_has_him_look_again() {
     let mut trace = Trace::new("xyzuv");
@@ -268,12 +268,12 @@ impl<V: Variant> Fixture<V> {
         Row::from_values(&self.instance.layout(self.table), &[Value::Int8(key), Value::Int8(0)])
     }
 
-    /// One that waits for nothing.
+    /// Returns a transaction object that does not wait.
     fn transaction(&self) -> Box<dyn Transaction> {
         Engine::transaction(&*self.instance, hasty())
     }
 
-    /// One of a worker that has settled: others of the worker come soon.
+    /// Returns a transaction object of a worker that has settled, so that others of the worker may follow soon.
     fn settled_transaction(&self) -> impl Transaction + use<V> {
         let waiter = hasty();
         let mut worker = self.instance.worker(WorkerId(0));
@@ -498,8 +498,8 @@ fn a_full_queue_lets_in_who_asks_for_other_rows() {
     assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE; 2]);
 }
 
-/// What a transaction will ask for is not told while its slot is still in the queue for what the one before it has
-/// kept.
+/// A transaction's requests are not published while its slot is still in the queue with the locks that the transaction
+/// before it has kept.
 #[test]
 fn an_analysis_does_not_pass_over_what_is_kept() {
     let core = Core::new(8, true);
@@ -522,7 +522,8 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
     member.leave(&wanted, &[], statistics, |_| {});
 }
 
-/// A session's transaction that has begun while nobody was blocked does not end the analysis of those behind it.
+/// A session's transaction that has begun while no transaction was blocked does not end the analysis of those behind
+/// it.
 #[test]
 fn an_analysis_passes_over_a_session_that_is_long_in_the_queue() {
     let core = Core::new(8, true);
@@ -563,7 +564,7 @@ fn a_dead_record_is_told_and_nothing_is_counted() {
     member.leave(&asked, &[], statistics, |_| {});
 }
 
-/// Who finds that others are blocked where locks were kept keeps none for a while.
+/// A transaction that finds others blocked by locks that it kept keeps none for a while.
 fn kept_in_the_way<V: Variant>() {
     let fixture = Fixture::<V>::new(8);
     let mut txn = fixture.settled_transaction();

@@ -6,10 +6,10 @@ use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
 /// An engine of this family.
 pub trait Variant: Send + Sync + 'static {
-    /// Its name and what it is.
+    /// The engine's name and what it offers.
     const INFO: EngineInfo;
 
-    /// Whether blocked transactions are looked for that could run (§2.6).
+    /// Whether the engine looks for blocked transactions that could run (§2.6).
     const ANALYSES: bool;
 
     /// Leads to a record's counters.

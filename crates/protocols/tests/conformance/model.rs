@@ -1,4 +1,4 @@
-//! What a table should hold, and what each call should answer.
+//! A model of a table, and of the answer to each call.
 
 use crate::tables::{Shape, Values};
 use hotrow_storage::{IndexId, IndexRef, Key};
@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 type Rows = BTreeMap<Key, Values>;
 
-/// One table and one session's transaction on it.
+/// A table and one session's transaction on it.
 pub struct Model {
     shape: Shape,
     committed: Rows,

@@ -1,4 +1,4 @@
-//! How a test sees that a thread waits, and ends the wait.
+//! A scheduler through which a test sees that a thread waits, and ends the wait.
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, Scheduler, Time, mpsc};

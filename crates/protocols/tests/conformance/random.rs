@@ -92,7 +92,7 @@ struct Pair<'a> {
     table: TableId,
     layout: Arc<RowLayout>,
     isolation: Isolation,
-    /// What transactions say that they will touch.
+    /// The accesses that transactions declare.
     accesses: Option<Accesses>,
     txn: Box<dyn Transaction>,
     savepoints: Vec<Savepoint>,

@@ -1,4 +1,4 @@
-//! What a redo sink is told, and when.
+//! Tests of the calls that a redo sink receives, and of their order.
 
 use crate::tables::{Shape, row};
 use crate::{first_writer_wins, for_each_engine, refusing};
@@ -10,16 +10,17 @@ use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Transaction, Write};
 /// A column to change: `number`.
 const NUMBER: usize = 2;
 
-/// What happened, as the sink saw it.
+/// A call of the sink, and the number of the watched row that another transaction reads meanwhile. The number is an
+/// error if that transaction may not read the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event {
-    /// A record came; what another transaction sees of the watched row meanwhile, if it is let.
+    /// A record was appended.
     Appended(Result<i32, Abort>),
-    /// Somebody waits for so many records; the same.
+    /// A transaction waits until the redo log is durable up to this position.
     Waited(u64, Result<i32, Abort>),
 }
 
-/// Looks at a row of the engine whenever it is told something.
+/// Reads a row of the engine at each call of the sink.
 struct Watcher {
     recorder: Arc<RedoRecorder>,
     engine: Arc<dyn Engine>,

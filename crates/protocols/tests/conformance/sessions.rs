@@ -1,4 +1,4 @@
-//! Two sessions: who waits for whom, and how a wait ends.
+//! Two sessions: waits of one for the other, and the ends of these waits.
 
 use crate::observed::Observed;
 use crate::tables::{Shape, row, values_of};
@@ -17,15 +17,15 @@ struct Blocked {
     scheduler: Arc<Observed>,
     waiter: Waiter,
     deadline: Option<Time>,
-    /// The row's number when the holder has committed.
+    /// The row's number after the holder has committed.
     held: i64,
-    /// What the waiting thread's update came to, once it ends.
+    /// The outcome of the waiting thread's update, once it ends.
     outcome: mpsc::Receiver<Result<Write, Abort>>,
 }
 
 const KEY: u8 = 1;
 
-/// What the transactions that wait wait at most.
+/// The longest time that a waiting transaction waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(7);
 
 fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Write, Abort> {
@@ -35,8 +35,9 @@ fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Writ
     })
 }
 
-/// Does `check` with every engine whose transactions wait, while a thread waits to update the row that another updated;
-/// or, where there are versions, waits before its end, having updated a row that another read.
+/// Runs `check` with every engine whose transactions wait, while a thread waits to update a row that another
+/// transaction has updated. Under an engine with versions the thread has updated a row that the other transaction has
+/// read, and waits before its end.
 fn while_one_waits(check: impl Fn(Blocked)) {
     for_each_engine(|engine| {
         let waits = !first_writer_wins(engine) || writers_wait_for_readers(engine);
@@ -98,7 +99,7 @@ impl Blocked {
         self.outcome.recv().expect("the waiting thread ends")
     }
 
-    /// The row's number; nobody may be in the way.
+    /// Returns the row's number. No transaction may hold the row.
     fn number(&self) -> i64 {
         let mut txn = self.engine.transaction(refusing());
         txn.begin(&Begin::default()).expect("nobody is in the way");
@@ -193,10 +194,10 @@ fn a_wake_for_no_reason_changes_nothing() {
     });
 }
 
-/// What a transaction does in one go.
+/// A request of a transaction.
 type Request = fn(&mut dyn Transaction, TableId) -> Result<(), Abort>;
 
-/// Each of them meets one that has updated row 0 and taken the third name.
+/// Requests that meet a transaction that has updated row 0 and taken the third name.
 const REQUESTS: [Request; 4] = [
     |txn, table| write(txn, table, 4, 9).and_then(|()| read(txn, table, 0)),
     |txn, table| write(txn, table, 4, 9).and_then(|()| write(txn, table, 0, 9)),
@@ -204,8 +205,8 @@ const REQUESTS: [Request; 4] = [
     |txn, table| scan(txn, table, 0, 4),
 ];
 
-/// Where nobody waits, a transaction that meets another one keeps what it has done before, and tries again what it was
-/// about.
+/// If an engine has no waits, a transaction that meets another one keeps its earlier work, and tries the refused
+/// request again.
 #[test]
 fn who_is_refused_goes_on_from_a_savepoint() {
     for_each_engine(|engine| {
@@ -256,12 +257,13 @@ fn who_is_refused_goes_on_from_a_savepoint() {
     });
 }
 
-/// What a second transaction may do, without waiting, beside a first one that has done something.
+/// A step of a first transaction, and a step of a second one beside it; and whether the second may take it without
+/// waiting.
 struct Beside {
     name: &'static str,
     first: fn(&mut dyn Transaction, TableId) -> Result<(), Abort>,
     second: fn(&mut dyn Transaction, TableId) -> Result<(), Abort>,
-    /// At read committed, and at serializable.
+    /// Whether the second step succeeds at read committed, and at serializable.
     may: [bool; 2],
 }
 
@@ -375,8 +377,8 @@ fn transactions_meet_where_they_must_and_only_there() {
     });
 }
 
-/// What is read to be held is so as at serializable, also when nothing more is to be held, and what was done to it
-/// meanwhile was undone.
+/// A read that is held conflicts at read committed as at serializable, also after the hold has ended, and after changes
+/// by other transactions were undone.
 #[test]
 fn held_reads_meet_others_at_read_committed_as_at_serializable() {
     for_each_engine(|engine| {
@@ -421,8 +423,8 @@ fn held_reads_meet_others_at_read_committed_as_at_serializable() {
     });
 }
 
-/// Who holds a row's presence keeps off those who would delete it, and where nobody need wait for who changes its other
-/// columns, nobody else.
+/// A transaction that holds a row's presence keeps deletions of the row off. Where writers of its other columns need
+/// not wait for readers, it keeps off no other transaction.
 #[test]
 fn a_row_that_is_held_stays_and_may_change() {
     for_each_engine(|engine| {
@@ -478,8 +480,8 @@ fn a_row_that_is_held_stays_and_may_change() {
     });
 }
 
-/// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds
-/// nobody up; and it reads on after others were there.
+/// A block that only reads at read committed holds nothing between its statements, so an idle client makes no other
+/// transaction wait; and the block reads on after other transactions have changed rows.
 #[test]
 fn an_idle_reader_at_read_committed_holds_nobody_up() {
     for_each_engine(|engine| {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A row's values.
 pub type Values = Vec<Value<'static>>;
 
-/// Which table.
+/// The shape of a test table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One integer key, ordered and partitioned; by `number`, ordered; by `name`, hash and unique; by `number` and
@@ -26,7 +26,7 @@ pub enum Shape {
 impl Shape {
     pub const ALL: [Shape; 4] = [Shape::Indexed, Shape::LongKeys, Shape::Hashed, Shape::Composite];
 
-    /// Those that an engine can have tables of.
+    /// Returns the shapes of tables that an engine admits.
     pub fn admitted(engine: &dyn Engine) -> impl Iterator<Item = Shape> {
         Self::ALL.into_iter().filter(|shape| engine.admits(&shape.schema()).is_ok())
     }

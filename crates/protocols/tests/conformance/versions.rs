@@ -1,5 +1,5 @@
-//! Engines that keep versions: nobody waits before its end, the first writer of a row wins, and what must be the same
-//! at the end.
+//! Engines that keep versions: no transaction waits before its end, the first writer of a row wins, and certain reads
+//! must be the same at the end.
 
 use crate::tables::{Shape, row};
 use crate::{first_writer_wins, for_each_engine, refusing, writers_wait_for_readers};
@@ -8,10 +8,10 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
-/// What a transaction does.
+/// A step of a transaction.
 type Step = fn(&mut dyn Transaction, TableId) -> Result<Write, Abort>;
 
-/// A row's number, and that of nobody.
+/// Returns a row's number, or `None` if there is no row.
 fn number(txn: &mut dyn Transaction, table: TableId, key: u8) -> Result<Option<i64>, Abort> {
     txn.read(table, &Shape::Indexed.key(key)).map(|row| row.and_then(|row| row.value(2).as_int()))
 }
@@ -140,8 +140,8 @@ fn a_level_says_what_must_be_the_same_at_the_end() {
     }
 }
 
-/// At every level what is read to be held must be the same at the end: who changes it waits, or who has read it finds
-/// out.
+/// A read that is held must be the same at the transaction's end, at every level: a writer of the row waits, or the
+/// reader finds the change.
 #[test]
 fn what_is_held_is_the_same_at_the_end() {
     let cases: [(&str, Step, Step, bool); 6] = [

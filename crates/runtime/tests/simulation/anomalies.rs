@@ -14,12 +14,12 @@ use hotrow_txn::{Engine, Isolation, Scan};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// The anomalies that the checker finds in 200 seeds of `scripts`, one a task, at serializable.
+/// Returns the anomalies that the checker finds in 200 seeds of `scripts`, one a task, at serializable.
 fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
     found_in(|| Fixture::over(engine(), true), scripts)
 }
 
-/// The same in such databases.
+/// Returns the anomalies that the checker finds in 200 seeds of `scripts`, each in a new database of `fixture`.
 fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
     let mut kinds = BTreeSet::new();
     for seed in 0..200 {
@@ -64,8 +64,8 @@ fn write_skew(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One reads two items that the other writes, and something else in between: a read committed lock on the first may
-/// last until the next call.
+/// A transaction reads two items that another one writes, and something else in between: a read committed lock on the
+/// first may last until the next call.
 fn read_skew(fixture: &Fixture) -> Vec<Script> {
     let (x, y) = (Key::Int(0), Key::Int(2));
     vec![
@@ -87,7 +87,7 @@ fn phantoms(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One scans rows that others change.
+/// A transaction scans rows that others change.
 fn scan_while_rows_change(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[scan(fixture, 0, 7), Step::Update(Key::Int(0), 1)]),
@@ -110,7 +110,7 @@ fn inserts_below_inserts(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One writes two items and rolls back, while the other reads them.
+/// A transaction writes two items and rolls back, while another one reads them.
 fn rollback(fixture: &Fixture) -> Vec<Script> {
     let (x, y) = (Key::Int(0), Key::Int(2));
     vec![
@@ -147,8 +147,9 @@ fn flaws_are_caught() {
     }
 }
 
-/// How many of 200 seeds end with a row that refers to one that is not there, although whoever inserted it has kept the
-/// other one's key, and whoever deleted that one has looked for rows that refer to it.
+/// The number of seeds, of 200, that end with a row that refers to an absent row, although the transaction that
+/// inserted it has kept the other row's key, and the transaction that deleted the other row has looked for rows that
+/// refer to it.
 fn dangling(engine: impl Fn() -> Arc<dyn Engine>, isolation: Isolation) -> usize {
     let is_dangling = |seed: &u64| {
         let fixture = Arc::new(Fixture::over(engine(), true));

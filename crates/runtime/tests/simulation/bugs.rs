@@ -18,34 +18,34 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Bound;
 
-/// What found something.
+/// The check that found a bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FoundBy {
     /// The engine's audit, after a step.
     Audit,
     /// The checker, in the history.
     Checker(AnomalyKind),
-    /// The simulator: somebody was not woken.
+    /// The simulator: a transaction was not woken.
     LostWakeup,
-    /// The simulator: somebody waits for what nobody will give.
+    /// The simulator: a transaction waits for a lock that is never released.
     Stall,
     /// The rows that are left are not those that the history implies.
     Rows,
-    /// Something is locked when nobody is there.
+    /// A lock is held when no transaction runs.
     Locks,
     /// The redo records do not make the rows again.
     Redo,
 }
 
-/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else
-/// finds a bug does without.
+/// Whether the engine is audited after each step. An audit finds a bug before any other check, so a test of the other
+/// checks does without audits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audits {
     Yes,
     No,
 }
 
-/// What is found in 300 seeds of `scripts`, one a task, on an engine with a bug.
+/// Returns the checks that fail in 300 seeds of `scripts`, one a task, on an engine with a bug.
 fn found<B: Bugs>(bug: B, audits: Audits, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<FoundBy> {
     (0..300).filter_map(|seed| found_by_seed(bug, audits, &scripts, seed)).collect()
 }
@@ -152,7 +152,7 @@ fn both_upgrade(fixture: &Fixture) -> Vec<Script> {
     vec![both.clone(), both]
 }
 
-/// One reads two items that the other writes.
+/// A transaction reads two items that another one writes.
 fn read_two(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Read(X), Step::Read(Y)]),
@@ -160,7 +160,7 @@ fn read_two(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One writes an item twice and takes it back; the other reads it, and writes something.
+/// A transaction writes an item twice and rolls back. Another one reads the item, and writes a second item.
 fn roll_back(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Rollback, &[Step::Update(X, 1), Step::Update(X, 2)]),
@@ -168,7 +168,7 @@ fn roll_back(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One deletes an item, another one changes it or puts it back.
+/// A transaction deletes an item, and another one changes it or inserts it again.
 fn delete(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Update(X, 1), Step::Delete(X)]),
@@ -225,7 +225,7 @@ fn absent(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One changes an item and is given up because of a second one, when many have looked.
+/// A transaction changes an item, and aborts because of a second one when many have read the item.
 fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
     let read = script(fixture, End::Commit, &[Step::Read(X)]);
     vec![
@@ -237,8 +237,8 @@ fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one
-/// reads then.
+/// A transaction deletes an item, aborts, and does it again later. In between another one misses the item, and writes
+/// the item that the first one reads then.
 fn delete_in_vain(fixture: &Fixture) -> Vec<Script> {
     let miss = script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 2)]);
     vec![
@@ -256,7 +256,7 @@ fn absent_twice(fixture: &Fixture) -> Vec<Script> {
     vec![insert.clone(), insert]
 }
 
-/// One of three that read an item writes it, and another item that a second one reads; the third one leaves.
+/// Three transactions read an item. One of them writes it, and another item that the third one reads.
 fn upgrade_among_readers(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Read(X), Step::Update(X, 1), Step::Update(Y, 1)]),
@@ -278,7 +278,7 @@ fn write_skew(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-/// One looks again and again at an item that another one changes, and at one that comes.
+/// A transaction reads an item again and again while two others change it.
 fn look_again(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Commit, &[Step::Read(Y), Step::Read(X), Step::Read(X), Step::Read(X)]),

@@ -10,23 +10,22 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction, Yielding};
 use std::time::Duration;
 
-/// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say.
-/// Where deadlocks do not end by time-out a wait ends because somebody goes on, and a time-out is a deadlock that
-/// should not be.
+/// Engines that find deadlocks, or let them last until a wait times out, as their settings say. If deadlocks do not end
+/// by time-out, a wait ends because another transaction goes on, and a time-out is a deadlock that should not exist.
 const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 
-/// Engines in which nobody waits: who meets another transaction aborts.
+/// Engines in which no transaction waits: a transaction that meets another one aborts.
 const NOBODY_WAITS: [&str; 1] = ["row-nowait"];
 
-/// Engines that look for blocked transactions that need not be.
+/// Engines that look for blocked transactions that could run.
 const ANALYSE_CONTENTION: [&str; 2] = ["vll-sca", "vll-st-sca"];
 
-/// What must not end a script's transaction.
+/// The causes for which a script's transaction must not end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Never {
-    /// No wait is given up for its length.
+    /// Whether no wait may time out.
     pub times_out: bool,
-    /// No transaction is the victim of a deadlock, if the engine locks access sets as transactions begin.
+    /// Whether no transaction may be the victim of a deadlock, if the engine locks access sets as transactions begin.
     pub deadlocks: bool,
 }
 
@@ -94,7 +93,7 @@ pub fn settings(seed: u64) -> Settings {
     }
 }
 
-/// One seed: a few tasks with a few random transactions each, each at one of `levels`.
+/// Runs one seed: a few tasks with a few random transactions each, each at one of `levels`.
 pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixture>, Result<(), Box<Failure>>) {
     let fixture = Arc::new(fixture);
     let salt = levels.iter().fold(0, |salt, &level| salt * 8 + level as u64);
@@ -169,7 +168,8 @@ fn is_multiversion(info: &EngineInfo) -> bool {
     info.isolation.contains(&Isolation::Snapshot)
 }
 
-/// What an engine is there for has happened, or its audits and its histories say nothing of it.
+/// Asserts that the mechanisms peculiar to an engine were used. If they were not, its audits and histories say nothing
+/// of them.
 #[track_caller]
 fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     // Where the first writer wins nobody stands in a queue.

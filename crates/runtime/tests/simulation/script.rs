@@ -9,7 +9,7 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// One call.
+/// A call of a transaction.
 #[derive(Clone, Debug)]
 pub enum Step {
     Read(Key),
@@ -20,7 +20,7 @@ pub enum Step {
     UpdateCode(Key, Option<i64>),
     /// Changes nothing that an index has.
     Touch(Key),
-    /// Others may have what was written.
+    /// Lets other transactions lock the written rows before the transaction's end.
     Retire,
     Insert(Row),
     Delete(Key),
@@ -34,25 +34,25 @@ pub enum Step {
     DeleteUnreferred(Key, Key),
 }
 
-/// How a transaction's own code ends it.
+/// The way in which a transaction's own code ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Commit,
     Rollback,
-    /// Its client is gone: the transaction object is dropped.
+    /// The client disappears: the transaction object is dropped.
     Vanish,
 }
 
-/// What a transaction declares of its accesses to an engine that needs them beforehand.
+/// The accesses that a transaction declares to an engine that needs them beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
-    /// Nothing, as of an interactive transaction.
+    /// No accesses, as an interactive transaction.
     Nothing,
     /// The accesses of every step, as far as the step knows them.
     Everything,
     /// The accesses of the steps whose bit is set, as if these were all steps.
     Some(u64),
-    /// What a reconnaissance finds.
+    /// The accesses that a reconnaissance finds.
     Found,
 }
 
@@ -61,7 +61,7 @@ pub enum Declared {
 pub struct Script {
     pub table: TableId,
     pub isolation: Isolation,
-    /// Of an engine that has the choice, or what that does by itself.
+    /// The concurrency control, if the engine offers a choice. `None` for the engine's default.
     pub concurrency: Option<Concurrency>,
     pub steps: Vec<Step>,
     pub end: End,
@@ -74,16 +74,16 @@ const PHANTOM_KEYS: u64 = 5;
 /// Keys of [`Mix::Queues`] are below this, half of them absent: enough for some transactions not to meet.
 const QUEUE_KEYS: u64 = 6;
 
-/// What random transactions are made of.
+/// The steps that random transactions are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
     /// Every call, on keys below this.
     Everything(i64),
     /// Scans of small ranges, made again at the end, with inserts and deletes in between, and many rollbacks.
     Phantoms,
-    /// Reads and updates of a few keys, all declared beforehand: what waits then waits for a row's lock.
+    /// Reads and updates of a few keys, all declared beforehand, so that a transaction waits only for a row's lock.
     Queues,
-    /// Reads and changes of a few rows that others may have before their writers end, and many rollbacks.
+    /// Reads and changes of a few rows that other transactions may lock before the writers end, and many rollbacks.
     Retired,
 }
 

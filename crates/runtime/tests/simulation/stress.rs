@@ -10,8 +10,8 @@ use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Isolation, Transaction};
 use std::time::Duration;
 
-/// How much each engine is used at each level. A history is not to be much longer: scans are compared with every item,
-/// and every transaction is a node.
+/// The number of transactions of a thread, for each engine at each level. A history must not be much longer: scans are
+/// compared with every item, and every transaction is a node.
 const TRANSACTIONS_PER_THREAD: usize = 400;
 
 /// Keys, where transactions meet all the time, and where they do now and then.

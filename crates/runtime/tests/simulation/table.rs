@@ -1,4 +1,4 @@
-//! A small table with every kind of index, and what must hold of it when nobody uses it.
+//! A small table with every kind of index, and the conditions that it must meet when no transaction runs.
 
 use hotrow_check::{Recording, RedoRecorder, check, final_versions};
 use hotrow_protocols::open_with;
@@ -31,13 +31,14 @@ pub struct Fixture {
     pub table: TableId,
     pub ordered: bool,
     pub recording: Arc<Recording>,
-    /// Who hands a redo record over waits a moment: others go on before it is appended.
+    /// The recorder of redo records. A transaction that hands one over pauses, so that others run before it is
+    /// appended.
     pub redo: Arc<RedoRecorder>,
-    /// What was counted while it was used.
+    /// The counts of events while the fixture was used.
     seen: Mutex<Seen>,
 }
 
-/// What happened in a database under test, beside what its history says.
+/// Counts of events in a database under test that its history does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Runs in reconnaissance.
@@ -50,21 +51,20 @@ pub struct Seen {
     pub messages: u64,
     /// Audits while three transactions or more stood in the engine's queues.
     pub queues: u64,
-    /// Versions that were read, or passed by, before it was certain that they, or what replaced them, would be
-    /// committed.
+    /// Versions that were read, or ignored, before it was certain that they, or their replacements, would be committed.
     pub speculative_reads: u64,
     pub speculative_ignores: u64,
-    /// Transactions that had to wait for another one's commit because of that.
+    /// Transactions that had to wait for another one's commit because of a speculative read or ignore.
     pub dependencies: u64,
-    /// Those that were aborted because that one was.
+    /// Transactions that were aborted because a transaction that they depended on was.
     pub cascades: u64,
     /// Rows that went to others before their writers had ended.
     pub retired: u64,
     /// Transactions whose reads were not the same at their ends.
     pub validations: u64,
-    /// Transactions that would have waited for one that waited for them.
+    /// Transactions that would have waited for a transaction that waited for them.
     pub deadlocks: u64,
-    /// Waits of transactions that were undone, for the one that stood in their way.
+    /// Waits of transactions that were undone, for the transaction that they had met.
     pub gave_way: u64,
 }
 
@@ -139,12 +139,12 @@ impl Fixture {
         Self::filled(opened.unwrap_or_else(|error| panic!("{name} with {settings:?}: {error}")), ordered, every)
     }
 
-    /// An engine that is open, with every other key in the table.
+    /// Fills a table of an open engine with every other key.
     pub fn over(engine: Arc<dyn Engine>, ordered: bool) -> Self {
         Self::filled(engine, ordered, 2)
     }
 
-    /// The same with one in `every` so many keys.
+    /// Fills a table of an open engine with one in `every` keys.
     pub fn filled(engine: Arc<dyn Engine>, ordered: bool, every: usize) -> Self {
         let redo = RedoRecorder::new();
         redo.set_pauses(true);
@@ -159,13 +159,12 @@ impl Fixture {
         fixture
     }
 
-    /// What was counted.
+    /// Returns the counts of events so far.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// What the engine holds to be true of itself, after a step. `queued` says how many transactions wait in its
-    /// queues.
+    /// Runs the engine's audit after a step. `queued` is the number of transactions that wait in its queues.
     pub fn audit(&self, queued: usize) -> Result<(), String> {
         self.seen().queues += u64::from(queued >= 3);
         self.engine.audit()

@@ -8,7 +8,8 @@ use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_sync::Arc;
 use hotrow_txn::{Accesses, Begin, Intent, Isolation, LockFor, Ownership, RangeAccess, Scan, Transaction};
 
-/// What a transaction says of itself while it runs, and of the rows that it is asked to hold.
+/// Returns the answers of a transaction to questions about itself while it runs, and about the rows that it is asked to
+/// hold.
 fn answers(txn: &mut dyn Transaction, table: TableId) -> Vec<String> {
     let mut accesses = Accesses::default();
     for key in 0..KEYS {

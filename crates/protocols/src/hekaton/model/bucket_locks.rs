@@ -6,7 +6,7 @@ use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeyBuilder, Type, Value}
 use hotrow_txn::{Abort, Concurrency, Inspection, Isolation, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
-/// How many rows there are with a key or a name.
+/// Counts the rows with a key or a name.
 type Count = fn(&Scene, &mut dyn Transaction, i64) -> Result<usize, Abort>;
 
 fn with_key(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<usize, Abort> {
@@ -39,7 +39,7 @@ const WAYS: [(Count, IndexKind); 4] = [
     (with_name, IndexKind::Ordered),
 ];
 
-/// Somebody counts twice, while a row comes.
+/// A transaction counts twice, while a row is inserted.
 #[test]
 fn nothing_comes_where_somebody_has_looked() {
     for (count, names) in WAYS {

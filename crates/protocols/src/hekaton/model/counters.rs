@@ -53,7 +53,7 @@ impl Slots {
     }
 }
 
-/// What a transaction hears of one that has ended so.
+/// Returns the state of a dependent after the transaction that it depends on has committed or aborted.
 fn heard(commits: bool) -> Dependencies {
     if commits { Dependencies::Resolved } else { Dependencies::Broken }
 }
@@ -63,7 +63,8 @@ fn is_even(id: TxnId) -> bool {
     id.sequence().is_multiple_of(2)
 }
 
-/// A dependent asks and aborts; the next one in its slot asks somebody else. The first answer comes at any time.
+/// A dependent registers with a transaction and aborts; the next transaction in its slot registers with another one.
+/// The first answer comes at any time.
 #[test]
 fn an_answer_that_is_late_is_nobody_elses() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -105,8 +106,8 @@ fn an_answer_that_is_late_is_nobody_elses() {
     }
 }
 
-/// Whoever is asked ends, and its slot is used again and asked again; several ask. All that wait hear, once, of the one
-/// they asked.
+/// Several transactions register with another one, which ends; its slot is used again, and the next transaction is
+/// registered with too. Each dependent hears exactly once, from the transaction that it registered with.
 #[test]
 fn whoever_asks_is_answered_by_the_one_it_asked() {
     check_times(10, || {

@@ -28,7 +28,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     check_times(1, model);
 }
 
-/// The same of a model that is so many times smaller than others.
+/// Tries a model as [`check`] does, with `times` as many schedules, since the model is that much smaller.
 fn check_times(times: usize, model: impl Fn() + Send + Sync + 'static) {
     let iterations = std::env::var("HOTROW_MODEL_ITERATIONS").ok();
     let iterations = iterations.map_or(300, |text| text.parse().expect("HOTROW_MODEL_ITERATIONS is a number"));

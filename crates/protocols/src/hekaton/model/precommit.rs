@@ -1,5 +1,5 @@
-//! End timestamps: one for each transaction, the same for all who look, later than every time that was read before;
-//! whoever helps, and however late.
+//! End timestamps: each transaction has one, which is the same for all observers and later than every time that was
+//! read before, regardless of the transactions that help and of their delays.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -17,17 +17,17 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
-/// What is known of the transactions of one slot.
+/// The transactions of one slot, and what threads know of them.
 struct Scene {
     transactions: Transactions,
     clock: Clock,
-    /// The one that runs, as if its id stood in a version.
+    /// The id of the transaction that runs, as it would stand in a version.
     seen: AtomicU64,
-    /// What its own thread says of when each ended.
+    /// The end timestamps of the transactions, noted by the thread that ran them.
     ends: Mutex<BTreeMap<TxnId, Timestamp>>,
 }
 
-/// What somebody who looks has found: at its read time, this one was so far.
+/// An observation of another thread: its read time, a transaction's id, and the transaction's state at that time.
 type Sight = (Timestamp, TxnId, State);
 
 impl Scene {

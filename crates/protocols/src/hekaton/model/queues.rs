@@ -1,5 +1,5 @@
-//! Queues of writers: whoever waits is woken, in the order of arrival, however the waits of others end. Waits that
-//! unwind are in `tests::queues`: shuttle's tasks share a thread, and would take the unwinding of one for that of all.
+//! Queues of writers: each waiter is woken, in the order of arrival, however the waits of others end. Waits that unwind
+//! are in `tests::queues`: shuttle's tasks share a thread, and would take the unwinding of one for that of all.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -19,14 +19,14 @@ use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{Abort, Begin, Inspection, Isolation, Transaction, Write};
 use std::time::Duration;
 
-/// How a wait ends that nobody ends who was waited for.
+/// The end of a wait that no other transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     TimesOut,
     IsCancelled,
 }
 
-/// A scheduler whose time another thread moves on. Nobody waits there for time to pass.
+/// A scheduler whose time another thread moves on. No thread waits there for time to pass.
 struct Clock {
     thread: ThreadScheduler,
     now: AtomicU64,
@@ -61,18 +61,18 @@ impl Scheduler for Clock {
     }
 }
 
-/// How the first writer lets the row go.
+/// The way in which the first writer gives the row up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     Commits,
     Aborts,
-    /// It goes on when all others have ended.
+    /// The writer rolls back to a savepoint and commits when all others have ended.
     Withdraws,
 }
 
 const ENDS: [Ends; 3] = [Ends::Commits, Ends::Aborts, Ends::Withdraws];
 
-/// What writers of row 0 do, and the order in which they did it.
+/// The writers of row 0, and the order in which they wrote it.
 struct Line {
     scene: Arc<Scene>,
     order: Mutex<Vec<u64>>,
@@ -146,7 +146,8 @@ impl Line {
         })
     }
 
-    /// What must hold when all have ended, of whom so many have done it.
+    /// Checks the audit, the queues and the value of row 0 when all transactions have ended; `done` is the number of
+    /// writers that have committed.
     fn check(&self, ends: Ends, done: usize) {
         self.scene.engine.audit().expect("nobody is there");
         assert!(!self.scene.engine.protocol().shared.transactions.queues.exist(), "nobody waits");

@@ -53,7 +53,7 @@ fn first_name(scene: &Scene, txn: &mut dyn Transaction) -> Result<Option<i64>, A
     Ok(first)
 }
 
-/// Somebody looks twice for the first row, while one comes before it.
+/// A transaction looks twice for the first row, while a row is inserted before it.
 #[test]
 fn nothing_comes_before_the_first() {
     check(|| {

@@ -94,7 +94,7 @@ fn who_reads_what_the_other_writes_is_before_it() {
     });
 }
 
-/// Somebody locks a row, changes another one, and commits: the first row is there all the time.
+/// A transaction locks a row, changes another one, and commits: the first row is there all the time.
 #[test]
 fn a_lock_that_no_change_follows_hides_nothing() {
     for concurrency in [Concurrency::Optimistic, Concurrency::Pessimistic] {

@@ -1,5 +1,5 @@
-//! Reading and ignoring what those leave who are about to commit: whoever commits has read what was committed, of each
-//! transaction all or nothing.
+//! Speculative reads and ignores: a transaction that commits has read committed versions, and of each other transaction
+//! all of them or none.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -17,7 +17,7 @@ use hotrow_txn::{Abort, Begin, Inspection, Isolation, Transaction, Write};
 const ROWS: [i64; 2] = [0, 1];
 const WATCHED: i64 = 2;
 
-/// What a reader has seen, in whatever order it looked.
+/// Reads both rows and returns their numbers.
 fn read_both(scene: &Scene, txn: &mut dyn Transaction) -> Result<[i64; 2], Abort> {
     let mut seen = [0; 2];
     for (seen, row) in seen.iter_mut().zip(ROWS) {
@@ -47,8 +47,8 @@ fn transact(
     txn.commit()
 }
 
-/// One adds 1 to both rows, another one 10, and may be cancelled while it depends on the first; a third one makes the
-/// first one's validation fail. Meanwhile somebody reads.
+/// One transaction adds 1 to both rows. Another one adds 10, and may be cancelled while it depends on the first. A
+/// third one makes the first one's validation fail. Meanwhile a reader runs.
 fn readers_see_what_was_committed(writers: Isolation, readers: Isolation) {
     check(move || {
         let scene = Scene::new(3, IndexKind::Hash);
@@ -112,8 +112,8 @@ fn read_committed_reads_what_is_committed_before_it_commits_itself() {
     readers_see_what_was_committed(Isolation::RepeatableRead, Isolation::ReadCommitted);
 }
 
-/// A row goes from one to the other of two places and back, in transactions of which some are taken back, or vanish.
-/// Whoever looks at both finds it in one.
+/// A row moves between two places and back, in transactions of which some are rolled back, or vanish. A reader of both
+/// places finds the row in one of them.
 #[test]
 fn what_is_ignored_is_seen_elsewhere() {
     check(|| {

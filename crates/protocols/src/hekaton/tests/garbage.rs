@@ -1,4 +1,4 @@
-//! What stays while one transaction is in the midst of a scan.
+//! Tests of the versions that remain while a transaction is in the middle of a scan.
 
 use super::{Fixture, fixture, levels_and_ways};
 use hotrow_storage::{Column, IndexRef, TableSchema, Type};
@@ -9,7 +9,7 @@ const ROWS: i64 = 100;
 const HOT: i64 = 10;
 const UPDATES: i64 = 1000;
 
-/// What the sweeper leaves: it looks every 16 transactions.
+/// The number of versions that the sweeper may leave, since it looks only every 16 transactions.
 const SLACK: usize = 100;
 
 /// Updates the hot rows, which are the last ones, each in a transaction of its own.
@@ -78,7 +78,7 @@ fn version_bytes(case: &Fixture) -> usize {
     bytes
 }
 
-/// What is unlinked meanwhile is used again, though the scan is one call.
+/// Memory that is unlinked during a scan is used again before the scan ends, though the scan is one call.
 #[test]
 fn a_long_scan_gives_back_memory_on_its_way() {
     const LONG: i64 = 3000;

@@ -10,12 +10,12 @@ fn keep(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<bool, Abor
     txn.hold_row(case.table, &Key::Int(id))
 }
 
-/// Whether a transaction of this kind reads the latest, and has others end after it.
+/// Whether transactions of this kind read the latest versions and make others end after them.
 fn locks(level: Isolation, way: Concurrency) -> bool {
     level == Isolation::ReadCommitted || level != Isolation::Snapshot && way == Concurrency::Pessimistic
 }
 
-/// What another transaction does to a row.
+/// A step of the second transaction, on the row with this id.
 type Second = fn(&Fixture, &mut dyn Transaction, i64) -> Result<Write, Abort>;
 
 fn change(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {

@@ -1,11 +1,11 @@
-//! Two transactions side by side: who conflicts, and what each level looks at again.
+//! Two transactions side by side: the pairs that conflict, and the reads that each level validates.
 
 use super::{Fixture, fixture};
 use hotrow_storage::{IndexId, IndexRef, Key};
 use hotrow_txn::{Abort, Begin, Inspection, Isolation, LockFor, Residual, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
-/// What a transaction does.
+/// A step of a transaction.
 pub(super) type Step = fn(&Fixture, &mut dyn Transaction) -> Result<Write, Abort>;
 
 pub(super) fn read(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {

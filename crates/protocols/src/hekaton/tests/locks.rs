@@ -1,4 +1,4 @@
-//! Pessimistic transactions: who waits for them, who closes a cycle, and what they refuse.
+//! Pessimistic transactions: the transactions that wait for them or close a cycle, and the requests that they refuse.
 
 use super::levels::{Step, delete, lock, range, read, scan};
 use super::{Fixture, fixture, fixture_with, levels_and_ways};
@@ -9,10 +9,10 @@ use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, LockF
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What a transaction does to one row.
+/// A step of a transaction on the row with this id.
 type StepOn = fn(&Fixture, &mut dyn Transaction, i64) -> Result<Write, Abort>;
 
-/// Rows with a name.
+/// Scans the rows with a name.
 fn scan_name(case: &Fixture, txn: &mut dyn Transaction, name: i64) -> Result<Write, Abort> {
     let scan = Scan::prefix(case.table, IndexRef::Secondary(IndexId(0)), Fixture::name(name));
     txn.scan(&scan, &mut |_| ControlFlow::Continue(())).map(|()| Write::Done)

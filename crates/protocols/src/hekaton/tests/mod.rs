@@ -195,10 +195,10 @@ fn what_was_deleted_undone_or_left_behind_is_collected() {
     case.engine.audit().expect("nobody is there");
 }
 
-/// What to do while a transaction has its end timestamp and has not committed.
+/// Work that runs while a transaction has its end timestamp and has not committed.
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
-/// A sink during whose first record something else happens.
+/// A sink that runs other work during its first record.
 struct Interrupted(Mutex<Option<Meanwhile>>);
 
 impl RedoSink for Interrupted {

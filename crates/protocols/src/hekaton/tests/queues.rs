@@ -37,7 +37,7 @@ fn increment(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write
     })
 }
 
-/// What the first writer does: it locks row 0, and then ends.
+/// The step of the first writer, which locks row 0.
 type First = fn(&Fixture, &mut dyn Transaction);
 type Last = fn(&mut dyn Transaction);
 type Call = fn(&Fixture, &mut dyn Transaction) -> Result<Write, Abort>;

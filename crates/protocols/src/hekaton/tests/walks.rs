@@ -35,7 +35,7 @@ fn number(number: i64) -> Key {
     builder.finish()
 }
 
-/// What a pessimist at `level` scans, as pairs of a row and its name; `meanwhile` happens after the first visit.
+/// Returns the pairs of a row and its name that a pessimist at `level` scans. `meanwhile` runs after the first visit.
 fn scanned(case: &Fixture, level: Isolation, scan: &Scan, meanwhile: &dyn Fn(i64)) -> Result<Vec<(i64, i64)>, Abort> {
     let mut txn = case.begin_as(level, Concurrency::Pessimistic);
     let mut seen = Vec::new();

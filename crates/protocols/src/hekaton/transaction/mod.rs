@@ -35,24 +35,24 @@ pub struct HekatonTransaction {
     shared: Arc<Shared>,
     participant: Participant,
     waiter: Waiter,
-    /// None if there was none left.
+    /// The transaction's slot, or `None` if all slots were taken.
     slot: Option<SlotNumber>,
     reader: Reader,
     changes: WriteSet,
     sweeper: Sweeper,
     info: &'static EngineInfo,
-    /// Tables that it has made.
+    /// The tables that the transaction has created.
     made: Vec<TableId>,
-    /// The longest wait for others, if it does not say another one.
+    /// The longest wait for other transactions, unless the transaction sets another limit.
     default_limit: Duration,
     label: u32,
     read_only: bool,
     running: bool,
-    /// It may have had write locks, so that others may wait for it.
+    /// Whether the transaction may have held write locks, so that other transactions may wait for it.
     has_locked: bool,
-    /// It was rolled back between two calls, and the caller does not know yet.
+    /// The error of a transaction that was rolled back between two calls, until the caller learns of it.
     failed: Option<Abort>,
-    /// The deadlock that it was the victim of.
+    /// The deadlock that the transaction was the victim of.
     deadlock: Option<Deadlock>,
 }
 
@@ -555,8 +555,8 @@ impl Transaction for HekatonTransaction {
         }
     }
 
-    /// It takes none where it locks what it reads: a transaction that makes another version of a row looks for locks on
-    /// the one before it only.
+    /// Whether scans take a residual predicate. A transaction takes none for reads that it locks, since a writer looks
+    /// for read locks only on the version that it replaces.
     fn takes_residual(&self, lock: LockFor) -> bool {
         match self.reader.tracks {
             Tracks::Nothing => lock.is_update(),

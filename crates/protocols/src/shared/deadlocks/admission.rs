@@ -1,4 +1,4 @@
-//! How many transactions work on the locks of a hot set at once.
+//! The limit of transactions that work on the locks of a hot set at once.
 //!
 //! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the
 //! Avoidance of Data-Contention Thrashing. Transactions are admitted as conflicts allow. There the measure is the share
@@ -49,14 +49,14 @@ const PLACES: usize = 4096;
 const HOT: u8 = 4;
 const COOLED_AFTER: u32 = 256;
 
-/// All locks have cooled when none was made hot for so long.
+/// The time without a new hot lock after which all locks have cooled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Which locks are hot. Any thread may ask at any time.
+/// The hot locks. Any thread may call any method.
 pub(super) struct Heat {
-    /// Whether any lock is.
+    /// Whether any lock is hot.
     is_any: AtomicBool,
-    /// When a lock was made hot last, as [`Time`].
+    /// The time at which a lock became hot last, as [`Time`].
     last: AtomicU64,
     places: Box<[AtomicU8]>,
 }

@@ -109,18 +109,18 @@ struct Listed<B> {
     target: LockTarget,
     mode: Mode,
     standing: Standing,
-    /// It waits to be let in, and for no lock.
+    /// Whether the transaction waits for its admission, and not for a lock.
     is_held_back: bool,
-    /// It was made the victim of a deadlock and is about to leave.
+    /// Whether the transaction was made the victim of a deadlock and is about to leave.
     is_victim: bool,
-    /// That deadlock, until the victim asks for it.
+    /// The deadlock that the transaction is the victim of, until the transaction asks for it.
     verdict: Option<Deadlock>,
     blocked: B,
 }
 
 /// The request of a transaction that begins to wait.
 pub struct Request<'r> {
-    /// Where it waits, which is how it is told from others.
+    /// Where the transaction waits, which tells it from others.
     pub(crate) parked: &'r Arc<Parked>,
     pub(crate) target: LockTarget,
     pub(crate) mode: Mode,
@@ -133,9 +133,9 @@ type Cycle = SmallVec<[usize; 4]>;
 
 /// The answer to a transaction that needs a ticket for a hot lock.
 pub(crate) enum Admission<B> {
-    /// It has one, and is not listed.
+    /// The transaction has a ticket, and is not listed.
     LetIn(B),
-    /// It is listed, and is granted one by others.
+    /// The transaction is listed. Another transaction grants it a ticket.
     HeldBack,
 }
 

@@ -1,4 +1,4 @@
-//! How a transaction stands when a deadlock's victim is chosen.
+//! The standing of a transaction when a deadlock's victim is chosen.
 
 use hotrow_sync::Time;
 use std::cmp::Ordering;
@@ -20,7 +20,7 @@ pub struct Standing {
     /// Tells apart transactions that began at one time.
     number: u32,
     one_shot: bool,
-    /// How often it has been a victim.
+    /// The number of times that the transaction has been a victim.
     defeats: u32,
 }
 

@@ -29,12 +29,12 @@ fn parked(label: u32) -> Arc<Parked> {
     parked
 }
 
-/// The labels of the cycle that the transaction closes which waits at `parked`.
+/// Returns the labels of the cycle that is closed by the transaction that begins to wait at `parked`, or `None`.
 fn begin(waits: &Waits<Numbers>, parked: &Arc<Parked>, numbers: Numbers) -> Option<Vec<u32>> {
     begin_as(waits, parked, Standing::default(), numbers)
 }
 
-/// The same of a transaction that stands like this.
+/// Begins a wait like [`begin`], of a transaction with this standing.
 fn begin_as(waits: &Waits<Numbers>, parked: &Arc<Parked>, standing: Standing, numbers: Numbers) -> Option<Vec<u32>> {
     let request = Request { parked, target: LockTarget::Database, mode: Mode::EXCLUSIVE, standing };
     waits.begin(request, numbers).map(|deadlock| labels(&deadlock))
@@ -50,12 +50,13 @@ fn labels(deadlock: &Deadlock) -> Vec<u32> {
     waits.iter().map(|edge| edge.waiter).collect()
 }
 
-/// A transaction of this age, after so many defeats: the greater the number, the younger.
+/// Returns the standing of a transaction of this age after so many defeats. The greater `age`, the younger the
+/// transaction.
 fn standing(age: u64, one_shot: bool, defeats: u32) -> Standing {
     standing_of(age * standing::AGE_NS, one_shot, defeats)
 }
 
-/// The same of one that began at this time, in nanoseconds.
+/// Returns the standing of a transaction that began at this time, in nanoseconds, after so many defeats.
 fn standing_of(began: u64, one_shot: bool, defeats: u32) -> Standing {
     let mut standing = Standing::default();
     standing.begin(7, one_shot, false, || Time(began));

@@ -287,7 +287,7 @@ impl Pass {
         self.gate.is_closed()
     }
 
-    /// How it excludes others.
+    /// Returns how the pass excludes others.
     pub(crate) fn exclusion(&self) -> Exclusion {
         match self.state {
             PassState::Outside | PassState::Inside => Exclusion::None,

@@ -194,9 +194,9 @@ enum Refused {
 /// Whether a lock is new to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
-    /// It held no mode of the name before.
+    /// The requester held no mode of the name before.
     New,
-    /// It held the name before, in this mode or a weaker one.
+    /// The requester held the name before, in this mode or a weaker one.
     Again,
 }
 
@@ -284,7 +284,7 @@ impl Requester {
         self.deadlock.as_ref()
     }
 
-    /// How it waits.
+    /// Returns the waiter of the transaction.
     pub(crate) fn waiter(&self) -> &Waiter {
         self.parked.waiter()
     }

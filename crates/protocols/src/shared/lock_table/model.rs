@@ -6,10 +6,10 @@ use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::thread;
 use std::time::Duration;
 
-/// Everybody waits, without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
+/// Lets every transaction wait, without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
 struct Patient;
 
-/// What the names of these tests are the names of: nobody asks.
+/// The lock target of every name in these tests. No report is read, so one value serves for all.
 fn nothing() -> LockTarget {
     LockTarget::Database
 }
@@ -24,7 +24,7 @@ fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// Who holds a name: readers count one, a writer a thousand.
+/// The holders of each name, as a number: a reader adds one, a writer a thousand.
 #[derive(Default)]
 struct Holders([AtomicUsize; 2]);
 

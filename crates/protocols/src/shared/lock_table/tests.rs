@@ -7,7 +7,7 @@ use std::time::Duration;
 
 struct Patient;
 
-/// What the names of these tests are the names of: nobody asks.
+/// The lock target of every name in these tests. No report is read, so one value serves for all.
 fn nothing() -> LockTarget {
     LockTarget::Database
 }
@@ -18,7 +18,7 @@ impl WaitPolicy for Patient {
     }
 }
 
-/// Nobody waits: a refused request shows that the lock is not free.
+/// A policy under which no transaction waits: a refused request shows that the lock is not free.
 struct Impatient;
 
 impl WaitPolicy for Impatient {
@@ -173,7 +173,7 @@ fn a_wait_that_unwinds_leaves_no_request_behind() {
     assert_eq!(table.usage(), (0, 0));
 }
 
-/// Refuses who is asked about, and remembers whom.
+/// Refuses every wait, and remembers the blockers that it was asked about.
 #[derive(Default)]
 struct Newcomers(Mutex<Vec<OwnerId>>);
 
@@ -213,7 +213,7 @@ fn who_holds_nothing_waits_unasked_and_others_are_compared_with_everybody() {
     assert_eq!(table.usage(), (0, 0));
 }
 
-/// Time passes when somebody waits, and then something happens.
+/// A scheduler whose time passes when a thread waits, and then runs the next of its closures.
 #[derive(Default)]
 struct Scripted {
     now: Mutex<Time>,

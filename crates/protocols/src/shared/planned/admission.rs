@@ -1,4 +1,4 @@
-//! How a planned engine asks for the locks of a plan: what it supplies to the frame.
+//! The requests of a planned engine for the locks of a plan: its part in the frame.
 
 use super::copies::Copies;
 use super::plan::{Needs, Place, Plan, PlannedRow};
@@ -11,27 +11,28 @@ use std::time::Duration;
 /// The state of a row as [`Admission::glance`] saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Glance {
-    /// It is there, and was copied.
+    /// The row is present, and was copied.
     Present,
-    /// It is absent.
+    /// The row is absent.
     Absent,
-    /// Another transaction may be writing it: it has to be locked to be read.
+    /// Another transaction may be writing the row, so it must be locked to be read.
     Busy,
 }
 
-/// How a planned engine locks: one object per transaction in flight.
+/// The locking of a planned engine: one object per transaction in flight.
 pub trait Admission: Send + 'static {
     /// The header of each record.
     type Header: RecordHeader;
 
-    /// What a plan has to find out of its rows.
+    /// The properties of its rows that a plan has to find out.
     const NEEDS: Needs;
 
-    /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
+    /// Whether the engine implements [`lock_made`](Self::lock_made). Such an engine has a record for each row of a
+    /// plan.
     const LOCKS_MADE: bool = false;
 
-    /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without
-    /// a plan too.
+    /// Begins a transaction whose reports go under `label`. The caller calls this before [`admit`](Self::admit), and
+    /// also for transactions without a plan.
     fn begin(&mut self, _label: u32) {}
 
     /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of

@@ -45,12 +45,12 @@ impl<'s, H: RecordHeader> Scene<'s, H> {
     }
 }
 
-/// What a plan has to find out of its rows for an engine.
+/// The properties of its rows that a plan has to find out for an engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
-    /// Records, also of absent rows: they carry the locks.
+    /// The records, also of absent rows, since records carry the locks.
     pub(crate) records: bool,
-    /// Partitions.
+    /// The partitions of the rows.
     pub(crate) partitions: bool,
 }
 
@@ -91,7 +91,8 @@ impl<H: RecordHeader> PlannedRow<H> {
         Self { record, ..self }
     }
 
-    /// Its record turned out to be unlinked: finds the one that has its key now, or makes one.
+    /// Replaces the row's record, which turned out to be unlinked, by the present record of its key. If there is none,
+    /// a record is made.
     #[cold]
     pub(crate) fn find_again(&mut self, scene: Scene<'_, H>) {
         let (Some(table), Some(old)) = (scene.table(self.table), self.record) else { return };

@@ -1,4 +1,4 @@
-//! Which prefixes a plan locks: those of scanned ranges, and those of index entries that come or go.
+//! The prefixes that a plan locks: those of scanned ranges, and those of index entries that come or go.
 
 use crate::shared::range_locks::{Cover, Granularity, KeySpace, PrefixLocks};
 use hotrow_storage::{IndexRef, Key, TableId};

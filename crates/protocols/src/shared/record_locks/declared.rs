@@ -76,7 +76,7 @@ struct Locked<L> {
 #[derive(Clone, Copy)]
 struct Row {
     name: u64,
-    /// Its place in the set.
+    /// The row's position in the access set.
     place: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Which transactions follow which.
+//! The graph of transactions that follow others.
 
 use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
@@ -29,11 +29,11 @@ pub(super) struct Graph {
     last: u64,
 }
 
-/// That a transaction follows another.
+/// An edge of the graph: a transaction follows `leader`.
 #[derive(Clone)]
 pub(super) struct Edge {
     pub(super) leader: u64,
-    /// A hash of the row at which it does, and the row for people.
+    /// A hash of the row at which it follows, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
 }
@@ -98,8 +98,8 @@ impl Graph {
         self.last
     }
 
-    /// One transaction follows another at a row from now on. Whether it did not before. Neither follows the other the
-    /// other way round.
+    /// Makes a transaction follow another at a row from now on. Returns whether it did not before. The leader must not
+    /// follow the follower.
     pub(super) fn follow(&mut self, follower: u64, leader: u64, row: u64, target: impl FnOnce() -> LockTarget) -> bool {
         let Some(node) = self.nodes.get_mut(&follower) else { return false };
         if node.leaders.iter().any(|edge| edge.leader == leader && edge.row == row) {

@@ -31,7 +31,7 @@ const DEADLOCK: u8 = 4;
 /// The highest score.
 const HIGHEST: u8 = 16;
 
-/// Which rows are read to be written. Any thread may call anything.
+/// The rows that are read to be written. Any thread may call any method.
 pub(crate) struct Foresight {
     scores: Box<[AtomicU8]>,
     /// The number of scores above zero. While it changes it may be off by the threads that change it.

@@ -79,18 +79,18 @@ impl<H> Held<H> {
         Some(held)
     }
 
-    /// Whether there are none.
+    /// Whether no lock is held.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// All of them, in a place of their own.
+    /// Takes the held records out and returns them.
     pub(super) fn take(&mut self) -> Self {
         Self { records: std::mem::take(&mut self.records), noted: std::mem::take(&mut self.noted) }
     }
 
-    /// Whether its lock is held.
+    /// Whether the lock of this record is held.
     #[inline]
     pub(super) fn contains(&mut self, record: RecordPtr<H>) -> bool {
         if self.records.len() <= LOOKED_THROUGH {

@@ -68,7 +68,7 @@ pub trait Watch {
     fn ends(&mut self);
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// With the lock.
@@ -88,7 +88,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// How a wait ended that the waiter saw ending like this, if the lock is granted by then.
+    /// Returns the end of a wait whose waiter reports `ended`, and whose lock may be granted by then.
     pub(crate) fn of(ended: Wake, granted: bool) -> Self {
         match (ended, granted) {
             (Wake::Cancelled, true) => Ended::GrantedCancelled,

@@ -61,7 +61,7 @@ use hotrow_storage::Database;
 use hotrow_txn::LockStatistics;
 use std::ops::ControlFlow;
 
-/// How many locks of records and names are held, and how many names are waited for.
+/// The numbers of locks of records and names that are held, and of names that are waited for.
 pub(crate) fn statistics<L: RecordLock>(database: &Database<L>, names: &LockTable) -> LockStatistics {
     let (names, waiting) = names.usage();
     let mut held = names as u64;

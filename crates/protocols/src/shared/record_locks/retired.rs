@@ -102,7 +102,7 @@ struct Place {
     /// In their chains.
     entries: AtomicU32,
     heat: AtomicI32,
-    /// How often a row was retired too early.
+    /// The number of times that a row was retired too early.
     lapses: AtomicU8,
     /// In parts of an entry.
     bound: AtomicU32,
@@ -124,14 +124,14 @@ struct Entry {
     transaction: u64,
     before: Row,
     is_dead: bool,
-    /// A transaction has followed.
+    /// Whether a transaction has followed at this change.
     is_followed: bool,
 }
 
-/// A transaction's part in this.
+/// A transaction's part in retiring and following.
 pub(super) struct Part<L> {
     member: Arc<Member>,
-    /// Its number, once it has retired a row or followed.
+    /// The transaction's number, once it has retired a row or followed.
     number: Option<u64>,
     retired: Vec<RecordPtr<L>>,
     /// The places of rows at which it followed.
@@ -142,21 +142,21 @@ pub(super) struct Part<L> {
 /// A leader of a transaction.
 pub(super) struct Leader {
     pub(super) number: u64,
-    /// A hash of the row at which it is followed, and the row for people.
+    /// A hash of the row at which the leader is followed, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
-    /// How many leaders there are.
+    /// The number of leaders.
     pub(super) count: usize,
 }
 
-/// The state of a row's chain, as a transaction finds it that has come to have the row's lock.
+/// The state of a row's chain as the transaction that has just acquired the row's lock finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing that is not committed, or its own.
+    /// The chain has no uncommitted changes but the transaction's own.
     Clean,
-    /// It has a leader here.
+    /// The transaction follows a leader at this row.
     Followed,
-    /// Dead entries, which are to be undone; that takes the exclusive lock.
+    /// The chain has dead entries, which must be undone. That takes the exclusive lock.
     Dead,
 }
 

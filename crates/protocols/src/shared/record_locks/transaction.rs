@@ -28,14 +28,14 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
     /// The engine's capabilities, without those that a setting takes away.
     pub(crate) capabilities: Capabilities,
-    /// Locks of what has no record, and how it waits.
+    /// The locks of names without a record, and how the transaction waits.
     pub(crate) requester: Requester,
     pub(crate) time_outs: &'p TimeOuts,
-    /// Where deadlocks are looked for, unless they end by time-out or cannot arise.
+    /// The list in which deadlocks are looked for, unless they end by time-out or cannot arise.
     pub(crate) waits: Option<Arc<RecordWaits<L>>>,
-    /// Which rows are read to be written, if reads of these are locked as writes.
+    /// The rows that are read to be written, if reads of such rows are locked as writes.
     pub(crate) foresight: Option<Arc<Foresight>>,
-    /// Which rows go to the next writer before their own has committed, if any may.
+    /// The rows whose next writer may go on before the last one has committed, if any may.
     pub(crate) retired: Option<Arc<RetiredRows<L>>>,
     pub(crate) owner: L::Owner,
 }

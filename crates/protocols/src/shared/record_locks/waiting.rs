@@ -16,9 +16,9 @@ use std::marker::PhantomData;
 /// Whether a transaction may take hot locks: see [`admission`](crate::shared::deadlocks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ticket {
-    /// It needs no ticket.
+    /// The transaction needs no ticket.
     Needless,
-    /// It needs one, and has none yet.
+    /// The transaction needs a ticket, and has none yet.
     Missing,
     Held,
 }
@@ -174,7 +174,7 @@ pub(super) struct Seeking<'l, L: RecordLock> {
 }
 
 impl<L: RecordLock> Seeking<'_, L> {
-    /// It has a ticket, and was not listed.
+    /// Records that the transaction has a ticket and was not listed.
     pub(super) fn let_in(&mut self, wait: RecordWait<L>) {
         self.listing.listed = None;
         *self.listing.held = wait.held;

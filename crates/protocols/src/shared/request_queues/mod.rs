@@ -74,14 +74,14 @@ struct Request {
 }
 
 struct Owner<W> {
-    /// The request that it placed last.
+    /// The request that the owner placed last.
     first: u32,
     awaited: u32,
-    /// None once it has gone.
+    /// The owner's value, or `None` once the owner has ended.
     who: Option<W>,
 }
 
-/// Values in one vector, known by their places; a place is used again as soon as it can be.
+/// Values in one vector, addressed by their places. A place is used again as soon as it is free.
 struct Pool<T> {
     places: Vec<T>,
     free: Vec<u32>,
@@ -333,7 +333,7 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// How many owners wait.
+    /// The number of owners that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.owners.places.iter().filter(|owner| owner.awaited > 0).count()
     }

@@ -18,7 +18,7 @@ struct Case {
 }
 
 impl Case {
-    /// `who` asks for all of this in one step; whether it need not wait.
+    /// Requests all of these locks for `who` in one step. Returns whether `who` need not wait.
     fn begin(&mut self, who: char, names: &[(u64, Modes)]) -> bool {
         let owner = self.queues.join(who);
         self.owners.insert(who, owner);
@@ -36,7 +36,7 @@ impl Case {
         free
     }
 
-    /// `who` ends; who need not wait any more, in order of their letters.
+    /// Ends `who`. Returns the owners that need not wait any more, in the order of their letters.
     fn end(&mut self, who: char) -> String {
         let owner = self.owners.remove(&who).expect("it has begun");
         let mut granted = Vec::new();
@@ -155,7 +155,7 @@ fn ten_thousand_names_and_an_owner_without_any() {
     assert_eq!(memory(&case), before, "the pools are used again");
 }
 
-/// What happens to queues: some owner begins, asks for more, or ends.
+/// An event of the queues: an owner begins, asks for more, or ends.
 #[derive(Clone, Debug)]
 enum Event {
     Begin(char, Vec<(u64, Modes)>),
@@ -163,7 +163,7 @@ enum Event {
     End(char),
 }
 
-/// A list of requests for each name, and every question answered by walking it.
+/// A list of requests for each name. Each question is answered by walking the list.
 #[derive(Default)]
 struct Model {
     queues: BTreeMap<u64, Vec<(char, Modes)>>,

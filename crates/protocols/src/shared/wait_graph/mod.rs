@@ -49,7 +49,7 @@ use smallvec::SmallVec;
 /// the latch of the bucket that the transaction waits at.
 pub(crate) struct WaitGraph {
     nodes: PerOwner<CachePadded<Node>>,
-    /// How often a transaction has begun to wait, or to wait for a new transaction.
+    /// The number of times that a transaction has begun to wait, or to wait for a new transaction.
     turns: CachePadded<AtomicU64>,
 }
 
@@ -76,7 +76,7 @@ struct Wait {
     /// Where the owner waits; none if it does not.
     parked: Option<Arc<Parked>>,
     edges: Edges,
-    /// Its turn, once all its blockers have been told; zero before.
+    /// The transaction's turn, once all its blockers have been told; zero before.
     turn: u64,
     mode: Mode,
     target: Option<LockTarget>,
@@ -264,7 +264,8 @@ impl Wait {
         if waits { &self.edges } else { &[] }
     }
 
-    /// Its edges to transactions whose turn it has been until now; the others look for themselves.
+    /// Returns the transaction's edges if its turn is at most `turn`, and none otherwise. Transactions with later turns
+    /// look for their cycles themselves.
     fn edges_until(&self, turn: u64) -> &[InFlight] {
         if (1..=turn).contains(&self.turn) { self.live_edges() } else { &[] }
     }

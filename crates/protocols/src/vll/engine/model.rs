@@ -43,7 +43,7 @@ impl<V: Variant> World<V> {
         Engine::transaction(&*self.instance, Waiter::thread(Duration::ZERO))
     }
 
-    /// One of a worker that has settled: it may keep its locks until the next one.
+    /// Returns a transaction object of a worker that has settled: it may keep its locks until the next transaction.
     fn settled_transaction(&self) -> Box<dyn Transaction> {
         let waiter = Waiter::thread(Duration::ZERO);
         let mut worker = self.instance.worker(WorkerId(0));
@@ -260,8 +260,9 @@ fn phantoms<V: Variant>() {
     shuttle::check_random(model, iterations());
 }
 
-/// One draws the keys of two rows from row 0, and inserts them; another one inserts the first of them too, and takes it
-/// back. Whoever looks for both by their keys, or in their range, finds both as they were committed, or neither.
+/// A transaction draws the keys of two rows from row 0, and inserts them. Another one inserts the first of them too,
+/// and rolls back. A transaction that reads both by their keys, or in their range, finds both as they were committed,
+/// or neither.
 fn made<V: Variant>() {
     let model = || {
         let world = World::<V>::new();

@@ -1,4 +1,5 @@
-//! Engines that need the access set first: what the set allows, what is outside of it, and who may run beside whom.
+//! Engines that need the access set first: the accesses that a set allows, accesses outside of it, and the transactions
+//! that may run side by side.
 //!
 //! | file | what it asks |
 //! | --- | --- |
@@ -29,7 +30,7 @@ struct Case<'a> {
     table: TableId,
 }
 
-/// Does `check` with every engine that needs accesses.
+/// Runs `check` with every engine that needs accesses.
 fn for_each_planned(check: impl Fn(&Case<'_>)) {
     for_each_engine(|engine| {
         if engine.info().capabilities.needs_accesses {
@@ -44,7 +45,7 @@ fn for_each_planned(check: impl Fn(&Case<'_>)) {
     });
 }
 
-/// The same with those that lock row by row, and no more than they must.
+/// Runs `check` with every engine that needs accesses and locks row by row, and no more than it must.
 fn for_each_that_locks_rows(check: impl Fn(&Case<'_>)) {
     for_each_planned(|case| {
         if case.locks_rows() {
@@ -99,14 +100,14 @@ impl Case<'_> {
         txn.insert(self.table, row(&self.engine.layout(self.table), &Shape::Indexed.values(key, number, text)).as_ref())
     }
 
-    /// Does `work` with an access set that begins as `accesses`, and commits. Nobody is in the way.
+    /// Does `work` with an access set that begins as `accesses`, and commits. No other transaction is in conflict.
     fn run<R>(&self, accesses: Accesses, work: impl Fn(&mut dyn Transaction) -> Result<R, Abort>) -> R {
         let (mut txn, result) = self.hold(accesses, work);
         txn.commit().expect("it holds all that it needs");
         result
     }
 
-    /// The same, and goes on.
+    /// Does `work` with an access set that begins as `accesses`, and returns the transaction, which holds its locks.
     fn hold<R>(
         &self,
         mut accesses: Accesses,

@@ -1,21 +1,22 @@
-//! Scans beside those who insert, delete and move rows.
+//! Scans beside transactions that insert, delete and move rows.
 
 use super::rows::end;
 use super::*;
 use crate::observed::Observed;
 use hotrow_sync::{Time, Waiter, mpsc, thread};
 
-/// What somebody does while a range is locked, and whether it has to wait for that.
+/// A step of another transaction while a range is locked, and whether it has to wait.
 struct Beside {
     name: &'static str,
-    /// The rows that it writes.
+    /// The rows that the transaction writes.
     rows: &'static [(u8, Intent)],
     does: fn(&Case<'_>, &mut dyn Transaction) -> Result<Write, Abort>,
-    /// Of a scan of the primary index from key 3 to key 5; and of one of `BY_NUMBER` from 3 to 5.
+    /// Whether the transaction waits for a scan of the primary index from key 3 to key 5, and for one of `BY_NUMBER`
+    /// from 3 to 5.
     meets: [bool; 2],
 }
 
-/// What somebody else does with a key that is new.
+/// A step of another transaction on a new key.
 type Does = fn(&Case<'_>, &mut dyn Transaction, u8) -> Result<Write, Abort>;
 
 /// Rows 0, 2, 4 and 6 are there, with these numbers.
@@ -173,7 +174,7 @@ fn a_scan_that_goes_farther_than_its_range_is_refused_or_sees_no_phantoms() {
     });
 }
 
-/// What a writer did when a scan came, how it ended, and what the scan finds.
+/// The table has the row that a writer locked, its step, the end of the writer, and the keys that a waiting scan finds.
 #[test]
 fn a_scan_that_waited_finds_the_range_as_it_is_then() {
     type Does = fn(&Case<'_>, &mut dyn Transaction) -> Result<Write, Abort>;

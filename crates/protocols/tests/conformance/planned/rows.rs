@@ -137,7 +137,8 @@ pub(super) fn end(mut txn: Box<dyn Transaction>, how: &str) {
     }
 }
 
-/// What a transaction did, how it ended, and what another one finds that has waited for it and inserts and then reads.
+/// A step of a transaction and how the transaction ends; and the outcome of the insert of a second transaction, which
+/// waits for the first, inserts the row and then reads it.
 struct Behind {
     does: fn(&Case<'_>, &mut dyn Transaction) -> Result<Write, Abort>,
     row: u8,

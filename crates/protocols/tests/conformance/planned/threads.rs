@@ -1,4 +1,5 @@
-//! Many threads on few rows: what is moved between them is neither lost nor made, whoever looks.
+//! Many threads on few rows: an amount that moves between rows is neither lost nor made, and no reader sees it lost or
+//! made.
 
 use super::rows::large_table;
 use super::*;
@@ -8,13 +9,13 @@ use std::time::Duration;
 const THREADS: u64 = 4;
 const ROUNDS: u64 = 400;
 
-/// Rows that may be there.
+/// The number of keys, each of which may have a row.
 const ROWS: u64 = 8;
 
-/// What all rows have together.
+/// The sum of the amounts of all rows.
 const TOTAL: i64 = 1_000;
 
-/// An attempt whose access set is wrong so often runs without one.
+/// After so many attempts whose access sets were wrong, the transaction runs without a set.
 const CORRECTIONS: u32 = 8;
 
 fn amount(row: hotrow_storage::RowRef<'_>) -> i64 {

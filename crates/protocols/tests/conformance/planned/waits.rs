@@ -1,14 +1,14 @@
-//! A queue of transactions, from any place of which one goes away.
+//! A queue of transactions that wait for a row. A transaction leaves the queue from any place.
 
 use super::*;
 use crate::observed::Observed;
 use hotrow_sync::{Time, Waiter, mpsc, thread};
 use std::panic::AssertUnwindSafe;
 
-/// How many wait for the one that holds the row.
+/// The number of transactions that wait for the holder of the row.
 const WAITING: usize = 4;
 
-/// How one of them goes away before its turn.
+/// The way in which a waiting transaction leaves before its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaves {
     Cancelled,
@@ -16,7 +16,7 @@ enum Leaves {
     Unwound,
 }
 
-/// How the one that they wait for ends.
+/// The way in which the holder of the row ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     Commits,
@@ -25,7 +25,7 @@ enum Ends {
     Panics,
 }
 
-/// What becomes of a transaction that adds to a row.
+/// The outcome of a transaction that adds to a row.
 type Outcome = Result<Write, Abort>;
 
 fn add(case: &Case<'_>, txn: &mut dyn Transaction, row: u8, amount: i64) -> Outcome {
@@ -43,7 +43,7 @@ fn number(case: &Case<'_>, row: u8) -> i64 {
     found.expect("the row is there")
 }
 
-/// One that waits.
+/// A waiting transaction.
 struct Waiting {
     scheduler: Arc<Observed>,
     waiter: Waiter,
@@ -51,7 +51,8 @@ struct Waiting {
     outcome: mpsc::Receiver<Outcome>,
 }
 
-/// Lets one wait for row 0, which it adds 1 to, with a row of its own and one that all of them read.
+/// Starts a transaction that waits for row 0, to add 1 to it. The transaction also has a row of its own, and reads a
+/// row that all of them read.
 fn wait<'scope>(case: &'scope Case<'_>, place: usize, scope: &'scope thread::Scope<'scope, '_>) -> Waiting {
     let (scheduler, waits) = Observed::new(Time(1_000));
     let waiter = Waiter::new(scheduler.clone());

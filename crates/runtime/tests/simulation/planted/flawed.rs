@@ -9,7 +9,7 @@ use hotrow_txn::{
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What is broken.
+/// The flaw of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// Serializable transactions run as read committed ones.

@@ -20,7 +20,7 @@ use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Engine, Inspection, Transaction, forward};
 use std::time::Duration;
 
-/// What a planted engine has of its own. All else is done by `inner`, the engine that it stands on.
+/// The part of a planted engine that differs from `inner`, the engine that it stands on. All else is done by `inner`.
 pub trait Planted: Send + Sync + 'static {
     fn transaction(&self, inner: &Arc<dyn Engine>, waiter: Waiter) -> Box<dyn Transaction>;
 

@@ -14,7 +14,7 @@ use hotrow_txn::{
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What is wrong.
+/// The bug of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Nothing.
@@ -23,10 +23,10 @@ pub enum Bug {
     ReadLockReleasedEarly,
     /// A write's lock is released when the write returns.
     WriteLockReleasedEarly,
-    /// Who holds a lock shared gets it exclusively although others hold it shared too.
+    /// A transaction upgrades its shared lock to an exclusive one although others hold the lock shared too.
     UpgradeForgetsReaders,
-    /// A reader that leaves gives the lock exclusively to the one that waits for that, and does not look whether others
-    /// hold it shared.
+    /// A reader that leaves grants the exclusive lock to the transaction that waits to upgrade, and does not look
+    /// whether others hold it shared.
     UpgradeGrantedWithoutLook,
     /// Scans do not lock the gaps.
     MissedGap,
@@ -38,11 +38,11 @@ pub enum Bug {
     AbortForgetsLocks,
     /// A commit undoes the writes.
     CommitLosesWrites,
-    /// Who releases a lock wakes nobody.
+    /// A transaction that releases a lock wakes no waiter.
     NobodyIsWoken,
-    /// A commit releases the locks, and then hands over what it leaves.
+    /// A commit releases the locks, and then hands over its redo records.
     HandsOverLate,
-    /// What a commit hands over has no deletes.
+    /// The redo records that a commit hands over contain no deletes.
     HandsOverNoDeletes,
 }
 
@@ -87,7 +87,7 @@ impl TwoPhase {
     }
 }
 
-/// What is locked: a row, or the gaps.
+/// The name of a lock: a row, or the gaps of a table.
 type Name = (TableId, Option<Key>);
 
 /// The lock manager.
@@ -96,12 +96,12 @@ struct Locks {
     owners: u64,
     held: Vec<(Name, u64, bool)>,
     waiters: Vec<Waiter>,
-    /// Who holds a lock shared, and waits to have it exclusively.
+    /// The transactions that hold a lock shared and wait to have it exclusively, with the lock's name.
     upgrading: Vec<(Name, u64)>,
 }
 
 impl Locks {
-    /// Takes a lock, if nobody is in the way.
+    /// Takes a lock, if no other transaction holds a conflicting one.
     fn take(&mut self, name: &Name, owner: u64, exclusive: bool, bug: Bug) -> bool {
         let own = self.held.iter().position(|(held, by, _)| held == name && *by == owner);
         if own.is_some_and(|own| self.held[own].2) {

@@ -1,10 +1,10 @@
 //! A small multiversion engine with bugs to choose from, to see which check finds which.
 //!
-//! It keeps the versions of one table in a list, each with a begin and an end that are a time or a transaction, and
-//! brings what Hekaton has: end timestamps, speculative reads and ignores with commit dependencies, validation, redo
-//! records, collection. Everything happens under one mutex, but for two pauses of whoever has its end timestamp: before
-//! it validates, and in the redo sink. With no bug it is serializable, as far as scans of the primary key go. The
-//! engine without isolation lends it its tables' definitions.
+//! The engine keeps the versions of one table in a list, each with a begin and an end that are a time or a transaction.
+//! It has the mechanisms of Hekaton: end timestamps, speculative reads and ignores with commit dependencies,
+//! validation, redo records, collection. Everything happens under one mutex, except for two pauses of a transaction
+//! that has its end timestamp: before it validates, and in the redo sink. With no bug the engine is serializable, as
+//! far as scans of the primary key go. The engine without isolation lends it its tables' definitions.
 
 use super::queues::Queues;
 use super::{Planted, wait};
@@ -21,28 +21,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
-/// What is wrong.
+/// The bug of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Nothing.
     None,
-    /// Who reads what is not committed yet takes on no dependency.
+    /// A transaction that reads an uncommitted version takes on no dependency.
     NoDependencyOnReads,
-    /// Who passes by what is about to be replaced takes on none.
+    /// A transaction that ignores a version that is about to be replaced takes on no dependency.
     NoDependencyOnIgnores,
-    /// Who depends on one that aborted goes on.
+    /// A transaction that depends on an aborted one goes on.
     NoCascade,
-    /// Those that depend on somebody are not woken when that one has ended.
+    /// Dependents are not woken when the transaction that they depend on has ended.
     NobodyIsWoken,
     /// An end timestamp is drawn some time before the status says so.
     TimeBeforeStatus,
-    /// Rows that were read are not looked at again.
+    /// Rows that were read are not validated.
     RowsNotValidated,
-    /// Ranges and absent keys are not looked at again.
+    /// Ranges and absent keys are not validated.
     RangesNotValidated,
     /// A version that another transaction is replacing is replaced all the same.
     LastWriterWins,
-    /// An insert does not look for one that is not committed yet.
+    /// An insert does not look for another insert that is not committed yet.
     InsertsSeeNobody,
     /// An abort leaves the write locks.
     AbortForgetsLocks,
@@ -50,11 +50,11 @@ pub enum Bug {
     EndsLate,
     /// A version is collected as soon as it has ended.
     CollectsWhatIsRead,
-    /// A redo record is handed over before those have committed that the transaction depends on.
+    /// A redo record is handed over before the transactions have committed that the transaction depends on.
     HandsOverEarly,
-    /// Those that wait for a writer are not woken when it has ended.
+    /// Transactions that wait for a writer are not woken when it has ended.
     WritersAreNotWoken,
-    /// When a writer's turn is over not the next one has its turn, but the one after that.
+    /// When a writer's turn is over, the next writer in the queue is passed over, and the one after it has its turn.
     NextIsPassedOver,
 }
 
@@ -97,14 +97,14 @@ impl Versions {
     }
 }
 
-/// What stands in a begin or an end.
+/// The contents of a version's begin or end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     At(u64),
     By(u64),
 }
 
-/// The begin of what never was, and the end of what is there.
+/// The begin of a version that never was, and the end of a version that is the latest.
 const NEVER: Word = Word::At(u64::MAX);
 
 struct Version {
@@ -125,9 +125,9 @@ enum Status {
 struct Running {
     status: Status,
     read_time: u64,
-    /// Whose commit it waits for.
+    /// The transactions whose commit this one waits for.
     depends_on: BTreeSet<u64>,
-    /// One of those has aborted.
+    /// Whether one of those has aborted.
     is_broken: bool,
     waiter: Waiter,
 }
@@ -141,7 +141,7 @@ struct State {
     queues: Queues,
 }
 
-/// What a transaction is to find again.
+/// A read that the transaction must find unchanged at its end.
 enum Look {
     Row(usize),
     Keys(Bound<Key>, Bound<Key>),
@@ -152,7 +152,7 @@ impl State {
         self.running.get_mut(&me).expect("it runs").depends_on.insert(on);
     }
 
-    /// How far another transaction has come. One that left its id behind is active for ever.
+    /// Returns the state of another transaction. A transaction that left its id behind is active for ever.
     fn status(&self, id: u64) -> Status {
         self.running.get(&id).map_or(Status::Active, |running| running.status)
     }

@@ -1,9 +1,10 @@
 //! A small engine of very lightweight locking with bugs to choose from, to see which check finds which.
 //!
-//! It stands on the engine without isolation, which reads, writes and undoes in place, and brings what planned engines
-//! have: counters and a queue for each of two partitions, intentions on what stands above a row, late locks, contention
-//! analysis. Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands
-//! its whole, on which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
+//! The engine stands on the engine without isolation, which reads, writes and undoes in place, and adds the mechanisms
+//! of planned engines: counters and a queue for each of two partitions, intention locks above rows, late locks,
+//! contention analysis. Everything happens under one mutex. A row's lock is known by its key. Above all rows of a
+//! partition stands the partition's lock, on which a transaction that locks a row has an intention, and which scans
+//! lock. With no bug the engine is serializable.
 
 use super::{Planted, key_of, wait};
 use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
@@ -16,36 +17,36 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What is wrong.
+/// The bug of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Nothing.
     None,
-    /// Who gives up waiting leaves the queue, but its counters stay.
+    /// A transaction that gives up waiting leaves the queue, but its counters stay.
     WithdrawalKeepsCounters,
-    /// Who gives up waiting at the front does not unblock the next one.
+    /// A transaction that gives up waiting at the front of the queue does not unblock the next one.
     WithdrawalUnblocksNobody,
     /// A shared request does not look at C_X.
     ReadIgnoresWriters,
-    /// Who leaves unblocks the first that is blocked, whether or not it is the front.
+    /// A transaction that leaves unblocks the first blocked one, whether or not that is at the front of the queue.
     UnblocksBehindTheFront,
-    /// Who is unblocked is not woken.
+    /// A transaction that is unblocked is not woken.
     NobodyIsWoken,
     /// A late lock is granted whatever the counters say.
     LateInSpiteOfConflict,
     /// Contention analysis leaves out what free transactions hold.
     AnalysisSkipsTheFree,
-    /// The counters of an absent row go with the first who gives them back, though others count on them.
+    /// The first transaction that releases an absent row removes the row's counters, though others count on them.
     PlaceholderGoesWhileCounted,
-    /// Who locks a row has no intention on what stands above it.
+    /// A transaction that locks a row takes no intention lock on the partition.
     NoIntention,
     /// A transaction enters one partition, waits for its locks, and enters the next one.
     PartitionsOneByOne,
-    /// Of the partitions of a transaction that ends only the first is told.
+    /// Of the partitions of a transaction that ends, only the first is told.
     FinishedIsLost,
 }
 
-/// How something is asked for.
+/// The mode of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
     Exclusive,
@@ -96,7 +97,7 @@ fn partition_of(key: i64) -> usize {
 }
 
 impl Partition {
-    /// Whether somebody has asked for what conflicts, apart from the holder of `own`.
+    /// Whether a conflicting request is counted, apart from those of the holder of `own`.
     fn conflicts(&self, (name, claim): Request, own: Option<&BTreeSet<Request>>) -> bool {
         let others = |&other: &Request| {
             let counted = self.counters.get(&other).copied().unwrap_or_default();
@@ -126,7 +127,7 @@ impl Partition {
         true
     }
 
-    /// A transaction leaves, having ended or given up. Who is unblocked by that.
+    /// Removes a transaction that has ended or given up. Returns the transactions that are unblocked by that.
     fn leave(&mut self, owner: u64, gives_up: bool, bug: Bug) -> Vec<u64> {
         let Some(position) = self.queue.iter().position(|entry| entry.owner == owner) else { return Vec::new() };
         let entry = self.queue.remove(position);
@@ -157,7 +158,7 @@ impl Partition {
         }
     }
 
-    /// Unblocks everybody who conflicts with nobody before it.
+    /// Unblocks every transaction that conflicts with none before it.
     fn analyse(&mut self, freed: &mut Vec<u64>, bug: Bug) {
         let mut seen: Vec<Request> = Vec::new();
         for entry in &mut self.queue {
@@ -204,7 +205,7 @@ fn meets(seen: &[Request], &(name, claim): &Request) -> bool {
 struct Books {
     transactions: u64,
     partitions: [Partition; PARTITIONS],
-    /// Those that are in the queues.
+    /// The waiters of the transactions that are in the queues, by their numbers.
     waiters: HashMap<u64, Waiter>,
 }
 
@@ -235,7 +236,7 @@ struct VllTransaction {
     waiter: Waiter,
     /// The number of the transaction that is in the queues.
     owner: Option<u64>,
-    /// It is a reconnaissance.
+    /// Whether the transaction is a reconnaissance.
     looks: bool,
     requests: [BTreeSet<Request>; PARTITIONS],
     missing: Accesses,

@@ -60,11 +60,11 @@ enum Role {
     Planned,
     /// The whole database.
     Alone,
-    /// One row at a time, to read it.
+    /// The lock of one row at a time, to read the row.
     Glancing,
-    /// None: all rows were copied when it began.
+    /// No locks, since all rows were copied when the transaction began.
     Copied,
-    /// None: it has not begun, or could not.
+    /// No locks, since the transaction has not begun or could not begin.
     Nothing,
 }
 
@@ -207,7 +207,7 @@ impl<A: Admission> PlannedTransaction<A> {
         Ok(())
     }
 
-    /// How long a wait that begins now may last.
+    /// The longest time for which a wait that begins now may last.
     #[inline]
     fn limit(&self) -> Duration {
         self.waiter.lock_timeout().unwrap_or(self.wait_limit)

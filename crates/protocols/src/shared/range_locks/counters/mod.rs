@@ -34,7 +34,7 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// One count of a request: a prefix, by name, and how it is asked for.
+/// A count of a request: a prefix, by name, and the claim on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     name: u64,
@@ -55,13 +55,13 @@ impl Counted {
         self.name
     }
 
-    /// How it is asked for.
+    /// Returns the claim on the prefix.
     #[inline]
     pub(crate) fn claim(self) -> Claim {
         self.claim
     }
 
-    /// Its mark, for the analysis of a queue.
+    /// Returns the lock's mark, for the analysis of a queue.
     #[inline]
     pub(crate) fn mark(self) -> Mark {
         Mark::new(self.name, self.claim)
@@ -174,7 +174,7 @@ const EMPTY: Slot = Slot { name: 0, counters: 0 };
 /// The slots of an unused table.
 const SLOTS_MIN: usize = 256;
 
-/// One more of a claim.
+/// Counts one more request of a claim.
 const ONE: [u128; CLAIMS.len()] = [1, 1 << 32, 1 << 64, 1 << 96];
 
 /// A counter that cannot grow any more has this bit; it is reached long before 2^32.

@@ -167,7 +167,7 @@ fn the_audit_finds_what_is_too_much_and_what_is_missing() {
     }
 }
 
-/// What a model transaction may ask for: some ranges of four-bit numbers.
+/// A request of a model transaction: some ranges of four-bit numbers.
 #[derive(Clone, Debug)]
 struct Wanted {
     ranges: Vec<(u8, u8, bool)>,
@@ -195,7 +195,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// What one request locks, number by number: 1 shared, 2 exclusively. The model of a prefix is the numbers below it.
+/// Returns the lock on each number that a request takes: 1 shared, 2 exclusive, 0 none. In the model a prefix is the
+/// set of numbers below it.
 fn numbers(prefixes: &[(Prefix, bool)]) -> [u8; 1 << BITS] {
     std::array::from_fn(|number| {
         let bits = (number as u128) << (128 - BITS);

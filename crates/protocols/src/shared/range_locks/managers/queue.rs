@@ -8,11 +8,12 @@ const NOBODY: TxnNumber = TxnNumber::MAX;
 /// Whether a transaction holds its locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is not in the queue.
+    /// The transaction is not in the queue.
     Away,
-    /// It was granted its locks.
+    /// The transaction was granted its locks.
     Free,
-    /// It was not, when it requested them, and it has not been noticed since that it could be.
+    /// The transaction was refused its locks when it requested them, and the manager has not noticed since that it
+    /// could grant them.
     Blocked,
 }
 

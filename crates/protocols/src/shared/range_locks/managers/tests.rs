@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const KEY_BITS: u32 = 5;
 
-/// How soon a manager notices that a request can be granted.
+/// The time at which a manager notices that a request can be granted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Notices {
     AtOnce,
@@ -49,7 +49,7 @@ fn managers() -> [Case; 12] {
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     txn: TxnNumber,
-    /// What is locked in effect.
+    /// The range that the manager locks in effect, which may be larger than the one requested.
     range: KeyRange,
     exclusive: bool,
     is_granted: bool,
@@ -70,7 +70,7 @@ impl List {
         self.0.iter().position(|listed| listed.txn == txn).expect("the transaction has requested something")
     }
 
-    /// A manager says so.
+    /// Marks a request as granted by the manager.
     fn grant(&mut self, txn: TxnNumber, name: &str) {
         let position = self.find(txn);
         assert!(!self.0[position].is_granted, "{name} grants twice: {self:?}");
@@ -78,7 +78,7 @@ impl List {
         self.0[position].is_granted = true;
     }
 
-    /// What the manager has not granted must not be what it should have noticed.
+    /// Asserts that the manager has granted every request that it should have noticed.
     fn check(&self, name: &str, notices: Notices) {
         for (position, listed) in self.0.iter().enumerate() {
             let should = match notices {

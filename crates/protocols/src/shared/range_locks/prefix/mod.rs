@@ -117,7 +117,7 @@ impl KeySpace {
         Self { root: mix(0x1405_7B7E_F767_814F), granularity }
     }
 
-    /// One key, which no other key begins with.
+    /// Returns the prefix of one key, which no other key begins with.
     pub(crate) fn point(self, key: &Key) -> Prefix {
         let (bits, length) = leading_bits(key);
         let Granularity { bits_per_level, depth_bits } = self.granularity;
@@ -262,18 +262,18 @@ impl BitRange {
 }
 
 impl Prefix {
-    /// Bits that it has: a leaf as many as the last level.
+    /// The number of the prefix's bits. A leaf has as many as the last level.
     pub(crate) fn depth(self) -> u32 {
         self.depth
     }
 
-    /// Its name, for tables of locks.
+    /// Returns the name of the prefix in lock tables.
     #[inline]
     pub(crate) fn name(self) -> u64 {
         self.leaf.unwrap_or_else(|| self.space.name(self.bits, self.depth))
     }
 
-    /// The names of its strict prefixes, the whole space first.
+    /// Returns the names of the strict prefixes of this one, the whole space first.
     #[inline]
     pub(crate) fn names_above(self) -> impl Iterator<Item = u64> {
         let end = self.depth + u32::from(self.leaf.is_some());

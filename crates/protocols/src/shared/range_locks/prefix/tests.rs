@@ -1,4 +1,4 @@
-//! What generators return, and that they cover what they should.
+//! Tests of the prefixes that generators return, and of the ranges that these cover.
 
 use super::*;
 use proptest::collection::vec;

@@ -34,26 +34,26 @@ pub(crate) struct Locker<L: RecordLock> {
     /// A record to release at the next call, which is locked to read.
     short: Option<HeldRecord<L>>,
     limits: Limits,
-    /// Locks that others have are refused.
+    /// Whether the transaction fails, and does not wait, if another one holds a lock that it wants.
     refuses_waits: bool,
-    /// None if deadlocks end by time-out, or cannot arise.
+    /// The transactions that wait. `None` if deadlocks end by time-out, or cannot arise.
     waits: Option<Arc<RecordWaits<L>>>,
-    /// Which rows are read to be written. None if reads are locked as reads.
+    /// The rows that are read to be written. `None` if reads are locked as reads.
     foresight: Option<Arc<Foresight>>,
-    /// The transaction may come to write what it reads.
+    /// Whether the transaction may come to write what it reads.
     may_write: bool,
     /// Records that were locked to be written when they were read, and have not been written.
     foreseen: SmallVec<[RecordPtr<L>; 2]>,
-    /// Which rows are retired, and the transaction's part in that. None if no row ever is.
+    /// The retired rows and the transaction's part in them. `None` if no row is ever retired.
     retired: Option<(Arc<RetiredRows<L>>, Part<L>)>,
-    /// The record that it waits for, or waited for when its wait unwound.
+    /// The record that the transaction waits for, or waited for when its wait unwound.
     awaited: Option<HeldRecord<L>>,
     /// The deadlock that the transaction was the victim of, for the lock of a record.
     deadlock: Option<Deadlock>,
     /// Whether the transaction was the victim of a deadlock.
     is_victim: bool,
     ticket: Ticket,
-    /// Read locks end with their call, as at read committed.
+    /// Whether read locks end with their call, as at read committed.
     reads_briefly: bool,
 }
 
@@ -111,7 +111,7 @@ impl<L: RecordLock> Locker<L> {
         self.reads_briefly = true;
     }
 
-    /// How it waits.
+    /// Returns the waiter of the transaction.
     pub(crate) fn waiter(&self) -> &Waiter {
         self.names.waiter()
     }
