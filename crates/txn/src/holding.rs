@@ -8,7 +8,7 @@ use hotrow_storage::{Key, TableId};
 pub enum Ownership {
     /// The table is locked as a whole.
     Locked,
-    /// The transaction has created the table: other transactions see it after the commit.
+    /// The table was made for the transaction: other transactions see it after the commit.
     New,
 }
 
@@ -18,8 +18,8 @@ pub trait Holding {
     /// Begins to hold reads, or stops holding them. While a transaction holds its reads, they are as at serializable:
     /// the rows that it reads, and the keys and ranges in which it finds no row, stay unchanged until its end.
     ///
-    /// A transaction begins without holding its reads. If it stops holding, the reads made until then remain held. If
-    /// an engine keeps reads unchanged at every level, the call does nothing.
+    /// A transaction begins without holding its reads. If it stops holding, the reads that it made while it held remain
+    /// held. If an engine keeps reads unchanged at every level, the call does nothing.
     fn hold_reads(&mut self, hold: bool);
 
     /// Returns whether there is a row with this primary key. If the row exists, no other transaction deletes it before

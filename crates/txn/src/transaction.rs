@@ -129,13 +129,13 @@ pub struct Scan {
     pub direction: Direction,
     /// Read or update.
     pub lock: LockFor,
-    /// The condition on the rows beside their place in the index. The caller gives it to engines that
+    /// The condition on the rows, apart from their place in the index. The caller gives it to engines that
     /// [use](Transaction::takes_residual) it.
     pub residual: Option<Residual>,
 }
 
-/// The condition that a scan places on rows beside their place in the index: the *residual predicate* (Larson et al.,
-/// *High-Performance Concurrency Control Mechanisms for Main-Memory Databases*, §3.1).
+/// The condition that a scan places on rows, apart from their place in the index: the *residual predicate* (Larson et
+/// al., *High-Performance Concurrency Control Mechanisms for Main-Memory Databases*, §3.1).
 ///
 /// The engine may skip rows that do not satisfy the predicate. It may also ignore another transaction's change of such
 /// a row, as long as the row does not satisfy the predicate after the change either. The engine evaluates the predicate
