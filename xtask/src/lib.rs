@@ -24,7 +24,7 @@ pub struct Violation {
     pub path: String,
     /// The line, from one.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// The message: the mistake and its correction.
     pub message: String,
 }
 

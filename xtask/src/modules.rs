@@ -1,7 +1,7 @@
-//! Which files of a crate use which others.
+//! The uses of one file of a crate by another.
 //!
-//! A module that uses a name that the crate's root passes on (`pub use`) uses the module that defines it. Code of tests
-//! is left out, as it may look at everything. Methods are not seen.
+//! A module that uses a name that the crate's root re-exports (`pub use`) uses the module that defines it. Code of
+//! tests is left out, because tests may use everything. Uses of methods are not seen.
 
 use crate::tokens::{Kind, Token, close_of, paths};
 use crate::tree::{File, Tree};
@@ -13,7 +13,7 @@ pub type ModulePath = Vec<String>;
 /// The modules of one crate, a file each.
 pub struct Modules<'t> {
     files: BTreeMap<ModulePath, &'t File>,
-    /// What `pub use` passes on: module and name, and the path that it stands for.
+    /// The re-exports of `pub use`: module and name, and the path that the name stands for.
     passed_on: BTreeMap<(ModulePath, String), ModulePath>,
     uses: Vec<Use>,
 }
@@ -21,11 +21,11 @@ pub struct Modules<'t> {
 /// A name of another module that a module uses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
-    /// The module that uses it.
+    /// The module that uses the name.
     pub from: ModulePath,
-    /// The module that has it.
+    /// The module that defines the name.
     pub to: ModulePath,
-    /// Where.
+    /// The line of the use.
     pub line: usize,
 }
 
@@ -33,7 +33,7 @@ pub struct Use {
 const TEST_MODULES: [&str; 2] = ["tests", "model"];
 
 impl<'t> Modules<'t> {
-    /// Those of the crate whose sources are in this folder, such as `crates/sql/src/`.
+    /// Reads the modules of the crate whose sources are in this folder, such as `crates/sql/src/`.
     pub fn read(tree: &'t Tree, folder: &str) -> Self {
         let in_folder = |file: &'t File| Some((module_path(file.path.strip_prefix(folder)?), file));
         let is_tested = |path: &ModulePath| path.iter().any(|part| TEST_MODULES.contains(&part.as_str()));

@@ -5,7 +5,7 @@
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A word: a name or a keyword.
@@ -20,19 +20,19 @@ pub enum Kind {
     Close,
 }
 
-/// A token and where it stands.
+/// A token and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The token's kind.
     pub kind: Kind,
-    /// As in the source.
+    /// The token's text, as in the source.
     pub text: String,
     /// The line, from one.
     pub line: usize,
 }
 
 impl Token {
-    /// Whether it is this text and no literal.
+    /// Whether the token is this text and no literal.
     pub fn is(&self, text: &str) -> bool {
         self.kind != Kind::Literal && self.text == text
     }
@@ -103,14 +103,14 @@ pub fn close_of(tokens: &[Token], open: usize) -> usize {
 /// A path such as `std::sync::Arc`; a group in a `use` gives one path for each of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathUse {
-    /// Its words, and `*`.
+    /// The words of the path, and `*`.
     pub segments: Vec<String>,
-    /// The line of its last word.
+    /// The line of the path's last word.
     pub line: usize,
 }
 
 impl PathUse {
-    /// Whether it begins with these words.
+    /// Whether the path begins with these words.
     pub fn starts_with(&self, words: &[&str]) -> bool {
         self.segments.len() >= words.len() && self.segments.iter().zip(words).all(|(a, b)| a == b)
     }

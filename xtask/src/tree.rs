@@ -9,9 +9,9 @@ const SKIPPED_FOLDERS: [&str; 4] = ["target", "out", ".git", "__pycache__"];
 
 /// A text file.
 pub struct File {
-    /// From the root of the repository, with forward slashes.
+    /// The file's path from the root of the repository, with forward slashes.
     pub path: String,
-    /// What is in it.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -21,7 +21,7 @@ impl File {
         Self { path: path.to_owned(), text: text.to_owned() }
     }
 
-    /// Whether it is Rust.
+    /// Whether the file is Rust source.
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }

@@ -89,7 +89,7 @@ pub(crate) struct Unexplained {
     pub kind: AnomalyKind,
     /// Describes what the look did or did not find.
     pub what: String,
-    /// The other transaction involved.
+    /// The transaction, besides the reader, that takes part in the anomaly, if one is known.
     pub other: Option<usize>,
 }
 

@@ -48,7 +48,7 @@ pub struct ServerConfig {
     pub presence_interval: Duration,
     /// The execution model, which runs the clients' messages.
     pub execution: Execution,
-    /// Which threads read and write, under [`Execution::Coroutine`].
+    /// The threads that read from clients and write to them, under [`Execution::Coroutine`].
     pub io: Io,
     /// The number of workers, one at the least. [`Execution::Thread`] has no workers.
     pub threads: usize,

@@ -27,7 +27,7 @@ pub enum ServerError {
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with the line.
+        /// The mistake in the line.
         reason: &'static str,
     },
     /// The system has refused a thread, memory for a stack, or random numbers.

@@ -29,7 +29,8 @@ fn planned() -> impl Iterator<Item = &'static EngineInfo> {
     hotrow_protocols::ENGINES.iter().filter(|info| info.capabilities.needs_accesses && info.isolates)
 }
 
-/// Those of them under which two transactions that touch different rows run side by side, wherever the rows are.
+/// Returns the planned engines under which two transactions that access different rows run side by side, wherever the
+/// rows are.
 fn engines() -> impl Iterator<Item = &'static str> {
     planned().filter(|info| info.scheduler != Scheduler::Partition).map(|info| info.name)
 }

@@ -220,12 +220,12 @@ impl<'a> Array<'a> {
         Elements { element: self.element(), left: self.len(), rest }
     }
 
-    /// The same array, borrowing nothing.
+    /// Returns this array as one that borrows nothing. Copies its bytes if they are borrowed.
     pub fn into_owned(self) -> Array<'static> {
         Array(Cow::Owned(self.0.into_owned()))
     }
 
-    /// The same array, borrowing from `self`.
+    /// Returns an array that borrows the bytes of `self`.
     pub fn borrowed(&self) -> Array<'_> {
         Array(Cow::Borrowed(&self.0))
     }

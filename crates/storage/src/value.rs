@@ -186,7 +186,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value, borrowing nothing.
+    /// Returns this value as one that borrows nothing. Copies strings and arrays that are borrowed.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::Null => Value::Null,
@@ -211,7 +211,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value, borrowing strings and arrays from `self`.
+    /// Returns a value that borrows the strings and arrays of `self`.
     pub fn borrowed(&self) -> Value<'_> {
         match self {
             Value::Text(value) => Value::Text(Cow::Borrowed(value)),

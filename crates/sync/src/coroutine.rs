@@ -103,7 +103,7 @@ impl Drop for InBody<'_> {
     }
 }
 
-/// What a coroutine did when it was resumed.
+/// The outcome of resuming a coroutine.
 #[derive(Debug)]
 pub enum Resumed<R> {
     /// The coroutine suspended itself.

@@ -3,7 +3,7 @@
 use hotrow_storage::{IndexRef, Key, TableId, mix};
 use std::ops::Bound;
 
-/// What a procedure will do with a row.
+/// The way in which a procedure will access a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// The procedure will read the row, which may be absent.
@@ -51,7 +51,7 @@ pub struct RangeAccess {
     pub lower: Bound<Key>,
     /// The upper bound.
     pub upper: Bound<Key>,
-    /// What the procedure will do with the rows that it finds.
+    /// The way in which the procedure will access the rows that the scan finds.
     pub intent: Intent,
 }
 
@@ -81,7 +81,7 @@ pub struct EntriesAccess {
     pub prefix: Key,
 }
 
-/// The access set of a procedure: what it will access, in the order in which it will do so.
+/// The access set of a procedure: the rows, ranges and index entries that it will access, in the order of the accesses.
 ///
 /// Engines that need accesses lock all of them beforehand. Engines that [lock access
 /// sets](crate::Capabilities::locks_accesses) lock the rows beforehand. All other engines take the rows as a hint and

@@ -2,7 +2,7 @@
 
 use hotrow_storage::{IndexId, IndexRef, Key, TableId};
 
-/// What a lock protects.
+/// The object that a lock protects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockTarget {
     /// The whole database.

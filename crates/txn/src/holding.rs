@@ -1,4 +1,4 @@
-//! What a transaction keeps as it is, for constraints and DDL.
+//! Reads and tables that stay unchanged until the end of a transaction, for constraints and DDL.
 
 use crate::Abort;
 use hotrow_storage::{Key, TableId};
@@ -8,25 +8,26 @@ use hotrow_storage::{Key, TableId};
 pub enum Ownership {
     /// The table is locked as a whole.
     Locked,
-    /// The table was made for the transaction: others get to know of it when the transaction has committed.
+    /// The table was made for the transaction: other transactions see it after the commit.
     New,
 }
 
-/// What stays as it is until a transaction's end, whatever the transaction's level: reads that a constraint between
-/// rows depends on, and tables that DDL works on.
+/// Keeps reads and tables unchanged until a transaction's end, whatever the transaction's isolation level: the reads
+/// that a constraint between rows depends on, and the tables that DDL works on.
 pub trait Holding {
-    /// Begins to hold reads, or no longer does. While a transaction holds its reads, what it reads and what it looks
-    /// for in vain, by key or in a range, stays as it is until the transaction's end, as at serializable.
+    /// Begins to hold reads, or stops holding them. While a transaction holds its reads, they are as at serializable:
+    /// the rows that it reads, and the keys and ranges in which it finds no row, stay unchanged until its end.
     ///
-    /// A transaction begins without holding its reads. To stop holding does not let go of what was read meanwhile. An
-    /// engine whose reads stay as they are at every level has nothing to do.
+    /// A transaction begins without holding its reads. If it stops holding, the reads that it made while it held remain
+    /// held. If an engine keeps reads unchanged at every level, the call does nothing.
     fn hold_reads(&mut self, hold: bool);
 
-    /// Returns whether there is a row with this primary key. If there is one, no other transaction deletes it before
-    /// this transaction's end; if there is none, none comes before that at serializable, as after a read.
+    /// Returns whether there is a row with this primary key. If the row exists, no other transaction deletes it before
+    /// this transaction's end. If it does not exist, the answer holds as after a read: at serializable, no other
+    /// transaction inserts the row before this transaction's end.
     ///
-    /// The row's other columns may change, and where an engine can tell the two apart neither transaction waits for the
-    /// other.
+    /// Other transactions may change the row's other columns. If the engine can tell such a change from a delete,
+    /// neither transaction waits for the other.
     fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort>;
 
     /// Promises that the caller keeps all other transactions off `table` until this transaction's end: the engine need

@@ -1,4 +1,4 @@
-//! What is known of an engine without a database.
+//! The properties of an engine that are known without a database.
 
 use crate::{Capabilities, Concurrency, Isolation, Setting};
 
@@ -9,7 +9,8 @@ pub enum Scheduler {
     Thread,
     /// Each thread of a pool runs several transactions, and continues with another one when one waits.
     Planned,
-    /// The same as [`Planned`](Self::Planned), and each thread owns a partition of the data.
+    /// Each thread of a pool runs several transactions, as with [`Planned`](Self::Planned), and owns a partition of the
+    /// data.
     Partition,
 }
 
@@ -29,25 +30,26 @@ impl Scheduler {
 pub struct EngineInfo {
     /// The name by which users choose the engine.
     pub name: &'static str,
-    /// What the engine does, in one line.
+    /// The description of the engine, in one line.
     pub summary: &'static str,
-    /// The paper and section that it follows; empty if there is none.
+    /// The paper and section that the engine follows; empty if there is none.
     pub source: &'static str,
-    /// What its transactions can do without settings. A setting may take something away.
+    /// The capabilities of the engine's transactions without settings. A setting may take one away.
     pub capabilities: Capabilities,
-    /// How its transactions are assigned to threads.
+    /// The way in which the engine's transactions are assigned to threads.
     pub scheduler: Scheduler,
-    /// Whether it isolates transactions at all. The server refuses an engine that does not.
+    /// Whether the engine isolates transactions at all. The server refuses an engine that does not.
     pub isolates: bool,
-    /// The isolation levels that it offers, weakest first. Any other level is raised to the first of these that covers
-    /// it.
+    /// The isolation levels that the engine offers, weakest first. Any other level is raised to the first of these that
+    /// covers it.
     pub isolation: &'static [Isolation],
-    /// The way of transactions that do not choose between optimistic and pessimistic
+    /// The concurrency control, optimistic or pessimistic, of a transaction that does not choose it
     /// ([`Begin::concurrency`](crate::Begin::concurrency)). `None` if the engine does not offer the choice.
     pub concurrency: Option<Concurrency>,
     /// The settings of the engine that users can set.
     pub settings: &'static [Setting],
-    /// The further settings that users can set if its transactions run in a pool: the pool's workers obey them.
+    /// The further settings that users can set if the engine's transactions run in a pool: the pool's workers obey
+    /// them.
     pub pool_settings: &'static [Setting],
 }
 

@@ -1,4 +1,4 @@
-//! What can be seen of a database from outside its transactions.
+//! The inspection of a database from outside its transactions.
 
 use crate::LockWait;
 use hotrow_storage::{TableId, TableMemory};
@@ -60,15 +60,14 @@ pub struct EarlyReleaseStatistics {
     pub followed_ever: u64,
 }
 
-/// What people, reports and tests see of a database from outside its transactions. Many threads may ask at once.
+/// The view of a database from outside its transactions, for people, reports and tests. Many threads may ask at once.
 ///
 /// As with [`Transaction`](crate::Transaction), no method has a default.
 pub trait Inspection {
     /// Returns how many rows a table has: an approximation while transactions run.
     fn row_count(&self, table: TableId) -> u64;
 
-    /// Returns what the memory of a table goes to. The call walks along all that hangs on the heap, so it takes a
-    /// while.
+    /// Returns the memory of a table, by purpose. The call visits all heap memory of the table, so it takes a while.
     ///
     /// # Panics
     /// If there is no such table.
@@ -84,15 +83,15 @@ pub trait Inspection {
     /// takes a while.
     fn locks(&self) -> Option<LockStatistics>;
 
-    /// Returns how transactions are held back from locks on which too many would meet, if the engine does so. Cheap.
+    /// Returns the state of admission control at hot locks, if the engine has it. Cheap.
     fn admission(&self) -> Option<AdmissionStatistics>;
 
-    /// Returns what became of rows that transactions let others have [before they
-    /// commit](crate::Yielding::retire_writes), if the engine does so as it is set up. Cheap.
+    /// Returns the counts of rows that transactions released to others [before they
+    /// commit](crate::Yielding::retire_writes), if the engine is configured to do so. Cheap.
     fn early_release(&self) -> Option<EarlyReleaseStatistics>;
 
-    /// Returns which transaction waits for which, of an engine that knows; none of one that does not. The call looks at
-    /// every lock, so it takes a while; what it finds is of about one time.
+    /// Returns the transactions that wait for locks, each with the transactions that block it; empty if the engine does
+    /// not know them. The call looks at every lock, so it takes a while; its results are of about one time.
     fn lock_waits(&self) -> Vec<LockWait>;
 
     /// Checks the protocol's own invariants, for tests. Meanwhile no call of any transaction is under way, but for

@@ -1,17 +1,18 @@
-//! What a caller that makes access sets asks of a transaction.
+//! The calls of a transaction for a caller that makes access sets.
 
 use crate::Accesses;
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_sync::Arc;
 
-/// What a caller asks that makes access sets, of the transactions of an engine that [needs
-/// them](crate::Capabilities::needs_accesses). Other engines know nothing here.
+/// The calls of a transaction for a caller that makes access sets, because the engine [needs
+/// them](crate::Capabilities::needs_accesses). Other engines return no definition and add nothing.
 pub trait Planned {
-    /// Returns a table's definition, so that the caller knows how keys are made; none if there is no such table, or no
-    /// transaction runs.
+    /// Returns a table's definition, from which the caller learns how to make keys; `None` if there is no such table,
+    /// or no transaction runs.
     fn schema_of(&mut self, table: TableId) -> Option<Arc<TableSchema>>;
 
-    /// Adds what the transaction touched outside its access set, so that the set of the next attempt has it: after
-    /// [`Abort::OutsidePlan`](crate::Abort::OutsidePlan), until [`abort`](crate::Transaction::abort).
+    /// Adds the rows, ranges and entries that the transaction accessed outside its access set, so that the set of the
+    /// next attempt contains them. They are available after [`Abort::OutsidePlan`](crate::Abort::OutsidePlan), until
+    /// [`abort`](crate::Transaction::abort).
     fn add_missing(&mut self, accesses: &mut Accesses);
 }

@@ -11,8 +11,8 @@ use hotrow_sync::{Arc, Time, Waiter};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u32);
 
-/// What a worker does for its protocol in addition to running transactions. A scheduler that keeps several transactions
-/// on one thread calls these methods, on that thread. Other schedulers never call them.
+/// The duties of a worker towards its protocol, beside running transactions. A scheduler that keeps several
+/// transactions on one thread calls these methods, on that thread. Other schedulers never call them.
 pub trait Duties: Send {
     /// Settles the worker on the calling thread, which waits through `waiter` when it has nothing to do. Another worker
     /// that has something for this one wakes `waiter`. The thread calls [`leave`](Self::leave) before it ends.
@@ -110,7 +110,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
-    /// What happened to rows that were released before the commit:
+    /// The counts of rows that were released before the commit:
     /// [`Inspection::early_release`](crate::Inspection::early_release).
     fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None

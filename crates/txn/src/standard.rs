@@ -1,4 +1,4 @@
-//! What an engine does where it does nothing of its own.
+//! Standard implementations of methods for which an engine does nothing of its own.
 
 /// Writes methods of an engine's object in the standard way, which is to do nothing, or what the other methods amount
 /// to.

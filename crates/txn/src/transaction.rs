@@ -1,4 +1,4 @@
-//! What a transaction can do.
+//! The interface of a transaction: how it begins, reads, writes, scans and ends.
 
 use crate::{
     Abort, Accesses, Capabilities, Concurrency, Diagnostics, Holding, Isolation, Planned, Statistics, Yielding,
@@ -13,22 +13,24 @@ use std::ops::{Bound, ControlFlow};
 pub struct Begin<'a> {
     /// The isolation level; an engine that lacks it gives a stronger one.
     pub isolation: Isolation,
-    /// Optimistic or pessimistic, in place of what the engine does by itself. Engines without a choice
+    /// Optimistic or pessimistic concurrency control, in place of the engine's default. Engines without a choice
     /// ([`EngineInfo::concurrency`](crate::EngineInfo::concurrency)) ignore it.
     pub concurrency: Option<Concurrency>,
-    /// The transaction promises not to write. An engine may do less for it; a write gives [`Abort::User`].
+    /// Whether the transaction promises not to write. An engine may do less work for it; a write gives [`Abort::User`].
     pub read_only: bool,
-    /// What it will touch, if that is known: the whole plan for engines that need one; the rows that are locked as the
-    /// transaction begins for those that [lock access sets](Capabilities::locks_accesses); a hint to look the keys up
-    /// together for all others. An engine that needs a plan and gets none keeps everybody else off the database until
-    /// the transaction ends, but for one that is read-only and gets read committed: that one reads row by row.
+    /// The access set of the transaction, if it is known. Engines that need a plan take it as the whole plan. Engines
+    /// that [lock access sets](Capabilities::locks_accesses) lock its rows when the transaction begins. All other
+    /// engines take it as a hint to look the keys up together. If an engine needs a plan and gets none, the transaction
+    /// excludes all others from the database until it ends. A read-only transaction that gets read committed is exempt:
+    /// it reads row by row.
     pub accesses: Option<&'a Accesses>,
-    /// A reconnaissance: the transaction reads to find out what another one will touch. It takes no part in isolation
-    /// (each read by itself sees committed data), brings no accesses, and does not write.
+    /// Whether the transaction is a reconnaissance: it reads to find out the rows that another transaction will access.
+    /// It takes no part in isolation (each read by itself sees committed data), brings no accesses, and does not write.
     pub reconnaissance: bool,
     /// The number under which reports name the transaction; a server gives its session's process number.
     pub label: u32,
-    /// Nobody is talked to between begin and commit, and a retry costs little: an engine may wait less patiently.
+    /// Whether the transaction runs without a round trip to a client between begin and commit, so that a retry costs
+    /// little: an engine may give it a shorter limit for waits, or prefer it as the victim of a deadlock.
     pub one_shot: bool,
 }
 
@@ -71,32 +73,35 @@ pub enum Direction {
     Backward,
 }
 
-/// What a scan locks its rows for. The greater is what counts of two.
+/// The purpose for which a scan locks its rows. If two purposes apply, the greater one, in the order of the variants,
+/// is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockFor {
-    /// To read them.
+    /// The transaction reads the rows.
     #[default]
     Read,
-    /// To update or delete them soon: locks them as a write does.
+    /// The transaction will update or delete the rows soon: the scan locks them as a write does.
     Update,
-    /// The same, passing over rows that another transaction has locked. What the scan passes over and what lies between
-    /// its rows it leaves to others at every level, and it keeps no lock on rows that [the residual
-    /// predicate](Scan::residual) refuses.
+    /// The scan locks rows as [`Update`](Self::Update) does, and skips rows that another transaction has locked. At
+    /// every isolation level it leaves the skipped rows and the gaps between its rows to other transactions, and it
+    /// keeps no lock on rows that [the residual predicate](Scan::residual) refuses.
     UpdateFree,
-    /// As [`Update`](Self::Update), but at a row that another transaction has locked the scan fails with
-    /// [`Abort::Timeout`] at once. The transaction may go on after that; what it had locked until then it keeps.
+    /// The scan locks rows as [`Update`](Self::Update) does, but fails with [`Abort::Timeout`] at once when it reaches
+    /// a row that another transaction has locked. The transaction may go on after that, and keeps the locks that it has
+    /// taken until then.
     UpdateNoWait,
 }
 
 impl LockFor {
-    /// Whether rows are locked as a write does.
+    /// Whether the scan locks rows as a write does.
     #[inline]
     pub fn is_update(self) -> bool {
         self != LockFor::Read
     }
 
-    /// Whether others that have a row locked are waited for, by engines that wait. Where transactions wait for their
-    /// turn before they touch anything, they do so all the same, and meet nobody.
+    /// Whether the scan waits for a transaction that has a row locked, if the engine waits at all. If an engine's
+    /// transactions wait for their turn before they access any row, the scan waits for its turn with every purpose, and
+    /// meets no lock afterwards.
     #[inline]
     pub fn waits(self) -> bool {
         matches!(self, LockFor::Read | LockFor::Update)
@@ -124,21 +129,23 @@ pub struct Scan {
     pub direction: Direction,
     /// Read or update.
     pub lock: LockFor,
-    /// What else is asked of the rows, told to engines that [make use](Transaction::takes_residual) of it.
+    /// The condition on the rows, apart from their place in the index. The caller gives it to engines that
+    /// [use](Transaction::takes_residual) it.
     pub residual: Option<Residual>,
 }
 
-/// What a scan asks of rows beside their place in the index: the *residual predicate* (Larson et al., *High-Performance
-/// Concurrency Control Mechanisms for Main-Memory Databases*, §3.1).
+/// The condition that a scan places on rows, apart from their place in the index: the *residual predicate* (Larson et
+/// al., *High-Performance Concurrency Control Mechanisms for Main-Memory Databases*, §3.1).
 ///
-/// The engine may pass over rows for which it does not hold, and over their changes by others, as long as it does not
-/// hold afterwards either. It looks at rows until the transaction has ended, from whatever thread that runs on. Of a
-/// row that it cannot judge the predicate says that it holds.
+/// The engine may skip rows that do not satisfy the predicate. It may also ignore another transaction's change of such
+/// a row, as long as the row does not satisfy the predicate after the change either. The engine evaluates the predicate
+/// until the transaction has ended, on whichever thread runs the transaction. If the predicate cannot be evaluated on a
+/// row, it returns true.
 #[derive(Clone)]
 pub struct Residual(Arc<dyn Fn(RowRef<'_>) -> bool + Send + Sync>);
 
 impl Residual {
-    /// That `holds` is true of the row.
+    /// Makes the predicate that a row satisfies if `holds` returns true for it.
     pub fn new(holds: impl Fn(RowRef<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(holds))
     }
@@ -180,11 +187,11 @@ impl Scan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub usize);
 
-/// What a transaction can do: the one interface between all engines and their callers.
+/// A transaction in flight: the one interface between all engines and their callers.
 ///
-/// The object is a *transaction in flight*: it is made once, for a worker or a session, and then runs one transaction
-/// after the other, [`begin`](Self::begin) to [`commit`](Self::commit) or [`abort`](Self::abort), keeping its buffers.
-/// It is also the participant in reclamation. Dropped while a transaction runs, it aborts that one.
+/// The object is made once, for a worker or a session. It then runs one transaction after the other, each from
+/// [`begin`](Self::begin) to [`commit`](Self::commit) or [`abort`](Self::abort), and keeps its buffers. It is also the
+/// participant in reclamation. If the object is dropped while a transaction runs, it aborts that transaction.
 ///
 /// # Contract
 /// After any method returned [`Abort`] the only sensible call is [`abort`](Self::abort) (or
@@ -207,20 +214,20 @@ pub struct Savepoint(pub usize);
 /// | [`Planned`] | callers that make access sets |
 /// | [`Diagnostics`] | what the transaction knows of its relation to others |
 ///
-/// What all transactions of a database can do is one value, [`capabilities`](Self::capabilities).
+/// The capabilities that all transactions of a database share are one value, [`capabilities`](Self::capabilities).
 ///
 /// # Implementing
-/// No method has a default, so an object that forgets one does not compile. Two macros fill in what an object does not
-/// do by itself: an engine names in [`standard!`](crate::standard!) what it lacks; an object around another one names
-/// in [`forward!`](crate::forward!) what goes to the object within.
+/// No method has a default, so an object that omits one does not compile. Two macros write the methods that an object
+/// does not implement by itself: an engine names in [`standard!`](crate::standard!) the methods that it lacks; an
+/// object around another one names in [`forward!`](crate::forward!) the methods that go to the object within.
 pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Begins a transaction. None is running.
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;
 
-    /// The row with this primary key. The row may be looked at until the next call.
+    /// Returns the row with this primary key, or `None`. The row may be looked at until the next call.
     fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort>;
 
-    /// The same, locked as for a write.
+    /// Returns the row with this primary key as [`read`](Self::read) does, and locks it as for a write.
     fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort>;
 
     /// Changes the row with this primary key by calling `change` on it, once. If `change` returns an error, the row is
@@ -257,7 +264,7 @@ pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// this lock.
     fn takes_residual(&self, lock: LockFor) -> bool;
 
-    /// Returns what all transactions of the database can do.
+    /// Returns the capabilities that all transactions of the database share.
     fn capabilities(&self) -> Capabilities;
 
     /// Returns the counters and times since the object was made.

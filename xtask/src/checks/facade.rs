@@ -5,7 +5,7 @@ use crate::Violation;
 use crate::tokens::{PathUse, paths};
 use crate::tree::{File, Tree};
 
-/// What may be taken from `std::sync` anywhere: shared ownership, which the models do not need to see.
+/// The names of `std::sync` that any code may use: shared ownership, which the models do not need to see.
 const FREE_OF_THE_FACADE: [&str; 2] = ["Arc", "Weak"];
 
 /// Test targets that may start threads and use `std::sync` themselves, with the reason.
@@ -15,7 +15,7 @@ const TEST_EXCEPTIONS: &[(&str, &str)] =
 /// Unit tests that are models of their module are in a file or a folder of this name and may name loom and shuttle.
 const MODELS: [&str; 2] = ["/model.rs", "/model/"];
 
-/// How many lines above an ordering its reason may stand.
+/// The number of lines above an ordering in which its reason may stand.
 const REASON_LINES: usize = 3;
 
 /// Only `sync` names `std::sync`, `std::thread`, atomics, loom and shuttle.

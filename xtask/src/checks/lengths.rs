@@ -15,7 +15,7 @@ pub const FUNCTION_LINES: usize = 100;
 
 const RATCHET: &str = "xtask/ratchet.toml";
 
-/// What is allowed to be longer: `path` or `path::function`, and its length.
+/// The files and functions that may exceed their limit: `path` or `path::function`, and the allowed length.
 type Allowances = BTreeMap<String, usize>;
 
 /// No file and no function is longer than its limit, or than its entry in the ratchet.
@@ -31,7 +31,7 @@ pub fn lengths(tree: &Tree) -> Vec<Violation> {
     }
 }
 
-/// A file or a function, and how long it is.
+/// A file or a function, and its length.
 struct Measured {
     name: String,
     path: String,

@@ -1,9 +1,11 @@
-//! What any text file looks like: how it begins and ends, and what is never in it.
+//! The form of text files: their beginning and end, and the texts that none of them may contain. Every Rust file begins
+//! with a module doc.
 
 use crate::Violation;
 use crate::tree::{File, Tree};
 
-/// What is in no file. Put together here from parts, so that this file passes its own check.
+/// The texts that no file may contain, with the reason. They are put together here from parts, so that this file passes
+/// its own check.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("/wo", "rk/"), "a path of somebody's machine"),
     (concat!("/ro", "ot/"), "a path of somebody's machine"),
@@ -14,7 +16,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("dbg", "!("), "a debugging aid left behind"),
 ];
 
-/// Tabs mean something in these, or their formatter wants them.
+/// The endings of files that may contain tabs: tabs have a meaning in them, or their formatter writes tabs.
 const MAY_HAVE_TABS: [&str; 5] = [".slt", ".tsv", ".sql", ".go", "Makefile"];
 
 /// No tabs, no trailing blanks, one final newline, no forbidden words.

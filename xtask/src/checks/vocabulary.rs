@@ -1,4 +1,5 @@
-//! Who may name whom in code: storage no protocol, protocols not each other, and nobody an engine but the registry.
+//! The names that code may use: `storage` names no protocol, a protocol names no other protocol, and only the registry
+//! compares the names of engines.
 
 use crate::Violation;
 use crate::tokens::{Kind, Token, paths};

@@ -1,4 +1,4 @@
-//! What the command line asks for and cannot have, refused before anything is run.
+//! Refuses requests of the command line that cannot be met, before anything is run.
 //!
 //! Every refusal says which option or engine is at fault and what would be possible.
 

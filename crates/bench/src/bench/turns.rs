@@ -1,4 +1,4 @@
-//! Which engine runs when: the engines take turns, so that a drift of the machine hits all of them.
+//! The order in which engines run: the engines take turns, so that a drift of the machine affects all of them.
 
 use crate::command::Drivers;
 use crate::error::BenchError;

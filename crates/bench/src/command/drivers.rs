@@ -1,4 +1,4 @@
-//! What drives a workload besides the engines of this process.
+//! The drivers of a workload other than the engines of this process.
 
 use crate::options::RunOptions;
 use crate::run::{BareLoop, LoadedDatabase, RunContext, RunFailure, load_bare, load_engine};
@@ -6,7 +6,8 @@ use crate::wire::{LoadOverWire, OverWire, load_over_wire};
 use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
 
-/// What drives a workload besides the engines of this process.
+/// The drivers of a workload other than the engines of this process: a loop without transactions, and the load into a
+/// server.
 pub(crate) struct Drivers<W: Workload> {
     /// A loop without transactions, if there is one.
     pub bare: Option<BareLoop<W>>,

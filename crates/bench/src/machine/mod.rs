@@ -1,4 +1,4 @@
-//! What the figures are measured on, and what threads and processes use of it.
+//! The machine on which the figures are measured, and its use by threads and processes.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -8,8 +8,8 @@
 //! | `thread.rs`, `process.rs` | the CPU time of this thread; of any process, as the system accounts for it |
 //! | `memory.rs` | the memory that a load needs, refused if the machine has less |
 //!
-//! Nothing here knows of engines, options or reports. What the system does not tell is `None`, zero or an empty name,
-//! and never an error: figures without it are still figures.
+//! Nothing here knows of engines, options or reports. A value that the system does not tell is `None`, zero or an empty
+//! name, and never an error: figures without it are still figures.
 
 mod core_distance;
 mod host;

@@ -28,16 +28,16 @@ pub(crate) fn cpu_of_process_tree(root: u32) -> Option<Duration> {
     Some(duration(ticks))
 }
 
-/// What a process has used of the machine since its start.
+/// The CPU time and the context switches of a process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessUsage {
     pub user: Duration,
     pub system: Duration,
-    /// Context switches of its threads. Those of threads that have ended are not known.
+    /// Context switches of the process's threads. The context switches of threads that have ended are not known.
     pub switches: u64,
 }
 
-/// Returns what a process has used so far, or `None` if there is no such process.
+/// Returns the CPU time and the context switches of a process so far, or `None` if there is no such process.
 pub(crate) fn usage_of_process(pid: u32) -> Option<ProcessUsage> {
     let [user, system] = times(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.map(duration);
     let mut switches = 0;

@@ -26,10 +26,10 @@ use std::time::Duration;
 /// The options of a run, and those of its workload.
 #[derive(clap::Args, Clone, Debug)]
 pub struct WorkloadOptions<O: clap::Args> {
-    /// How to run it
+    /// The options of the run
     #[command(flatten)]
     pub run: RunOptions,
-    /// What to run
+    /// The options of the workload
     #[command(flatten, next_help_heading = "Workload options")]
     pub workload: O,
 }
@@ -96,11 +96,11 @@ pub struct RunOptions {
     #[arg(value_parser = value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
 
-    /// What is reported besides the table
+    /// The reports besides the table
     #[command(flatten)]
     pub report: ReportOptions,
 
-    /// How it is run over the network
+    /// The options of a run over the network
     #[command(flatten)]
     pub wire: WireOptions,
 }
@@ -133,7 +133,7 @@ pub struct EngineOptions {
     pub network_delay_us: u32,
 }
 
-/// What is reported besides the table, and where it is written.
+/// The reports of a run besides the table, and the files that they are written to.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ReportOptions {
     /// Also print the memory of rows, indexes and locks, table by table, before and after the run

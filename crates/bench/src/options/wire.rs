@@ -49,7 +49,7 @@ const CLIENTS: u32 = 8;
 /// The address of a server that is not ours to start.
 #[derive(Clone, Debug)]
 pub struct Url {
-    /// Its name in reports: host and port, without the password.
+    /// The server's name in reports: host and port, without the password.
     pub name: String,
     /// The parameters of a connection.
     pub config: Config,

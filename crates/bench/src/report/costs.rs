@@ -1,15 +1,15 @@
-//! What transactions cost the engine.
+//! The costs of transactions to the engine.
 
 use hotrow_runtime::RunReport;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Where the time of transactions went, and what the engine did for them.
+/// The parts of the transactions' time, and the engine's work for the transactions.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CostReport {
-    /// The parts of the sampled transactions' time, as shares; over the network, those of the server's CPU time.
+    /// The parts of the sampled transactions' time, as shares; over the network, the parts of the server's CPU time.
     pub breakdown: Map<String, Value>,
-    /// The same parts in microseconds of one transaction.
+    /// The parts of [`breakdown`](Self::breakdown), in microseconds per transaction.
     pub breakdown_us: Map<String, Value>,
     /// Locks granted per committed transaction.
     pub locks_per_txn: f64,

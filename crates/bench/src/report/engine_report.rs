@@ -23,7 +23,7 @@ pub(crate) struct EngineReport {
     #[serde(flatten)]
     pub costs: CostReport,
     pub load_seconds: f64,
-    /// What a run over the network reports besides; null for other runs.
+    /// The additional report of a run over the network; null for other runs.
     pub wire: Option<WireReport>,
     /// The memory of the tables; null unless it was asked for.
     pub memory: Option<Footprints>,
@@ -39,7 +39,7 @@ pub(crate) struct EngineReport {
     pub commit: &'static str,
 }
 
-/// What was run, on how many threads, at which levels.
+/// The setup of a run: its engine, workload, threads and isolation levels.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunSetup {
     pub engine: String,

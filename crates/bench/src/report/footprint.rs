@@ -25,7 +25,7 @@ pub(crate) struct Versions {
 pub(crate) struct VersionCounts {
     /// Versions that an index leads to.
     pub alive: u64,
-    /// Those of them that have ended and wait to be collected.
+    /// The versions among the alive ones that have ended and wait to be collected.
     pub garbage: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which run a report is about.
+//! The identity of the run that a report describes.
 
 use crate::options::{ConcurrencyName, RunOptions};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the clients measured of their transactions.
+//! The clients' measurements of their transactions.
 
 use hotrow_runtime::{KindCount, RunReport};
 use hotrow_txn::Abort;

@@ -1,4 +1,4 @@
-//! What a run over the network reports besides.
+//! The additional report of a run over the network.
 
 use crate::machine::SwitchCosts;
 use serde::Serialize;
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 pub(crate) const SERVER_TIME_PARTS: [&str; 5] =
     ["work", "lock_manager", "context_switches", "coroutine_switches", "network"];
 
-/// What server and clients of a run over the network used and counted.
+/// The resources that server and clients of a run over the network used, and their counts of statements and errors.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct WireReport {
     /// The version that the server tells.
     pub server: String,
     pub clients: u32,
-    /// Statements of the committed transactions. Statements of their failed attempts count, and those that begin and
-    /// end transactions.
+    /// The number of statements of the committed transactions. It includes the statements of their failed attempts, and
+    /// the statements that begin and end transactions.
     pub statements: u64,
     pub statements_per_second: f64,
     /// CPU time of the server's processes, user and system; null if the processes are not known.

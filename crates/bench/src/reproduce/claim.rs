@@ -6,7 +6,7 @@ use std::fmt;
 /// The share by which two throughputs must differ to count as different: results on shared machines vary by less.
 pub(crate) const TOLERANCE: f64 = 0.05;
 
-/// What a paper reads from its figure.
+/// A conclusion that a paper draws from its figure.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// The claim in our words.
@@ -30,11 +30,11 @@ pub(crate) struct Weaker {
     pub judge: fn(&Results) -> Option<Finding>,
 }
 
-/// What the measurements say about a claim.
+/// A finding of the measurements about a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
     pub holds: bool,
-    /// The numbers that decided it.
+    /// The numbers that decided the claim.
     pub evidence: String,
 }
 

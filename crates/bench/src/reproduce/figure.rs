@@ -20,16 +20,16 @@ pub(crate) struct Figure {
     pub id: &'static str,
     /// The paper that the figure is from.
     pub paper: &'static Paper,
-    /// Its number and section in the paper.
+    /// The figure's number and section in the paper.
     pub place: &'static str,
-    /// What the figure shows, in one line.
+    /// The figure's subject, in one line.
     pub title: &'static str,
-    /// What the paper measured, and on what.
+    /// The paper's measurement, and the machine on which it was made.
     pub there: &'static str,
-    /// What is measured here, and how that differs from the paper.
+    /// The measurement made here, and its differences from the paper's.
     pub here: &'static str,
     /// Returns the points to measure at a scale.
     pub plan: fn(&Scale) -> Plan,
-    /// What the paper reads from the figure.
+    /// The conclusions that the paper draws from the figure.
     pub claims: &'static [Claim],
 }

@@ -6,7 +6,7 @@ use super::scale::Size;
 use clap::builder::PossibleValuesParser;
 use std::path::{Path, PathBuf};
 
-/// What is to be reproduced, and where it is written.
+/// The figures to reproduce, and the folder to write them into.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ReproduceOptions {
     /// Figures to measure, papers for all of their figures, or `all`; without any, the figures are listed

@@ -4,13 +4,13 @@ use super::scale::Scale;
 use crate::report::EngineReport;
 use std::time::Duration;
 
-/// What is run for a figure, and how it is drawn.
+/// The runs of a figure, and the way in which the figure is drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub chart: Chart,
     /// The name of the values on the axis, with their unit.
     pub value: &'static str,
-    /// The factor by which its runs are longer than those of other figures.
+    /// The factor by which the figure's runs are longer than those of other figures.
     pub stretch: u32,
     pub panels: Vec<Panel>,
 }

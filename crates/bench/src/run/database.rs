@@ -21,7 +21,7 @@ pub(crate) trait LoadedDatabase<W: Workload> {
     ) -> Result<EngineReport, RunFailure>;
 }
 
-/// What every run has at hand, whatever it runs on.
+/// The context of every run, whatever it runs on.
 #[derive(Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     pub host: &'a Host,
@@ -29,7 +29,7 @@ pub(crate) struct RunContext<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// Why there is no report of a run.
+/// The reason why a run has no report.
 #[derive(Debug)]
 pub(crate) enum RunFailure {
     /// The interrupt was raised before anything was measured.

@@ -74,7 +74,7 @@ mod tests {
         assert!(lines[1].contains("1,234,567") && lines[1].ends_with(" ok") && lines[2].ends_with(" FAILED"), "{text}");
     }
 
-    /// What `print` prints of `turns`, as lines.
+    /// Returns the lines that `print` prints of `turns`.
     fn lines(
         turns: &[Vec<EngineReport>],
         print: impl Fn(&mut Vec<u8>, &[EngineSummary<'_>]) -> io::Result<()>,

@@ -17,7 +17,7 @@ use crate::report::SERVER_TIME_PARTS;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
-/// What a server has used and counted at one time.
+/// A server's CPU time, context switches and counts, as read at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ServerReading {
     usage: ProcessUsage,

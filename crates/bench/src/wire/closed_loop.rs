@@ -40,7 +40,7 @@ pub(super) struct ClosedLoop<'a> {
     pub sample: &'a (dyn Fn() -> Sample + Sync),
 }
 
-/// What server and clients have used at one time.
+/// The CPU time that server and clients have used until the time of the sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// CPU time of the server, if it is known.

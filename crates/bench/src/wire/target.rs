@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
-/// What a server's first line says before its address.
+/// The text of a server's first line before its address.
 const LISTENS: &str = "hotrow listens on ";
 
 /// How long a server may take to answer the first connection.
@@ -27,15 +27,15 @@ pub(super) struct Target {
     pub admin: Client,
     /// The version that the server tells.
     pub version: String,
-    /// Whether it is a server at a URL, which was not started here.
+    /// Whether the server is one at a URL, which was not started here.
     pub is_foreign: bool,
-    /// Its process, if it is known. CPU time of its children is counted with it.
+    /// The server's process, if it is known. CPU time of the process's children is counted with it.
     pub process: Option<u32>,
     _server: Option<ServerProcess>,
 }
 
 impl Target {
-    /// Starts the server of a name: an engine, and an execution model if the name says one.
+    /// Starts the server that a name asks for: an engine, and an execution model if the name includes one.
     pub(super) fn start(name: &str, options: &RunOptions, runtime: &Runtime) -> Result<Self, String> {
         // A few more connections load, check and measure.
         let clients = options.wire.clients() + 16;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
 
-/// What to check.
+/// The history or the engines to check, and the transactions to try on the engines.
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "engines"]))]
 pub struct Options {
@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL")]
     isolation: Option<Levels>,
 
-    /// What to run [default: all of them]
+    /// Workload to run [default: all workloads]
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     workload: Option<TrialWorkload>,
 

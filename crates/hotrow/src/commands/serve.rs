@@ -66,13 +66,13 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     silence_timeout: u32,
 
-    /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads; a
-    /// thread of a pool; or a thread for each connection
+    /// Execution model of the clients' messages: a coroutine for messages that have come together, on one of a few
+    /// threads; a thread of a pool; or a thread for each connection
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
     execution: Execution,
 
-    /// Who reads what clients send and writes the answers: the worker that runs it, or threads of their own that hand
-    /// it over
+    /// Threads that read the clients' messages and write the answers: the worker that runs a message, or I/O threads
+    /// that hand it over to the worker
     #[arg(long, value_name = "WHO", default_value = "worker", value_parser = who_reads())]
     io: Io,
 
@@ -134,7 +134,7 @@ pub struct Options {
 /// The rows that a writer releases to others before it commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum EarlyRelease {
-    /// None
+    /// No rows
     Off,
     /// Rows for which others wait again and again
     Hot,

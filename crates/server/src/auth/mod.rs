@@ -1,4 +1,4 @@
-//! Who may connect: users with their passwords, and the proof of a password by SCRAM-SHA-256.
+//! The authentication of clients: users with their passwords, and the proof of a password by SCRAM-SHA-256.
 //!
 //! | file | what it holds |
 //! | --- | --- |

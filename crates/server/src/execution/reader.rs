@@ -30,9 +30,9 @@ pub struct Reader<M, C> {
 
 /// A connection whose socket a worker reads.
 pub struct Connection<C> {
-    /// The handle of its client.
+    /// The handle of the connection's client.
     pub client: Arc<ClientHandle>,
-    /// Its conversation, while it is idle.
+    /// The connection's conversation, while the connection is idle.
     pub idle: Option<Box<Conversation>>,
     /// Whether there may be something to read.
     pub readable: bool,

@@ -9,17 +9,17 @@ use hotrow_txn::Isolation;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What stands before and after the tables.
+/// The lines before and after the tables.
 const MARKS: [&str; 2] =
     ["<!-- made by the anomaly scripts: begin -->\n", "<!-- made by the anomaly scripts: end -->\n"];
 
 /// For each script and level, whether the anomaly was seen.
 pub type Seen = Vec<Vec<bool>>;
 
-/// Checks the page against the scripts and what the engines showed.
+/// Checks the page against the scripts and the anomalies that the engines showed.
 ///
 /// # Panics
-/// If the page says otherwise.
+/// If the page differs from them.
 pub fn check(scripts: &Scripts, engines: Vec<(&str, Seen)>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/anomalies.md");
     let page = std::fs::read_to_string(&path).expect("docs/anomalies.md is there");

@@ -48,18 +48,18 @@ fn scripts() -> Scripts {
     script::parse(include_str!("scripts.txt")).unwrap_or_else(|mistake| panic!("scripts.txt, {mistake}"))
 }
 
-/// What all plays of a script came to at a level.
+/// The common result of all plays of a script at a level.
 #[derive(Clone, Debug, Default)]
 struct Verdict {
-    /// Whether one of them showed the anomaly.
+    /// Whether a play showed the anomaly.
     shown: bool,
-    /// The story of one that did, else that of the last.
+    /// The story of a play that showed the anomaly, else the story of the last play.
     story: String,
-    /// What went wrong that never may.
+    /// The errors that no play may have.
     failures: Vec<String>,
 }
 
-/// How a table is made, if it can be.
+/// Returns the statements that make a table, or `None` if the engine cannot have the table.
 type Making = fn(&Table) -> Option<&str>;
 
 /// Plays every script at each of the levels, on the tables that `making` can make; verdicts by script and level.
@@ -110,7 +110,8 @@ fn perform_on(info: &EngineInfo, model: Model, scripts: &Scripts) -> Vec<Vec<Ver
     perform(&name, &Isolation::ALL, scripts, making, || Stage::new(info.name, model, SESSIONS))
 }
 
-/// What is wrong with a verdict, if the anomaly may appear or not, and must if it may or not.
+/// Returns the faults of a verdict. `possible` says whether the level permits the anomaly. If it does and `must` is
+/// set, the anomaly must have appeared.
 fn judge(verdict: &Verdict, possible: bool, must: bool) -> Vec<String> {
     let mut failures = verdict.failures.clone();
     match (verdict.shown, possible) {

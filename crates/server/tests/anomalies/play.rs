@@ -36,7 +36,7 @@ pub enum Begin {
 pub struct Ending {
     /// Whether the script's anomaly appeared.
     pub anomaly: bool,
-    /// What happened, a line each.
+    /// The events of the play, a line each.
     pub story: String,
 }
 
@@ -46,18 +46,18 @@ enum Fate {
     Running,
     Committed,
     RolledBack,
-    /// By the engine.
+    /// The engine has aborted the transaction.
     Aborted,
-    /// A statement was refused, with the code that the script allows.
+    /// A statement was refused with the code that the script allows.
     Refused,
 }
 
 struct Play<'s> {
     script: &'s Script,
     stage: &'s mut Stage,
-    /// What is still to be done, in turn.
+    /// The remaining steps, in turn.
     steps: VecDeque<Step>,
-    /// What each session is at.
+    /// The statement that each session runs, if it runs one.
     doing: Vec<Option<Statement>>,
     waiting: Vec<bool>,
     fates: Vec<Fate>,
@@ -65,8 +65,8 @@ struct Play<'s> {
     story: Vec<String>,
 }
 
-/// Plays a script on a stage that has [`SESSIONS`] and no table; `table` makes one. An error says what went wrong that
-/// never may, with the story so far; the stage cannot be used after it.
+/// Plays a script on a stage that has [`SESSIONS`] and no table; `table` makes one. An error describes a fault that no
+/// play may have, with the story so far; the stage cannot be used after it.
 pub fn play(stage: &mut Stage, level: Isolation, table: &str, begin: Begin, script: &Script) -> Result<Ending, String> {
     let mut play = Play {
         script,
@@ -184,7 +184,7 @@ impl Play<'_> {
         }
     }
 
-    /// What the session beside the script gets, which nothing must keep waiting.
+    /// Runs a statement in the session beside the script, and returns its rows. It is an error if the statement waits.
     fn alone(&mut self, sql: &str) -> Result<String, String> {
         self.stage.give(OBSERVER, sql);
         self.stage.settle();

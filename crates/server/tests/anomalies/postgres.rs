@@ -19,7 +19,7 @@ impl Observer {
         Self { client: Client::connect(address), question: format!("select {}", columns.join(", ")), pids }
     }
 
-    /// Which sessions wait for another one.
+    /// Returns for each session whether it waits for another one.
     pub fn waiting(&mut self) -> Vec<bool> {
         let answer = self.client.run(&self.question);
         answer.rows[0].iter().map(|value| value.as_deref() == Some("t")).collect()

@@ -1,22 +1,22 @@
-//! Anomaly scripts: what they say, and how they are read.
+//! Anomaly scripts: their contents, and the parser that reads them.
 
 use hotrow_txn::Isolation;
 use std::fmt;
 use std::ops::Range;
 
-/// What a line may begin with, besides a session.
+/// The words that a line may begin with, besides a session's name.
 const WORDS: [&str; 8] = ["table", "script", "on", "possible", "postgresql", "refuses", "after", "anomaly"];
 
-/// The levels that PostgreSQL has, weakest first. What it calls repeatable read is snapshot isolation.
+/// The levels that PostgreSQL has, weakest first. PostgreSQL's repeatable read is snapshot isolation.
 pub const POSTGRES_LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
 
 /// The most sessions of a script.
 pub const MAX_SESSIONS: usize = 3;
 
-/// All that the file says.
+/// The content of a file of scripts.
 #[derive(Debug)]
 pub struct Scripts {
-    /// What every script is played on.
+    /// The tables that every script is played on.
     pub tables: Vec<Table>,
     pub scripts: Vec<Script>,
 }
@@ -25,9 +25,9 @@ pub struct Scripts {
 #[derive(Debug)]
 pub struct Table {
     pub name: String,
-    /// The statements that make it.
+    /// The statements that make the table.
     pub sql: String,
-    /// The same for engines that keep partitions apart, if they can have it.
+    /// The statements that make the table on engines that keep partitions apart, if these engines can have it.
     pub partitioned: Option<String>,
 }
 
@@ -36,50 +36,50 @@ pub struct Table {
 pub struct Script {
     /// `G1a: a read of what is rolled back`
     pub name: String,
-    /// The tables that it is played on; none means all of them.
+    /// The tables that the script is played on; none means all of them.
     pub tables: Vec<String>,
     /// The levels at which the anomaly may appear.
     pub possible: Vec<Isolation>,
-    /// The levels at which PostgreSQL shows it, if they are not those.
+    /// The levels at which PostgreSQL shows the anomaly, if they differ from `possible`.
     pub postgres: Option<Vec<Isolation>>,
     /// The code with which a statement may be refused.
     pub refusal: Option<String>,
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: usize,
     pub steps: Vec<Step>,
-    /// What is asked once all have ended.
+    /// The statements that run once all transactions have ended.
     pub after: Vec<Statement>,
-    /// Each of them shows the anomaly, if all of its terms hold.
+    /// The conditions of the anomaly: it has appeared if all terms of one condition hold.
     pub anomalies: Vec<Vec<Term>>,
 }
 
 /// A session's next statement.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// From 0.
+    /// The session's number, from 0.
     pub session: usize,
     pub statement: Statement,
 }
 
-/// A statement, and a name for what it answers.
+/// A statement, and a name for its answer.
 #[derive(Clone, Debug)]
 pub struct Statement {
     pub sql: String,
     pub reading: Option<String>,
 }
 
-/// A part of what shows an anomaly.
+/// A term of a condition that shows an anomaly.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Term {
     /// A session, from 0, commits.
     Commits(usize),
     /// A statement of a session is refused.
     Refused(usize),
-    /// A reading is this, or is not.
+    /// The rows of a reading are equal to these, or differ from them.
     Reads { reading: String, equal: bool, rows: String },
 }
 
-/// Where the text is wrong, and how.
+/// A mistake in the text, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mistake {
     pub line: usize,

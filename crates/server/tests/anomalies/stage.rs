@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// The longest wait that counts as a pause before another attempt. Waits for locks are much longer.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// PostgreSQL ends a deadlock long before.
+/// The time after which the stage no longer waits for PostgreSQL, which ends a deadlock long before.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The outcome of a statement.
@@ -33,28 +33,28 @@ pub enum Outcome {
     Failed(String, String),
 }
 
-/// What a session does.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Idle,
     Running,
     Waiting(Option<Time>),
-    /// Its connection is lost.
+    /// The session's connection is lost.
     Gone,
 }
 
 struct Player {
     status: Status,
-    /// Woken, and has not seen it.
+    /// Whether the session was woken and has not noticed it yet.
     woken: bool,
-    /// Where it waits, or has waited last.
+    /// The scheduler in which the session waits, or has waited last.
     waits_in: Option<Arc<dyn Scheduler>>,
 }
 
 struct Scene {
     now: Time,
     players: Vec<Player>,
-    /// What statements came to, in the order in which they ended, and whose they were.
+    /// The outcomes of statements, in the order in which the statements ended, each with its session.
     outcomes: VecDeque<(usize, Outcome)>,
     /// Whether the play is over, so that no session waits any more.
     over: bool,

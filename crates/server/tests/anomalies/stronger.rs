@@ -3,7 +3,7 @@
 
 use hotrow_txn::Isolation;
 
-/// Scripts that engines are stronger in than their level.
+/// Scripts whose anomaly these engines prevent although the level permits it.
 pub struct Stronger {
     pub engines: &'static [&'static str],
     pub level: Isolation,
@@ -11,7 +11,7 @@ pub struct Stronger {
     pub scripts: &'static [&'static str],
 }
 
-/// All of them.
+/// The scripts whose anomalies engines prevent although their level permits them.
 pub const STRONGER: &[Stronger] = &[
     Stronger {
         engines: &["mvo", "mvl"],

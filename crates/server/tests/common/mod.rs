@@ -23,22 +23,22 @@ pub const ENGINES: [&str; 9] =
 /// The engine on which all execution models are tested; the others run under the default one.
 pub const ENGINE_OF_ALL_MODELS: &str = "ilock";
 
-/// An execution model, and which threads read under it.
+/// An execution model, and the threads that read under it.
 pub type Model = (Execution, Io);
 
 /// The default execution model.
 pub const DEFAULT_MODEL: Model = (Execution::Coroutine, Io::Worker);
 
-/// The others.
+/// The execution models other than the default one.
 pub const OTHER_MODELS: [Model; 3] =
     [(Execution::Coroutine, Io::Handoff), (Execution::Request, Io::Worker), (Execution::Thread, Io::Worker)];
 
-/// All of them.
+/// Returns all execution models.
 pub fn models() -> impl Iterator<Item = Model> {
     [DEFAULT_MODEL].into_iter().chain(OTHER_MODELS)
 }
 
-/// A configuration with such a model.
+/// Returns a configuration with this execution model.
 pub fn model((execution, io): Model) -> ServerConfig {
     ServerConfig { execution, io, ..ServerConfig::default() }
 }

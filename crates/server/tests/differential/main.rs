@@ -37,14 +37,14 @@ const STATEMENTS_BETWEEN: u64 = 50;
 /// Differences that are looked into, at most two of a kind; the rest is counted.
 const SHOWN: usize = 60;
 
-/// How a statement is sent.
+/// The way in which a statement is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
-    /// As a query string.
+    /// The statement is a query string.
     Simple,
-    /// By the extended protocol, results in the binary format.
+    /// The statement goes by the extended protocol, with results in the binary format.
     Binary,
-    /// The same, with literals as parameters, results in the text format.
+    /// The statement goes by the extended protocol, with its literals as parameters and results in the text format.
     Parameters,
 }
 
@@ -192,7 +192,7 @@ fn show(answer: &Answer, out: &mut String) {
     }
 }
 
-/// What sort of answer it is: for differences that are the same, more or less.
+/// Returns the sort of an answer. Two differences between answers of the same sorts count as alike.
 fn shape(answer: &Answer) -> String {
     let Some(failure) = &answer.failure else { return "rows".to_owned() };
     let unquoted: String = failure.message.split('"').step_by(2).collect();

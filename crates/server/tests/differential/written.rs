@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 const STATEMENTS: &str = include_str!("written.sql");
 
-/// What a server says to a statement, as far as it is compared.
+/// Returns the compared part of a server's answer to a statement.
 fn said(client: &mut Client, sql: &str) -> String {
     let answer = client.query(sql);
     let Some(failure) = answer.failure else {

@@ -64,7 +64,8 @@ impl<const W: usize> Words<W> {
         Self(words)
     }
 
-    /// The same key with its own copy of the bytes, which the receiver must free.
+    /// Returns the key with its own copy of a long key's bytes, which the receiver must free. A short key is returned
+    /// as it is.
     ///
     /// # Safety
     ///

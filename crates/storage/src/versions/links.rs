@@ -96,7 +96,7 @@ impl Link {
         Self(address | STOP)
     }
 
-    /// The same link, in the word of an owner that is still being inserted.
+    /// Returns this link as it stands in the word of an owner that is still being inserted.
     pub fn unready(self) -> Self {
         Self(self.0 | UNREADY)
     }

@@ -11,8 +11,8 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub warehouses: u32,
 
-    /// Which transactions: full, small, neworder-payment, neworder, payment, orderstatus or stocklevel; no deliveries
-    /// alone, which would run out of orders
+    /// Mix of transactions: full, small, neworder-payment, neworder, payment, orderstatus or stocklevel; a mix of
+    /// deliveries alone would run out of orders
     #[arg(long, value_name = "MIX", value_enum, default_value_t = Mix::Full, hide_possible_values = true)]
     pub mix: Mix,
 
@@ -55,7 +55,7 @@ pub struct Options {
     pub check_sample: u32,
 }
 
-/// Which transactions are run.
+/// The mix of transactions that the workers run.
 #[derive(ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Mix {
@@ -95,7 +95,7 @@ impl Mix {
     }
 }
 
-/// Which warehouse a worker's transactions belong to.
+/// The warehouse of a worker's transactions.
 #[derive(ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {

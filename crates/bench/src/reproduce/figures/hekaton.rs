@@ -1,4 +1,4 @@
-//! What the figures of the Hekaton paper share: its three schemes, its tables, and its numbers of threads.
+//! The common parts of the Hekaton paper's figures: its three schemes, its tables, and its numbers of threads.
 
 use crate::reproduce::claim::{Finding, all, leads};
 use crate::reproduce::figure::Paper;

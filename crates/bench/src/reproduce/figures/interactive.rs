@@ -1,4 +1,4 @@
-//! What the figures of the interactive paper share: its three methods, its tables, and its numbers of clients.
+//! The common parts of the interactive paper's figures: its three methods, its tables, and its numbers of clients.
 
 use crate::reproduce::claim::Finding;
 use crate::reproduce::figure::Paper;

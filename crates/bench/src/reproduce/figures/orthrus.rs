@@ -1,4 +1,4 @@
-//! What the figures of the ORTHRUS paper share: its table, its transactions, and its deadlock policies.
+//! The common parts of the ORTHRUS paper's figures: its table, its transactions, and its deadlock policies.
 
 use crate::reproduce::figure::Paper;
 use crate::reproduce::plan::Series;

@@ -1,4 +1,4 @@
-//! What the figures of the VLL paper share: the names of the systems that it compares, and its partitions.
+//! The common parts of the VLL paper's figures: the names of the systems that it compares, and its partitions.
 
 use crate::reproduce::figure::Paper;
 use crate::reproduce::plan::Series;

@@ -1,4 +1,4 @@
-//! What a reproduction writes and prints.
+//! The files that a reproduction writes, and the text that it prints.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -8,8 +8,8 @@
 //! | `csv.rs` | the points as CSV |
 //! | `listing.rs` | the printed text |
 //!
-//! Everything here is made from the results alone, so that it can be written at any time. A figure that was not
-//! measured to its end is drawn as far as it goes, and nothing is concluded from it.
+//! All output is made from the results alone, so that it can be written at any time. A figure whose measurement was
+//! interrupted is drawn as far as its points go, and no claim about it is decided.
 
 mod chart;
 mod csv;
