@@ -7,12 +7,9 @@
 use crate::Violation;
 use crate::tokens::{Kind, Token};
 use crate::tree::{File, Tree};
-use std::collections::BTreeMap;
 
 /// The most columns of a comment's or a document's line.
 pub const COLUMNS: usize = 120;
-
-const RATCHET: &str = "xtask/ratchet.toml";
 
 /// Beginnings of a doc that lean on the item's name, or on another doc.
 const PRONOUNS: [&str; 25] = [
@@ -51,13 +48,9 @@ pub fn width(tree: &Tree) -> Vec<Violation> {
     tree.files.iter().flat_map(check_width).collect()
 }
 
-/// The first line of a doc has a subject of its own, but for as many as the ratchet allows a crate.
+/// The first line of a doc has a subject of its own.
 pub fn fragments(tree: &Tree) -> Vec<Violation> {
-    let ratchet = tree.file(RATCHET).map_or("", |file| &file.text);
-    let table = ratchet.parse::<toml::Table>().unwrap_or_default();
-    let entries = table.get("fragments").and_then(toml::Value::as_table).into_iter().flatten();
-    let allowed = entries.filter_map(|(name, count)| Some((name.clone(), usize::try_from(count.as_integer()?).ok()?)));
-    check_fragments(tree.rust(), &allowed.collect())
+    tree.rust().flat_map(check_fragments).collect()
 }
 
 /// A module root whose doc has a table of its modules names all of them there.
@@ -91,29 +84,12 @@ fn can_be_broken(text: &str) -> bool {
     !words.starts_with(['|', '#']) && words.contains(' ')
 }
 
-fn check_fragments<'a>(files: impl Iterator<Item = &'a File>, allowed: &BTreeMap<String, usize>) -> Vec<Violation> {
-    let mut found: BTreeMap<String, Vec<Violation>> = allowed.keys().map(|name| (name.clone(), Vec::new())).collect();
-    for file in files {
-        let name = file.crate_folder().unwrap_or("xtask").to_owned();
-        found.entry(name).or_default().extend(first_lines(file).filter_map(|(line, text)| {
-            let pronoun = begins_with_pronoun(text)?;
-            let message = format!("the doc begins with {pronoun:?}: name what it is about");
-            Some(Violation::new(&file.path, line, message))
-        }));
-    }
-    let judge = |(name, fragments): (String, Vec<Violation>)| match allowed.get(&name).copied().unwrap_or(0) {
-        allowed if fragments.len() > allowed && allowed == 0 => fragments,
-        allowed if fragments.len() == allowed => Vec::new(),
-        allowed => {
-            let what = if fragments.len() > allowed { "mend some" } else { "lower its entry" };
-            let message =
-                format!("{name} has {} docs that begin with a pronoun, not {allowed}: {what}", fragments.len());
-            let first = (fragments.len() > allowed).then(|| fragments.iter().map(ToString::to_string));
-            let places = first.into_iter().flatten().map(|place| format!("\n    {place}")).collect::<String>();
-            vec![Violation::new(RATCHET, 1, message + &places)]
-        }
+fn check_fragments(file: &File) -> Vec<Violation> {
+    let refuse = |(line, text)| {
+        let message = format!("the doc begins with {:?}: name what it is about", begins_with_pronoun(text)?);
+        Some(Violation::new(&file.path, line, message))
     };
-    found.into_iter().flat_map(judge).collect()
+    first_lines(file).filter_map(refuse).collect()
 }
 
 /// The first line of each doc comment.
@@ -186,20 +162,19 @@ mod tests {
 
     #[test]
     fn docs_that_begin_with_a_pronoun_are_caught() {
-        let check = |text: &str, allowed: &[(&str, usize)]| {
-            let file = File::new("crates/x/src/a.rs", text);
-            let allowed = allowed.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
-            let found = check_fragments([&file].into_iter(), &allowed);
-            found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        };
-        let two = "//! Whole.\n\n/// Those of it.\n/// What goes on.\nfn f() {}\n    /// The same.\n    fn g() {}\n";
-        assert_eq!(check("/// Returns it.\n/// It goes on.\n/// Onerous.\n\n// What.\n/// One-shot.\n", &[]), "");
-        assert!(check(two, &[]).starts_with("crates/x/src/a.rs:3: the doc begins with \"Those\""));
-        assert!(check(two, &[]).contains("crates/x/src/a.rs:6: the doc begins with \"The same\""));
-        assert_eq!(check(two, &[("x", 2)]), "");
-        assert!(check(two, &[("x", 1)]).contains("2 docs that begin with a pronoun, not 1: mend some\n    crates/x"));
-        assert!(check(two, &[("x", 3)]).ends_with("not 3: lower its entry"));
-        assert!(check(two, &[("x", 2), ("gone", 1)]).ends_with("not 1: lower its entry"));
+        let cases: &[(&str, &[usize])] = &[
+            ("/// Returns it.\n/// It goes on.\n/// Onerous.\n\n// What.\n/// One-shot.\n", &[]),
+            (
+                "//! Whole.\n\n/// Those of it.\n/// What goes on.\nfn f() {}\n    /// The same.\n    fn g() {}\n",
+                &[3, 6],
+            ),
+            ("//! What it is.\n", &[1]),
+            ("//! Whoever comes.\n/// None.\n/// Nonetheless.\n", &[1, 2]),
+        ];
+        for (text, expected) in cases {
+            let found = check_fragments(&File::new("a.rs", text));
+            assert_eq!(found.iter().map(|violation| violation.line).collect::<Vec<_>>(), *expected, "{text}");
+        }
     }
 
     #[test]
