@@ -1,7 +1,7 @@
 //! The registry of the sessions of a database, and the totals of their counters.
 
 use crate::counters::Totals;
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ pub(crate) struct Activity(Mutex<Everybody>);
 
 #[derive(Debug, Default)]
 struct Everybody {
-    /// The seats of the sessions that are open, by address.
-    here: BTreeMap<usize, Arc<Seat>>,
+    /// The entries of the sessions that are open, by address.
+    here: BTreeMap<usize, Arc<SessionEntry>>,
     gone: Totals,
 }
 
@@ -21,30 +21,30 @@ impl Activity {
         self.0.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Adds the seat of a session that begins.
-    pub(crate) fn enter(&self, seat: &Arc<Seat>) {
-        self.everybody().here.insert(Arc::as_ptr(seat).addr(), seat.clone());
+    /// Adds the entry of a session that begins.
+    pub(crate) fn enter(&self, entry: &Arc<SessionEntry>) {
+        self.everybody().here.insert(Arc::as_ptr(entry).addr(), entry.clone());
     }
 
-    /// Removes the seat of a session that has ended, and keeps its counters in the totals.
-    pub(crate) fn leave(&self, seat: &Arc<Seat>) {
+    /// Removes the entry of a session that has ended, and keeps its counters in the totals.
+    pub(crate) fn leave(&self, entry: &Arc<SessionEntry>) {
         let mut everybody = self.everybody();
-        if everybody.here.remove(&Arc::as_ptr(seat).addr()).is_some() {
-            everybody.gone.add(&seat.counters);
+        if everybody.here.remove(&Arc::as_ptr(entry).addr()).is_some() {
+            everybody.gone.add(&entry.counters);
         }
     }
 
-    /// Returns the seats of all open sessions, ordered by process number.
-    pub(crate) fn seats(&self) -> Vec<Arc<Seat>> {
-        let mut seats: Vec<_> = self.everybody().here.values().cloned().collect();
-        seats.sort_by_key(|seat| seat.pid());
-        seats
+    /// Returns the entries of all open sessions, ordered by process number.
+    pub(crate) fn entries(&self) -> Vec<Arc<SessionEntry>> {
+        let mut entries: Vec<_> = self.everybody().here.values().cloned().collect();
+        entries.sort_by_key(|entry| entry.pid());
+        entries
     }
 
     pub(crate) fn totals(&self) -> Totals {
         let everybody = self.everybody();
         let mut totals = everybody.gone;
-        everybody.here.values().for_each(|seat| totals.add(&seat.counters));
+        everybody.here.values().for_each(|entry| totals.add(&entry.counters));
         totals
     }
 }

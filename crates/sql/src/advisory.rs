@@ -11,7 +11,7 @@
 //!    leaves the queue grants requests from the front as far as possible.
 //! 3. A request is granted under the mutex; one that gives up learns there which came first.
 
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::table_lock::Mode;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
@@ -48,9 +48,9 @@ pub(crate) struct Wait {
     pub(crate) mode: Mode,
     pub(crate) since: Time,
     /// Sessions that hold the lock in a conflicting mode, with their modes.
-    pub(crate) holders: Vec<(Arc<Seat>, Mode)>,
+    pub(crate) holders: Vec<(Arc<SessionEntry>, Mode)>,
     /// The sessions whose conflicting requests come before this one in the queue.
-    pub(crate) before: Vec<Arc<Seat>>,
+    pub(crate) before: Vec<Arc<SessionEntry>>,
 }
 
 /// The advisory locks of a database.
@@ -68,14 +68,14 @@ struct Lock {
 /// A session that holds a lock, and how often it holds it.
 #[derive(Debug)]
 struct Holder {
-    seat: Arc<Seat>,
+    entry: Arc<SessionEntry>,
     /// How often, by mode: for the session, for the transaction.
     counts: [[u32; 2]; 2],
 }
 
 #[derive(Debug)]
 struct Request {
-    seat: Arc<Seat>,
+    entry: Arc<SessionEntry>,
     wanted: Wanted,
     since: Time,
     granted: Arc<AtomicBool>,
@@ -90,53 +90,55 @@ impl Holder {
 }
 
 impl Lock {
-    fn is_held_by(&self, seat: &Arc<Seat>) -> bool {
-        self.holders.iter().any(|holder| Arc::ptr_eq(&holder.seat, seat))
+    fn is_held_by(&self, entry: &Arc<SessionEntry>) -> bool {
+        self.holders.iter().any(|holder| Arc::ptr_eq(&holder.entry, entry))
     }
 
     /// Returns the other sessions that hold the lock in a mode that conflicts with `mode`, with their modes.
-    fn in_the_way(&self, seat: &Arc<Seat>, mode: Mode) -> impl Iterator<Item = (&Arc<Seat>, Mode)> {
-        let others = self.holders.iter().filter(move |holder| !Arc::ptr_eq(&holder.seat, seat));
-        others.filter_map(|holder| Some((&holder.seat, holder.mode()?))).filter(move |&(_, held)| held.conflicts(mode))
+    fn in_the_way(&self, entry: &Arc<SessionEntry>, mode: Mode) -> impl Iterator<Item = (&Arc<SessionEntry>, Mode)> {
+        let others = self.holders.iter().filter(move |holder| !Arc::ptr_eq(&holder.entry, entry));
+        others.filter_map(|holder| Some((&holder.entry, holder.mode()?))).filter(move |&(_, held)| held.conflicts(mode))
     }
 
-    fn can_take(&self, seat: &Arc<Seat>, mode: Mode, place: usize) -> bool {
-        let is_free = self.in_the_way(seat, mode).next().is_none();
+    fn can_take(&self, entry: &Arc<SessionEntry>, mode: Mode, place: usize) -> bool {
+        let is_free = self.in_the_way(entry, mode).next().is_none();
         is_free
-            && (self.is_held_by(seat)
+            && (self.is_held_by(entry)
                 || !self.queue.iter().take(place).any(|before| before.wanted.mode.conflicts(mode)))
     }
 
-    fn take(&mut self, seat: &Arc<Seat>, wanted: Wanted) {
-        let known = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.seat, seat));
+    fn take(&mut self, entry: &Arc<SessionEntry>, wanted: Wanted) {
+        let known = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.entry, entry));
         let place = known.unwrap_or_else(|| {
-            self.holders.push(Holder { seat: seat.clone(), counts: [[0; 2]; 2] });
+            self.holders.push(Holder { entry: entry.clone(), counts: [[0; 2]; 2] });
             self.holders.len() - 1
         });
         self.holders[place].counts[wanted.mode as usize][wanted.scope as usize] += 1;
-        seat.takes_advisory();
+        entry.takes_advisory();
     }
 
     /// Grants what can be granted, from the front.
     fn grant(&mut self) {
         let mut place = 0;
         while let Some(request) = self.queue.get(place) {
-            let (seat, wanted) = (request.seat.clone(), request.wanted);
-            if !self.can_take(&seat, wanted.mode, place) {
+            let (entry, wanted) = (request.entry.clone(), request.wanted);
+            if !self.can_take(&entry, wanted.mode, place) {
                 place += 1;
                 continue;
             }
-            self.take(&seat, wanted);
+            self.take(&entry, wanted);
             if let Some(request) = self.queue.remove(place) {
                 request.granted.store(true, Ordering::Release);
-                request.seat.waiter.wake();
+                request.entry.waiter.wake();
             }
         }
     }
 
     /// Takes back what a session holds, as `change` says of the counts; whether that is something.
-    fn give_back(&mut self, seat: &Arc<Seat>, change: impl FnOnce(&mut [[u32; 2]; 2]) -> bool) -> bool {
-        let Some(place) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.seat, seat)) else { return false };
+    fn give_back(&mut self, entry: &Arc<SessionEntry>, change: impl FnOnce(&mut [[u32; 2]; 2]) -> bool) -> bool {
+        let Some(place) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.entry, entry)) else {
+            return false;
+        };
         let changed = change(&mut self.holders[place].counts);
         if self.holders[place].mode().is_none() {
             self.holders.remove(place);
@@ -152,44 +154,44 @@ impl AdvisoryLocks {
     }
 
     /// Takes a lock if that can be done at once.
-    pub(crate) fn try_take(&self, seat: &Arc<Seat>, wanted: Wanted) -> bool {
+    pub(crate) fn try_take(&self, entry: &Arc<SessionEntry>, wanted: Wanted) -> bool {
         let mut locks = self.locks();
         let lock = locks.entry(wanted.key).or_default();
-        let free = lock.can_take(seat, wanted.mode, usize::MAX);
+        let free = lock.can_take(entry, wanted.mode, usize::MAX);
         if free {
-            lock.take(seat, wanted);
+            lock.take(entry, wanted);
         }
         free
     }
 
     /// Asks for a lock. None if it was granted at once; else the request stands in the lock's queue.
-    pub(crate) fn ask<'w>(&'w self, seat: &'w Arc<Seat>, wanted: Wanted) -> Option<Asked<'w>> {
+    pub(crate) fn ask<'w>(&'w self, entry: &'w Arc<SessionEntry>, wanted: Wanted) -> Option<Asked<'w>> {
         let mut locks = self.locks();
         let lock = locks.entry(wanted.key).or_default();
-        if lock.can_take(seat, wanted.mode, usize::MAX) {
-            lock.take(seat, wanted);
+        if lock.can_take(entry, wanted.mode, usize::MAX) {
+            lock.take(entry, wanted);
             return None;
         }
-        let (since, granted) = (seat.waiter.now(), Arc::new(AtomicBool::new(false)));
-        lock.queue.push_back(Request { seat: seat.clone(), wanted, since, granted: granted.clone() });
+        let (since, granted) = (entry.waiter.now(), Arc::new(AtomicBool::new(false)));
+        lock.queue.push_back(Request { entry: entry.clone(), wanted, since, granted: granted.clone() });
         drop(locks);
-        Some(Asked { locks: self, seat, key: wanted.key, since, granted })
+        Some(Asked { locks: self, entry, key: wanted.key, since, granted })
     }
 
-    fn withdraw(&self, seat: &Arc<Seat>, key: Key) {
+    fn withdraw(&self, entry: &Arc<SessionEntry>, key: Key) {
         let mut locks = self.locks();
         if let Some(lock) = locks.get_mut(&key) {
-            lock.queue.retain(|request| !Arc::ptr_eq(&request.seat, seat));
+            lock.queue.retain(|request| !Arc::ptr_eq(&request.entry, entry));
             lock.grant();
         }
         tidy(&mut locks, key);
     }
 
     /// Gives back once what the session has taken for itself; whether there was something.
-    pub(crate) fn give_back(&self, seat: &Arc<Seat>, key: Key, mode: Mode) -> bool {
+    pub(crate) fn give_back(&self, entry: &Arc<SessionEntry>, key: Key, mode: Mode) -> bool {
         let mut locks = self.locks();
         let given = locks.get_mut(&key).is_some_and(|lock| {
-            lock.give_back(seat, |counts| {
+            lock.give_back(entry, |counts| {
                 let count = &mut counts[mode as usize][Scope::Session as usize];
                 let held = *count > 0;
                 *count -= u32::from(held);
@@ -201,10 +203,10 @@ impl AdvisoryLocks {
     }
 
     /// Gives back everything that a session has taken for itself, or for its transaction.
-    pub(crate) fn give_all_back(&self, seat: &Arc<Seat>, scope: Scope) {
+    pub(crate) fn give_all_back(&self, entry: &Arc<SessionEntry>, scope: Scope) {
         let mut locks = self.locks();
         locks.retain(|_, lock| {
-            lock.give_back(seat, |counts| {
+            lock.give_back(entry, |counts| {
                 counts.iter_mut().for_each(|counts| counts[scope as usize] = 0);
                 true
             });
@@ -213,10 +215,10 @@ impl AdvisoryLocks {
     }
 
     /// The locks that a session holds, and how.
-    pub(crate) fn held(&self, seat: &Arc<Seat>) -> Vec<(Key, Mode)> {
+    pub(crate) fn held(&self, entry: &Arc<SessionEntry>) -> Vec<(Key, Mode)> {
         let locks = self.locks();
         let held = |(key, lock): (&Key, &Lock)| {
-            let holder = lock.holders.iter().find(|holder| Arc::ptr_eq(&holder.seat, seat))?;
+            let holder = lock.holders.iter().find(|holder| Arc::ptr_eq(&holder.entry, entry))?;
             Some((*key, holder.mode()?))
         };
         locks.iter().filter_map(held).collect()
@@ -226,7 +228,7 @@ impl AdvisoryLocks {
     pub(crate) fn waiting(&self, key: Key) -> Vec<(Waiter, Mode)> {
         let locks = self.locks();
         let queue = locks.get(&key).into_iter().flat_map(|lock| &lock.queue);
-        queue.map(|request| (request.seat.waiter.clone(), request.wanted.mode)).collect()
+        queue.map(|request| (request.entry.waiter.clone(), request.wanted.mode)).collect()
     }
 
     /// Puts the requests that wait for a lock into another order: those of `order` as given, any other request behind
@@ -234,27 +236,27 @@ impl AdvisoryLocks {
     pub(crate) fn reorder(&self, key: Key, order: &[Waiter]) {
         let mut locks = self.locks();
         if let Some(lock) = locks.get_mut(&key) {
-            let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.seat.waiter));
+            let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.entry.waiter));
             lock.queue.make_contiguous().sort_by_key(|request| place(request).unwrap_or(usize::MAX));
             lock.grant();
         }
     }
 
     /// Returns the wait of a session for an advisory lock, or `None` if the session waits for none.
-    pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Wait> {
+    pub(crate) fn wait_of(&self, entry: &Arc<SessionEntry>) -> Option<Wait> {
         let locks = self.locks();
         let (key, lock, place) = locks.iter().find_map(|(key, lock)| {
-            Some((key, lock, lock.queue.iter().position(|request| Arc::ptr_eq(&request.seat, seat))?))
+            Some((key, lock, lock.queue.iter().position(|request| Arc::ptr_eq(&request.entry, entry))?))
         })?;
         let mode = lock.queue[place].wanted.mode;
-        let passed = if lock.is_held_by(seat) { 0 } else { place };
+        let passed = if lock.is_held_by(entry) { 0 } else { place };
         let before = lock.queue.iter().take(passed).filter(|before| before.wanted.mode.conflicts(mode));
         Some(Wait {
             key: *key,
             mode,
             since: lock.queue[place].since,
-            holders: lock.in_the_way(seat, mode).map(|(seat, mode)| (seat.clone(), mode)).collect(),
-            before: before.map(|before| before.seat.clone()).collect(),
+            holders: lock.in_the_way(entry, mode).map(|(entry, mode)| (entry.clone(), mode)).collect(),
+            before: before.map(|before| before.entry.clone()).collect(),
         })
     }
 }
@@ -262,7 +264,7 @@ impl AdvisoryLocks {
 /// A request in a lock's queue, until dropped: however its wait ends, it is not left behind.
 pub(crate) struct Asked<'w> {
     locks: &'w AdvisoryLocks,
-    seat: &'w Arc<Seat>,
+    entry: &'w Arc<SessionEntry>,
     key: Key,
     pub(crate) since: Time,
     /// Set by the grant.
@@ -272,14 +274,14 @@ pub(crate) struct Asked<'w> {
 impl Asked<'_> {
     /// Takes the request back. False if it was granted before.
     pub(crate) fn withdraw(&self) -> bool {
-        self.locks.withdraw(self.seat, self.key);
+        self.locks.withdraw(self.entry, self.key);
         !self.granted.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.locks.withdraw(self.seat, self.key);
+        self.locks.withdraw(self.entry, self.key);
     }
 }
 

@@ -21,7 +21,7 @@
 //! | `client`, `copy` | the receiver of a session's results; the formats of COPY |
 //! | … `isolation`, `setting_value`, `times` | the names of isolation levels; the values of settings; where the time of sessions goes |
 //! | `settings` | SET, SHOW, RESET |
-//! | … `seat`, `activity` | what other sessions may know of a session; the list of all sessions |
+//! | … `session_entry`, `activity` | what other sessions may know of a session; the list of all sessions |
 //! | … `table_lock`, `advisory` | locks on whole tables; advisory locks |
 //! | … `admission`, `turns` | which transaction blocks are let in; whose turn it is among statements that are retried |
 //! | … `watched`, `contention`, `counters` | a transaction that notes its waits and conflicts; the rows that they were about; counts |
@@ -65,8 +65,8 @@ mod opaque;
 mod parse;
 mod plan;
 mod schema;
-mod seat;
 mod session;
+mod session_entry;
 mod setting_value;
 mod settings;
 mod shared;
@@ -86,8 +86,8 @@ pub use error::{SqlError, SqlState, Subject, state};
 pub use memory::MemoryLimit;
 pub use parse::reading_bytes;
 pub use plan::Statement;
-pub use seat::Backend;
 pub use session::{Executed, Session, TransactionStatus};
+pub use session_entry::Backend;
 pub use settings::SERVER_VERSION;
 pub use shared::{Config, Shared};
 pub use times::Times;

@@ -32,7 +32,7 @@ enum Links {
 }
 
 struct Entry<H> {
-    /// The columns' key, without the primary key.
+    /// The key of the index's columns, without the primary key.
     columns: Key,
     /// The key under which the entry stands in its index.
     full: Key,
@@ -52,7 +52,7 @@ impl<H> Clone for EntryRef<'_, H> {
 impl<H> Copy for EntryRef<'_, H> {}
 
 impl<'g, H: RecordHeader> EntryRef<'g, H> {
-    /// The columns' key.
+    /// The key of the index's columns.
     pub fn columns(&self) -> &'g Key {
         &self.0.columns
     }
@@ -103,7 +103,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         &self.schema
     }
 
-    /// The rule that makes the columns' keys, which are always byte strings.
+    /// The rule that makes keys of the index's columns, which are always byte strings.
     pub fn key_spec(&self) -> &KeySpec {
         &self.key
     }
@@ -207,7 +207,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         found
     }
 
-    /// Visits the entries whose columns' key is `columns`.
+    /// Visits the entries whose key of the index's columns is `columns`.
     pub fn equal<'g>(
         &'g self,
         guard: Guard<'g>,

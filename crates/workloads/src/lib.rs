@@ -49,4 +49,4 @@ mod workload;
 pub mod ycsb;
 
 pub use load::{LoadError, Progress};
-pub use workload::{Client, Seat, Violation, Workload};
+pub use workload::{Client, ClientIdentity, Violation, Workload};

@@ -86,7 +86,7 @@ pub trait Workload: Sized + Send + Sync + 'static {
     ) -> Result<(), LoadError>;
 
     /// Makes a client of a run.
-    fn client(&self, tables: Self::Tables, seat: Seat) -> Self::Client;
+    fn client(&self, tables: Self::Tables, identity: ClientIdentity) -> Self::Client;
 
     /// Checks the conditions that must hold after all transactions of `clients` since the load. No other transactions
     /// may have run.
@@ -123,7 +123,7 @@ pub trait Client: Send {
 
 /// The place of a client, which distinguishes the clients of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct ClientIdentity {
     /// The number of its worker, from zero in each run.
     pub worker: u32,
     /// A number that no other client of the database has, counted from zero over all runs, so that the rows that two
@@ -134,8 +134,8 @@ pub struct Seat {
     pub seed: u64,
 }
 
-impl Seat {
-    /// A seat in the first run.
+impl ClientIdentity {
+    /// An identity in the first run.
     pub fn first_run(worker: u32, seed: u64) -> Self {
         Self { worker, number: worker, seed }
     }

@@ -28,7 +28,7 @@ const SQL: Layered = Layered {
             "advisory",
             "contention",
             "counters",
-            "seat",
+            "session_entry",
             "settings",
             "table_lock",
             "turns",

@@ -10,7 +10,7 @@ use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, PoolConfig, RunConfig, RunReport, Stop, drive, drive_pool};
 use hotrow_sync::{Arc, Mutex, thread};
 use hotrow_txn::{Abort, Engine, Inspection, Isolation, Protocol, Settings, Transaction};
-use hotrow_workloads::{Client, Seat, Violation, Workload};
+use hotrow_workloads::{Client, ClientIdentity, Violation, Workload};
 use std::time::{Duration, Instant};
 
 /// Latency and times are taken of one transaction in so many.
@@ -145,7 +145,7 @@ impl<P: Protocol, W: Workload> LoadedDatabase<W> for EngineDatabase<P, W> {
         let first = self.clients.len();
         let client = |number| {
             let (worker, number) = ((number / slots) as u32, (first + number) as u32);
-            Mutex::new(workload.client(self.tables, Seat { worker, number, seed: options.seed }))
+            Mutex::new(workload.client(self.tables, ClientIdentity { worker, number, seed: options.seed }))
         };
         let clients: Vec<_> = (0..config.run.threads * slots).map(client).collect();
         let drive = || (self.drive)(&self.instance, self.tables, &clients, scheduler, &config);

@@ -13,7 +13,7 @@ use crate::options::names::engine_of;
 use crate::report::{Consistency, EngineReport, RunIdentity, SwitchReport, WireReport};
 use crate::run::{LoadedDatabase, RunContext, RunFailure};
 use hotrow_runtime::RunReport;
-use hotrow_workloads::Seat;
+use hotrow_workloads::ClientIdentity;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -97,8 +97,8 @@ impl<W: OverWire> LoadedDatabase<W> for ServerDatabase<W::WireClient> {
         let options = identity.options;
         let stop = context.interrupt.begin_run();
         let (first, clients) = (self.clients.len() as u32, options.wire.clients() as u32);
-        let seat = |worker| Seat { worker, number: first + worker, seed: options.seed };
-        let wire_clients = (0..clients).map(|worker| workload.wire_client(seat(worker))).collect();
+        let identity = |worker| ClientIdentity { worker, number: first + worker, seed: options.seed };
+        let wire_clients = (0..clients).map(|worker| workload.wire_client(identity(worker))).collect();
         let mut config = self.target.config.clone();
         let asked = config.get_options().unwrap_or_default();
         // Spaces in a value are escaped in this list.

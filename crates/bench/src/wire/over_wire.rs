@@ -3,7 +3,7 @@
 use super::failure::AttemptError;
 use super::session::Session;
 use super::table_reader::TableReader;
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 use std::future::Future;
 use tokio_postgres::Row;
 
@@ -19,8 +19,8 @@ pub(crate) trait OverWire: Workload {
     /// Returns the statements that each client prepares. Clients call them by their positions.
     fn statements(&self) -> Vec<String>;
 
-    /// Returns a client whose transactions are those of the workload's own client in this seat.
-    fn wire_client(&self, seat: Seat) -> Self::WireClient;
+    /// Returns a client whose transactions are those of the workload's own client in this identity.
+    fn wire_client(&self, identity: ClientIdentity) -> Self::WireClient;
 
     /// Compares the rows of the tables with what all clients since the load know to be committed.
     fn judge(&self, tables: &TableReader<'_>, clients: &[Self::WireClient]) -> Result<(), Violation>;

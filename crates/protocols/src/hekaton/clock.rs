@@ -11,7 +11,8 @@ impl Timestamp {
     /// Later than all: the begin of what never was.
     pub const INFINITY: Timestamp = Timestamp(1 << 60);
 
-    /// When loaded rows begin: before all transactions.
+    /// The begin timestamp of the versions of loaded rows. Every end timestamp of a transaction is later. No read time
+    /// is earlier, so loaded rows are visible to all transactions until they are changed.
     pub const LOADED: Timestamp = Timestamp(1);
 }
 

@@ -37,7 +37,9 @@ impl Walk {
         }
     }
 
-    /// A scan that ended early, at `key` of an ordered index.
+    /// Returns the part of a scan's range that the scan has visited. A scan of an ordered index that stopped early
+    /// stopped at `key`, and the part includes `key`. Without a key the part is the whole range: the scan did not stop
+    /// early, or its index is a hash index.
     pub fn until(scan: &Scan, key: Option<Key>) -> Self {
         let mut scan = scan.clone();
         match (key, scan.direction) {

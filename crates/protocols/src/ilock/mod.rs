@@ -134,7 +134,8 @@ impl Default for InteractiveConfig {
     }
 }
 
-/// A worker: the bit that says that transactions of its wait.
+/// A worker, with the number of its bit in the waiter words of records. A record's bit is set while a transaction of
+/// the worker waits for the record's lock. Workers beyond the 64th share numbers.
 pub struct Worker {
     number: u32,
 }

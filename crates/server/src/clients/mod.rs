@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// The most sessions.
     pub sessions: usize,
-    /// How many of the sessions only an administrator may have.
+    /// The number of sessions that are reserved for the administrator, out of `sessions`. If no more than these are
+    /// left, other users are refused.
     pub reserved: usize,
     /// The most connections without a session: clients that are starting, cancelling or being refused. If one more
     /// comes, the oldest of them that has sent nothing is cut off.

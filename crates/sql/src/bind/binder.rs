@@ -3,7 +3,7 @@
 use super::errors::only_queried;
 use super::query::{Locking, Matching, Stars, WithQuery};
 use super::scope::{Level, Scope};
-use super::sets::Sets;
+use super::sets::SetFunctions;
 use super::variables::Variables;
 use super::windows::Windows;
 use crate::catalog::expected::Expected;
@@ -41,7 +41,7 @@ pub(crate) struct Binder<'a> {
     pub(super) has_order: bool,
     pub(super) aggregates: Aggregates,
     pub(super) windows: Windows,
-    pub(super) sets: Sets,
+    pub(super) sets: SetFunctions,
     pub(super) depth: usize,
     /// The variables of the procedure that the statement is part of.
     pub(super) variables: Option<&'a Variables<'a>>,
@@ -96,7 +96,7 @@ impl<'a> Binder<'a> {
             has_order: false,
             aggregates,
             windows: Windows::default(),
-            sets: Sets::default(),
+            sets: SetFunctions::default(),
             depth: 0,
             variables: None,
             call_depth: 0,

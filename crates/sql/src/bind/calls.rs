@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::typed::Typed;
 use super::window::is_window_function;
 use crate::error::unsupported;
-use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
+use crate::expr::{self, Choice, Expr, Field, Function, Strictness, Variadic};
 use crate::parse::names::name_parts;
 use crate::plan::table_function::TableFunction;
 use crate::types::type_name;
@@ -93,7 +93,7 @@ impl Binder<'_> {
         let (function, wanted, result) = match expr::choose(name, &types) {
             Choice::One(function, wanted, result) => (function, wanted, result),
             Choice::None => return Err(no_function(name, &types)),
-            Choice::Several => return Err(ambiguous_function(name, &types)),
+            Choice::Ambiguous => return Err(ambiguous_function(name, &types)),
         };
         let arguments = arguments
             .into_iter()
@@ -130,7 +130,7 @@ impl Binder<'_> {
     }
 
     /// A function that takes any values, as they are.
-    fn several(&mut self, function: Several, result: Type, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+    fn variadic(&mut self, function: Variadic, result: Type, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let mut list = Vec::with_capacity(arguments.len());
         for (at, argument) in arguments.into_iter().enumerate() {
             list.push(match at == 0 && function.begins_with_text() {
@@ -138,8 +138,8 @@ impl Binder<'_> {
                 false => self.resolved(argument)?.0,
             });
         }
-        let is_null = matches!(function, Several::ToJson(_)) && list.contains(&Expr::NULL);
-        let call = if is_null { Expr::NULL } else { Expr::Call(Function::Several(function), list) };
+        let is_null = matches!(function, Variadic::ToJson(_)) && list.contains(&Expr::NULL);
+        let call = if is_null { Expr::NULL } else { Expr::Call(Function::Variadic(function), list) };
         Ok(Typed::new(call, result))
     }
 
@@ -221,8 +221,8 @@ impl Binder<'_> {
             }
             "greatest" | "least" => {
                 let (list, ty) = self.unify(arguments, if name == "least" { "LEAST" } else { "GREATEST" })?;
-                let function = if name == "least" { Several::Least } else { Several::Greatest };
-                Ok(Typed::new(Expr::Call(Function::Several(function), list), ty))
+                let function = if name == "least" { Variadic::Least } else { Variadic::Greatest };
+                Ok(Typed::new(Expr::Call(Function::Variadic(function), list), ty))
             }
             "pg_typeof" if arguments.len() == 1 => {
                 let ty = type_name(arguments[0].ty);
@@ -239,8 +239,8 @@ impl Binder<'_> {
         if let Some(call) = self.json_function(name, &arguments)? {
             return Ok(call);
         }
-        match Several::named(name, arguments.len()) {
-            Some((function, result)) => self.several(function, result, arguments),
+        match Variadic::named(name, arguments.len()) {
+            Some((function, result)) => self.variadic(function, result, arguments),
             None => self.array_function(name, arguments),
         }
     }

@@ -34,7 +34,7 @@ impl Binder<'_> {
         }
         match found {
             Found::Column(named) => Ok(Typed::new(named.expr.clone(), named.ty)),
-            Found::Several => {
+            Found::Ambiguous => {
                 let error = SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"));
                 Err(self.locate(error, ident.span))
             }

@@ -1,8 +1,8 @@
 //! Describes a plan for EXPLAIN, in PostgreSQL's manner.
 
 use super::condition::conjunction;
+use super::explain_output::{ExplainOutput, Operator};
 use super::path::conditions_of;
-use super::told::{Operator, Told};
 use crate::expr::shown;
 use crate::plan::measured::{Actual, Counts};
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source};
@@ -10,13 +10,13 @@ use hotrow_storage::IndexRef;
 use hotrow_txn::Direction;
 
 /// Describes a plan that has not been run.
-pub(crate) fn planned(plan: &Plan) -> Told {
+pub(crate) fn planned(plan: &Plan) -> ExplainOutput {
     told_with(plan, Lines::default(), None)
 }
 
 /// Describes a plan that has been run with counters. If the plan changes rows, `top` has the number of rows that it
 /// returned, with the time in nanoseconds if times are shown, and `changed` is the number of rows that it changed.
-pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> Told {
+pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> ExplainOutput {
     let mut out = Lines { timed, ..Lines::default() };
     out.actual = top.map(|(rows, taken)| {
         let counts = Counts::default();
@@ -27,7 +27,7 @@ pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)
 }
 
 /// `changed` is how many rows were changed as they were found.
-fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> Told {
+fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> ExplainOutput {
     let found = changed.map(|rows| Actual { times_ms: None, rows, loops: 1 });
     match plan {
         Plan::Query(node) => out.node(node),
@@ -68,7 +68,7 @@ fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> Told {
 
 #[derive(Default)]
 struct Lines {
-    told: Told,
+    told: ExplainOutput,
     depth: usize,
     /// Whether the description has times.
     timed: bool,

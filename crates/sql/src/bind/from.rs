@@ -377,7 +377,7 @@ fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlErr
 fn only_column(scope: &Scope, name: &str, side: &str) -> Result<Named, SqlError> {
     match scope.find(None, name) {
         Found::Column(named) => Ok(named.clone()),
-        Found::Several => {
+        Found::Ambiguous => {
             let message = format!("common column name \"{name}\" appears more than once in {side} table");
             Err(SqlError::new(state::AMBIGUOUS_COLUMN, message))
         }

@@ -9,7 +9,7 @@
 //! | `types` | common types, coercion of literals and parameters to what their place wants |
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
-//! | `interval` | intervals: literals, operators, `make_interval` |
+//! | `interval_literals` | intervals: literals, operators, `make_interval` |
 //! | `array`, `json`, `rows` | operators of arrays and of JSON; rows in expressions |
 //! | `calls`, `aggregate` | functions and aggregates |
 //! | `scope`, `column` | the columns that names can mean, and which one a name means |
@@ -35,7 +35,7 @@
 //! | `procedure`, `variables` | procedures and CALL; what names mean in a body |
 //! | `catalog` | casts and operators of those who look into the catalogs |
 //! | `view` | views |
-//! | `explain`, `told` | what there is to tell of plans; as lines and as JSON |
+//! | `explain`, `explain_output` | what there is to tell of plans; as lines and as JSON |
 
 mod aggregate;
 mod array;
@@ -50,12 +50,13 @@ mod ddl;
 mod dml;
 mod errors;
 mod explain;
+mod explain_output;
 mod expr;
 mod foreign_key;
 mod from;
 mod group;
 mod grouping;
-mod interval;
+mod interval_literals;
 mod join;
 mod json;
 mod names;
@@ -74,7 +75,6 @@ mod sets;
 mod statement;
 mod subquery;
 mod table_function;
-mod told;
 mod typed;
 mod types;
 mod variables;

@@ -76,7 +76,7 @@ impl Binder<'_> {
         if let Some(typed) = self.date_arithmetic(op, &left, &right)? {
             return Ok(typed);
         }
-        if let Some((wanted, result)) = super::interval::arithmetic(op, left.ty, right.ty) {
+        if let Some((wanted, result)) = super::interval_literals::arithmetic(op, left.ty, right.ty) {
             let left = self.coerce(left, wanted.0, Strictness::Implicit)?;
             let right = self.coerce(right, wanted.1, Strictness::Implicit)?;
             let is_null = left == Expr::NULL || right == Expr::NULL;

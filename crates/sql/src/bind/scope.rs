@@ -53,7 +53,7 @@ pub(super) struct Named {
 pub(super) enum Found<'s> {
     Nothing,
     Column(&'s Named),
-    Several,
+    Ambiguous,
 }
 
 /// A query around the one that is being bound.
@@ -191,7 +191,7 @@ impl Scope {
         match (found.next(), found.next()) {
             (None, _) => Found::Nothing,
             (Some(column), None) => Found::Column(column),
-            (Some(_), Some(_)) => Found::Several,
+            (Some(_), Some(_)) => Found::Ambiguous,
         }
     }
 

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Span;
 
 /// The set-returning functions of a query's select list.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
+pub(super) struct SetFunctions {
     /// The calls that were found so far. The arguments of a call may contain calls that precede it.
     pub(super) calls: Vec<SetCall>,
     /// The number of calls that were bound, with each repetition of the same call, and the place of the last one.

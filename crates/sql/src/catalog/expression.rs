@@ -20,7 +20,7 @@ use sqlparser::ast;
 /// An expression as it was written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The syntax.
+    /// The expression's syntax tree, as the parser made it. Its names are not resolved.
     pub syntax: Syntax<ast::Expr>,
     /// The styles in which the literals are read: those of the session that wrote the expression.
     pub styles: Styles,

@@ -190,7 +190,8 @@ impl Sequence {
         SqlError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message)
     }
 
-    /// Moves the sequence to a number, which counts as taken or is the next to be taken.
+    /// Sets the sequence to the number `last`. If `is_taken`, the number counts as taken, and [`next`](Self::next)
+    /// returns the one after it. Otherwise `next` returns `last` itself.
     ///
     /// # Errors
     ///

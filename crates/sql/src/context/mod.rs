@@ -6,7 +6,7 @@ mod shown;
 
 use crate::catalog::{Changes, View};
 use crate::client::Notice;
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::types::Styles;
@@ -20,7 +20,7 @@ use std::cell::{Cell, RefCell};
 pub struct SessionContext {
     shared: Arc<Shared>,
     /// The part of the session that other sessions may read.
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) entry: Arc<SessionEntry>,
     /// The session's settings, which functions look at and change.
     pub(crate) settings: RefCell<Settings>,
     /// The schemas in which relations are looked up; `None` if only `public` is.
@@ -50,13 +50,13 @@ pub(crate) struct TransactionContext {
 
 impl SessionContext {
     /// Of a new session.
-    pub(crate) fn new(shared: Arc<Shared>, seat: Arc<Seat>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, entry: Arc<SessionEntry>) -> Self {
         let isolation = shared.config.default_isolation;
-        let settings = Settings::new(&seat.user, isolation).with_early_release(shared.config.early_release);
+        let settings = Settings::new(&entry.user, isolation).with_early_release(shared.config.early_release);
         Self {
-            settings: RefCell::new(settings.heeded_by(seat.clone())),
+            settings: RefCell::new(settings.heeded_by(entry.clone())),
             shared,
-            seat,
+            entry,
             path: None,
             numbers: SequenceNumbers::default(),
             transaction: TransactionContext { isolation: Cell::new(isolation), ..TransactionContext::default() },

@@ -311,7 +311,9 @@ impl State {
                 return Ok(match self.value {
                     Value::Numeric(sum) => Value::Numeric(divide(sum, Decimal::from(self.count))?),
                     Value::Float8(sum) => Value::Float8(sum / self.count as f64),
-                    Value::Interval(sum) => Value::Interval(crate::expr::interval::divide(sum, self.count as f64)?),
+                    Value::Interval(sum) => {
+                        Value::Interval(crate::expr::interval_arithmetic::divide(sum, self.count as f64)?)
+                    }
                     other => other,
                 });
             }

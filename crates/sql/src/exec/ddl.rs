@@ -91,7 +91,7 @@ impl Ddl<'_> {
     /// Locks a name.
     pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
-        let wake = self.locks.acquire(&lock, mode, (self.context.shared(), &self.context.seat), self.limit)?;
+        let wake = self.locks.acquire(&lock, mode, (self.context.shared(), &self.context.entry), self.limit)?;
         lock_outcome(wake)?;
         Ok(lock)
     }

@@ -88,7 +88,7 @@ impl Arithmetic {
             }
             _ => {
                 let different = || SqlError::new(state::INTERNAL_ERROR, "operands of different types");
-                super::interval::apply(self, left, right).unwrap_or_else(|| Err(different()))
+                super::interval_arithmetic::apply(self, left, right).unwrap_or_else(|| Err(different()))
             }
         }
     }
@@ -252,7 +252,7 @@ pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
         Value::Int8(value) => Value::Int8(value.checked_neg().ok_or_else(|| out_of_range(Type::Int8))?),
         Value::Float4(value) => Value::Float4(-value),
         Value::Float8(value) => Value::Float8(-value),
-        Value::Interval(value) => Value::Interval(super::interval::negate(*value)?),
+        Value::Interval(value) => Value::Interval(super::interval_arithmetic::negate(*value)?),
         other => Value::Numeric(without_negative_zero(-decimal(other))),
     })
 }

@@ -6,7 +6,7 @@
 //! | `eval` | walks an expression over a row |
 //! | `compare` | comparisons; order and equality of values |
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
-//! | [`interval`] | arithmetic of intervals |
+//! | [`interval_arithmetic`] | arithmetic of intervals |
 //! | `cast` | casts: explicit, on assignment, implicit |
 //! | `definition` | the expressions of definitions, bound |
 //! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |
@@ -27,7 +27,7 @@ mod eval;
 mod expression;
 mod frame;
 mod functions;
-pub mod interval;
+pub mod interval_arithmetic;
 mod kept;
 mod pattern;
 mod shown;
@@ -41,7 +41,7 @@ pub use eval::{Env, Input};
 pub use expression::{Expr, Like};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
-pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, unknown_unit};
+pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Variadic, choose, unknown_unit};
 pub(crate) use functions::{finish_json, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
 pub(crate) use shown::shown;

@@ -6,7 +6,7 @@
 //! as not certain.
 
 use crate::advisory::Key;
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::shared::Shared;
 use crate::table_lock::{AwaitedLock, Mode, TableLock};
 use hotrow_sync::{Arc, Time, Waiter};
@@ -29,7 +29,7 @@ pub(crate) enum Awaited {
 /// A session that blocks another one, or may do so.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocker {
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) entry: Arc<SessionEntry>,
     /// The mode in which the session holds the target; `None` if it waits for the target, too, or if the mode is
     /// unknown.
     pub(crate) holds: Option<&'static str>,
@@ -38,7 +38,7 @@ pub(crate) struct Blocker {
 /// A session that waits.
 #[derive(Debug)]
 pub(crate) struct Blocked {
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) entry: Arc<SessionEntry>,
     pub(crate) since: Time,
     pub(crate) awaited: Awaited,
     /// The mode that the session has requested; `None` if it is unknown.
@@ -51,13 +51,13 @@ pub(crate) struct Blocked {
 /// All sessions that wait.
 pub(crate) fn blocked(shared: &Shared) -> Vec<Blocked> {
     let sessions = Sessions::new(shared);
-    sessions.seats.iter().filter_map(|seat| sessions.wait_of(seat)).collect()
+    sessions.entries.iter().filter_map(|entry| sessions.wait_of(entry)).collect()
 }
 
 /// The sessions whose waits are being read.
 pub(crate) struct Sessions<'d> {
     shared: &'d Shared,
-    pub(crate) seats: Vec<Arc<Seat>>,
+    pub(crate) entries: Vec<Arc<SessionEntry>>,
     /// The engine's waits, which are read at the first use since reading them takes a while.
     of_engine: OnceCell<Vec<LockWait>>,
 }
@@ -65,67 +65,67 @@ pub(crate) struct Sessions<'d> {
 impl<'d> Sessions<'d> {
     /// Makes the list of the sessions that exist now.
     pub(crate) fn new(shared: &'d Shared) -> Self {
-        Self { shared, seats: shared.activity.seats(), of_engine: OnceCell::new() }
+        Self { shared, entries: shared.activity.entries(), of_engine: OnceCell::new() }
     }
 
     /// Returns the wait of a session with its blockers, or `None` if the session does not wait.
-    pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Blocked> {
-        let seat = seat.clone();
-        if let Some(AwaitedLock { lock, mode, since }) = seat.tables.awaited() {
-            let blockers = self.of_table(&seat, &lock, mode);
+    pub(crate) fn wait_of(&self, entry: &Arc<SessionEntry>) -> Option<Blocked> {
+        let entry = entry.clone();
+        if let Some(AwaitedLock { lock, mode, since }) = entry.tables.awaited() {
+            let blockers = self.of_table(&entry, &lock, mode);
             let (awaited, mode) = (Awaited::Table(Arc::as_ptr(&lock).addr()), Some(mode.name()));
-            return Some(Blocked { seat, since, awaited, mode, blockers, is_certain: true });
+            return Some(Blocked { entry, since, awaited, mode, blockers, is_certain: true });
         }
-        if let Some(wait) = self.shared.advisory.wait_of(&seat) {
-            let holders = wait.holders.into_iter().map(|(seat, mode)| Blocker { seat, holds: Some(mode.name()) });
-            let before = wait.before.into_iter().map(|seat| Blocker { seat, holds: None });
+        if let Some(wait) = self.shared.advisory.wait_of(&entry) {
+            let holders = wait.holders.into_iter().map(|(entry, mode)| Blocker { entry, holds: Some(mode.name()) });
+            let before = wait.before.into_iter().map(|entry| Blocker { entry, holds: None });
             let (awaited, mode) = (Awaited::Advisory(wait.key), Some(wait.mode.name()));
             let (since, blockers) = (wait.since, holders.chain(before).collect());
-            return Some(Blocked { seat, since, awaited, mode, blockers, is_certain: true });
+            return Some(Blocked { entry, since, awaited, mode, blockers, is_certain: true });
         }
-        let since = seat.waiter.waits_since()?;
+        let since = entry.waiter.waits_since()?;
         let waits = self.of_engine.get_or_init(|| self.shared.engine().lock_waits());
-        let wait = waits.iter().find(|wait| wait.waiter == seat.pid().unsigned_abs());
+        let wait = waits.iter().find(|wait| wait.waiter == entry.pid().unsigned_abs());
         Some(match wait {
             Some(wait) => {
-                let find = |label: u32| self.seats.iter().find(|seat| seat.pid().unsigned_abs() == label).cloned();
+                let find = |label: u32| self.entries.iter().find(|entry| entry.pid().unsigned_abs() == label).cloned();
                 let holders = wait.holders.iter().map(|&(label, mode)| (label, Some(mode)));
                 let all = holders.chain(wait.before.iter().map(|&label| (label, None)));
                 let blockers: Vec<_> =
-                    all.filter_map(|(label, holds)| Some(Blocker { seat: find(label)?, holds })).collect();
+                    all.filter_map(|(label, holds)| Some(Blocker { entry: find(label)?, holds })).collect();
                 let (awaited, mode) = (Awaited::Lock(wait.target.clone()), Some(wait.mode));
-                Blocked { seat, since, awaited, mode, blockers, is_certain: true }
+                Blocked { entry, since, awaited, mode, blockers, is_certain: true }
             }
             None => {
-                let others = self.seats.iter().filter(|other| other.has_begun() && !Arc::ptr_eq(other, &seat));
-                let blockers = others.map(|other| Blocker { seat: other.clone(), holds: None }).collect();
-                Blocked { seat, since, awaited: Awaited::Unknown, mode: None, blockers, is_certain: false }
+                let others = self.entries.iter().filter(|other| other.has_begun() && !Arc::ptr_eq(other, &entry));
+                let blockers = others.map(|other| Blocker { entry: other.clone(), holds: None }).collect();
+                Blocked { entry, since, awaited: Awaited::Unknown, mode: None, blockers, is_certain: false }
             }
         })
     }
 
     /// The session that waits through a waiter.
-    fn by_waiter(&self, waiter: &Waiter) -> Option<&Arc<Seat>> {
-        self.seats.iter().find(|seat| seat.waiter.is(waiter))
+    fn by_waiter(&self, waiter: &Waiter) -> Option<&Arc<SessionEntry>> {
+        self.entries.iter().find(|entry| entry.waiter.is(waiter))
     }
 
     /// Returns the sessions that block a request for a table's lock: those that hold it in a conflicting mode, and
     /// those whose conflicting requests come before this one in the queue.
-    fn of_table(&self, me: &Arc<Seat>, lock: &Arc<TableLock>, mode: Mode) -> Vec<Blocker> {
+    fn of_table(&self, me: &Arc<SessionEntry>, lock: &Arc<TableLock>, mode: Mode) -> Vec<Blocker> {
         let address = Arc::as_ptr(lock).addr();
-        let others = self.seats.iter().filter(|seat| !Arc::ptr_eq(seat, me));
-        let holders = others.filter_map(|seat| {
-            let (_, held) = seat.tables.held().find(|&(held, other)| held == address && mode.conflicts(other))?;
-            Some(Blocker { seat: seat.clone(), holds: Some(held.name()) })
+        let others = self.entries.iter().filter(|entry| !Arc::ptr_eq(entry, me));
+        let holders = others.filter_map(|entry| {
+            let (_, held) = entry.tables.held().find(|&(held, other)| held == address && mode.conflicts(other))?;
+            Some(Blocker { entry: entry.clone(), holds: Some(held.name()) })
         });
         let mut blockers: Vec<_> = holders.collect();
         let queue = lock.waiting();
         let before = queue.iter().take_while(|(waiter, _)| !waiter.is(&me.waiter));
         let before =
             before.filter(|&&(_, other)| mode.conflicts(other)).filter_map(|(waiter, _)| self.by_waiter(waiter));
-        for seat in before {
-            if !blockers.iter().any(|known| Arc::ptr_eq(&known.seat, seat)) {
-                blockers.push(Blocker { seat: seat.clone(), holds: None });
+        for entry in before {
+            if !blockers.iter().any(|known| Arc::ptr_eq(&known.entry, entry)) {
+                blockers.push(Blocker { entry: entry.clone(), holds: None });
             }
         }
         blockers
@@ -135,9 +135,9 @@ impl<'d> Sessions<'d> {
 /// The numbers of those in the way of a session.
 pub(crate) fn blockers_of(shared: &Shared, pid: i32) -> Vec<i32> {
     let waits = blocked(shared);
-    let found = waits.iter().find(|blocked| blocked.seat.pid() == pid);
+    let found = waits.iter().find(|blocked| blocked.entry.pid() == pid);
     let mut pids: Vec<_> =
-        found.into_iter().flat_map(|blocked| &blocked.blockers).map(|blocker| blocker.seat.pid()).collect();
+        found.into_iter().flat_map(|blocked| &blocked.blockers).map(|blocker| blocker.entry.pid()).collect();
     pids.sort_unstable();
     pids.dedup();
     pids

@@ -23,7 +23,7 @@ use super::deadlock;
 use crate::SqlError;
 use crate::catalog::{Changes, View};
 use crate::locks::blocking::{Awaited, Blocked, Sessions};
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::shared::Shared;
 use crate::table_lock::Mode;
 use crate::types::Styles;
@@ -50,25 +50,26 @@ const TRIALS: usize = 256;
 /// withdrawn.
 pub(crate) fn wait(
     shared: &Shared,
-    seat: &Arc<Seat>,
+    entry: &Arc<SessionEntry>,
     limit: Option<Time>,
     granted: &AtomicBool,
     withdraw: impl Fn(),
 ) -> Result<Wake, SqlError> {
-    let waiter = &seat.waiter;
+    let waiter = &entry.waiter;
     let is_granted = || granted.load(Ordering::Acquire);
     if is_granted() {
         return Ok(Wake::Ready);
     }
     let has_passed = || limit.is_some_and(|limit| waiter.now() >= limit);
-    if !seat.may_be_waited_for() || has_passed() {
+    if !entry.may_be_waited_for() || has_passed() {
         return Ok(waiter.wait_until(limit, is_granted));
     }
     let uncertain = shared.config.uncertain_wait;
-    let longest = seat.peer().deadlock_timeout.unwrap_or(LONGEST_PAUSE).clamp(FIRST_PAUSE, uncertain.max(FIRST_PAUSE));
+    let longest =
+        entry.client_info().deadlock_timeout.unwrap_or(LONGEST_PAUSE).clamp(FIRST_PAUSE, uncertain.max(FIRST_PAUSE));
     let mut pause = FIRST_PAUSE;
     loop {
-        if let Some(error) = leave_circle(shared, seat, &withdraw)
+        if let Some(error) = leave_circle(shared, entry, &withdraw)
             && !is_granted()
         {
             return Err(error);
@@ -84,17 +85,17 @@ pub(crate) fn wait(
 
 /// Looks for a circle. If another order of a queue opens it, that is the order from now on; else the session leaves its
 /// queue.
-fn leave_circle(shared: &Shared, seat: &Arc<Seat>, withdraw: &impl Fn()) -> Option<SqlError> {
+fn leave_circle(shared: &Shared, entry: &Arc<SessionEntry>, withdraw: &impl Fn()) -> Option<SqlError> {
     let _alone = shared.looks.lock().unwrap_or_else(|poison| poison.into_inner());
     let mut look = Look::new(shared);
-    let me = look.node(seat)?;
+    let me = look.node(entry)?;
     match look.settle(me, &mut Vec::new()) {
         Ok(moves) if !moves.is_empty() => {
             look.rearrange(&moves);
             None
         }
         Ok(_) => {
-            let (now, long) = (seat.waiter.now(), shared.config.uncertain_wait);
+            let (now, long) = (entry.waiter.now(), shared.config.uncertain_wait);
             look.may_be_in_circle(me, |since| now.since(since) >= long).then(|| {
                 withdraw();
                 SqlError::from(Abort::Timeout)
@@ -138,32 +139,34 @@ struct Look<'d> {
 impl<'d> Look<'d> {
     fn new(shared: &'d Shared) -> Self {
         let sessions = Sessions::new(shared);
-        let waits = sessions.seats.iter().map(|_| OnceCell::new()).collect();
+        let waits = sessions.entries.iter().map(|_| OnceCell::new()).collect();
         Self { shared, sessions, waits, trials: 0 }
     }
 
-    fn node(&self, seat: &Arc<Seat>) -> Option<Node> {
-        self.sessions.seats.iter().position(|known| Arc::ptr_eq(known, seat))
+    fn node(&self, entry: &Arc<SessionEntry>) -> Option<Node> {
+        self.sessions.entries.iter().position(|known| Arc::ptr_eq(known, entry))
     }
 
-    fn seat(&self, node: Node) -> &Arc<Seat> {
-        &self.sessions.seats[node]
+    fn entry(&self, node: Node) -> &Arc<SessionEntry> {
+        &self.sessions.entries[node]
     }
 
     /// Returns the wait of a session if its blockers are certain, and `None` otherwise.
     fn wait(&self, node: Node) -> Option<&Blocked> {
-        let wait = self.waits[node].get_or_init(|| self.sessions.wait_of(self.seat(node)));
+        let wait = self.waits[node].get_or_init(|| self.sessions.wait_of(self.entry(node)));
         wait.as_ref().filter(|wait| wait.is_certain)
     }
 
     /// Whether a session may be in a circle of waits that are all old. A session whose blockers are unknown may wait
     /// for any session in a transaction.
     fn may_be_in_circle(&self, start: Node, is_old: impl Fn(Time) -> bool) -> bool {
-        let mut reached = vec![false; self.sessions.seats.len()];
+        let mut reached = vec![false; self.sessions.entries.len()];
         let mut next = vec![start];
         while let Some(from) = next.pop() {
-            let Some(wait) = self.sessions.wait_of(self.seat(from)).filter(|wait| is_old(wait.since)) else { continue };
-            for to in wait.blockers.iter().filter_map(|blocker| self.node(&blocker.seat)) {
+            let Some(wait) = self.sessions.wait_of(self.entry(from)).filter(|wait| is_old(wait.since)) else {
+                continue;
+            };
+            for to in wait.blockers.iter().filter_map(|blocker| self.node(&blocker.entry)) {
                 if !std::mem::replace(&mut reached[to], true) {
                     next.push(to);
                 }
@@ -179,7 +182,7 @@ impl<'d> Look<'d> {
         let is_soft = |holds: Option<&str>| has_queue && holds.is_none();
         let edge = |to: Node, is_soft: bool| Edge { from, to, is_soft };
         let found = wait.blockers.iter();
-        let found = found.filter_map(|blocker| Some(edge(self.node(&blocker.seat)?, is_soft(blocker.holds))));
+        let found = found.filter_map(|blocker| Some(edge(self.node(&blocker.entry)?, is_soft(blocker.holds))));
         let moved = moves.iter().any(|moved| {
             [moved.first, moved.second].iter().any(|&node| self.wait(node).is_some_and(|it| it.awaited == wait.awaited))
         });
@@ -199,13 +202,13 @@ impl<'d> Look<'d> {
         let waiting: Vec<(Waiter, Mode)> = match awaited {
             Awaited::Advisory(key) => self.shared.advisory.waiting(*key),
             Awaited::Table(address) => {
-                let locks = self.sessions.seats.iter().filter_map(|seat| seat.tables.awaited());
+                let locks = self.sessions.entries.iter().filter_map(|entry| entry.tables.awaited());
                 let lock = locks.map(|awaited| awaited.lock).find(|lock| Arc::as_ptr(lock).addr() == *address);
                 lock.map(|lock| lock.waiting()).unwrap_or_default()
             }
             Awaited::Lock(_) | Awaited::Unknown => Vec::new(),
         };
-        let node = |waiter: &Waiter| self.sessions.seats.iter().position(|seat| seat.waiter.is(waiter));
+        let node = |waiter: &Waiter| self.sessions.entries.iter().position(|entry| entry.waiter.is(waiter));
         waiting.into_iter().filter_map(|(waiter, mode)| Some((node(&waiter)?, mode))).collect()
     }
 
@@ -256,7 +259,7 @@ impl<'d> Look<'d> {
 
     /// The shortest circle of waits through a session.
     fn circle(&self, start: Node, moves: &[Move]) -> Option<Vec<Edge>> {
-        let mut reached: Vec<Option<Edge>> = vec![None; self.sessions.seats.len()];
+        let mut reached: Vec<Option<Edge>> = vec![None; self.sessions.entries.len()];
         let mut next = std::collections::VecDeque::from([start]);
         while let Some(from) = next.pop_front() {
             for edge in self.edges(from, moves) {
@@ -288,13 +291,13 @@ impl<'d> Look<'d> {
             }
             done.push(awaited);
             let order = self.order(awaited, moves).unwrap_or_default();
-            let order: Vec<_> = order.into_iter().map(|(node, _)| self.seat(node).waiter.clone()).collect();
+            let order: Vec<_> = order.into_iter().map(|(node, _)| self.entry(node).waiter.clone()).collect();
             match awaited {
                 Awaited::Advisory(key) => self.shared.advisory.reorder(*key, &order),
                 Awaited::Table(_) => {
                     let first =
                         moves.iter().find(|moved| self.wait(moved.first).is_some_and(|it| it.awaited == *awaited));
-                    let lock = first.and_then(|moved| self.seat(moved.first).tables.awaited());
+                    let lock = first.and_then(|moved| self.entry(moved.first).tables.awaited());
                     if let Some(lock) = lock.filter(|lock| Awaited::Table(Arc::as_ptr(&lock.lock).addr()) == *awaited) {
                         lock.lock.reorder(&order);
                     }
@@ -307,7 +310,7 @@ impl<'d> Look<'d> {
     /// Whether all waits of a circle that another look has found are still the same.
     fn has(&self, other: &Look<'_>, circle: &[Edge]) -> bool {
         circle.iter().all(|edge| {
-            let (from, to) = (self.node(other.seat(edge.from)), self.node(other.seat(edge.to)));
+            let (from, to) = (self.node(other.entry(edge.from)), self.node(other.entry(edge.to)));
             let (Some(from), Some(to), Some(before)) = (from, to, other.wait(edge.from)) else { return false };
             let same = self.wait(from).is_some_and(|now| (now.since, &now.awaited) == (before.since, &before.awaited));
             same && self.edges(from, &[]).iter().any(|now| now.to == to)
@@ -320,7 +323,7 @@ impl<'d> Look<'d> {
         let tables =
             View { catalog: &self.shared.catalog, changes: &changes, path: None, styles: Styles::default() }.tables();
         let wait = |edge: &Edge| {
-            let (waiter, blocker) = (other.seat(edge.from).pid(), other.seat(edge.to).pid());
+            let (waiter, blocker) = (other.entry(edge.from).pid(), other.entry(edge.to).pid());
             let (mode, target) = match other.wait(edge.from) {
                 Some(wait) => (wait.mode.unwrap_or(Mode::Shared.name()), deadlock::awaited(&wait.awaited, &tables)),
                 None => return String::new(),
@@ -328,8 +331,8 @@ impl<'d> Look<'d> {
             format!("Process {waiter} waits for {mode} lock on {target}; blocked by process {blocker}.")
         };
         let runs = |edge: &Edge| {
-            let seat = other.seat(edge.from);
-            format!("Process {}: {}", seat.pid(), seat.doing().text)
+            let entry = other.entry(edge.from);
+            format!("Process {}: {}", entry.pid(), entry.doing().text)
         };
         let lines: Vec<_> = circle.iter().map(wait).chain(circle.iter().map(runs)).collect();
         SqlError::from(Abort::Deadlock).detail(lines.join("\n"))

@@ -10,7 +10,7 @@ mod circle;
 pub(crate) mod deadlock;
 
 use crate::advisory::Wanted;
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::shared::Shared;
 use crate::table_lock::{AwaitedLock, Mode, ShownLocks, TableLock};
 use crate::{SqlError, state};
@@ -23,13 +23,13 @@ use std::time::Duration;
 ///
 /// # Errors
 /// The wait took too long, was cancelled, or is part of a deadlock.
-pub(crate) fn take_advisory(shared: &Shared, seat: &Arc<Seat>, wanted: Wanted) -> Result<(), SqlError> {
-    let Some(asked) = shared.advisory.ask(seat, wanted) else { return Ok(()) };
-    let limit = seat.peer().lock_timeout.map(|limit| asked.since.after(limit));
+pub(crate) fn take_advisory(shared: &Shared, entry: &Arc<SessionEntry>, wanted: Wanted) -> Result<(), SqlError> {
+    let Some(asked) = shared.advisory.ask(entry, wanted) else { return Ok(()) };
+    let limit = entry.client_info().lock_timeout.map(|limit| asked.since.after(limit));
     let withdraw = || {
         asked.withdraw();
     };
-    let wake = circle::wait(shared, seat, limit, &asked.granted, withdraw);
+    let wake = circle::wait(shared, entry, limit, &asked.granted, withdraw);
     match wake {
         _ if !asked.withdraw() => Ok(()),
         Err(deadlock) => Err(deadlock),
@@ -56,7 +56,7 @@ impl HeldLocks {
         &self.shown
     }
 
-    /// Takes a lock, unless it is held already at least as strongly. The session of `seat` waits for it no longer than
+    /// Takes a lock, unless it is held already at least as strongly. The session of `entry` waits for it no longer than
     /// `limit`, if there is one.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl HeldLocks {
         &mut self,
         lock: &Arc<TableLock>,
         mode: Mode,
-        (shared, seat): (&Shared, &Arc<Seat>),
+        (shared, entry): (&Shared, &Arc<SessionEntry>),
         limit: Option<Duration>,
     ) -> Result<Wake, SqlError> {
         let known = self.held.iter().position(|(held, _)| Arc::ptr_eq(held, lock));
@@ -78,12 +78,12 @@ impl HeldLocks {
         if self.try_share(lock, mode) {
             return Ok(Wake::Ready);
         }
-        let since = seat.waiter.now();
-        let granted = lock.ask(mode, known.is_some(), &seat.waiter);
+        let since = entry.waiter.now();
+        let granted = lock.ask(mode, known.is_some(), &entry.waiter);
         let waiting = Waiting { locks: self, lock, mode, known, granted: &granted };
         waiting.locks.shown.await_lock(Some(AwaitedLock { lock: lock.clone(), mode, since }));
         let ended =
-            circle::wait(shared, seat, limit.map(|limit| since.after(limit)), &granted, || lock.withdraw(&granted));
+            circle::wait(shared, entry, limit.map(|limit| since.after(limit)), &granted, || lock.withdraw(&granted));
         drop(waiting);
         if granted.load(Ordering::Acquire) { Ok(Wake::Ready) } else { ended }
     }

@@ -107,7 +107,7 @@ pub enum FrameBound {
 }
 
 impl WindowFrame {
-    /// The frame from the partition's first row to the last peer of the current row.
+    /// The frame from the partition's first row to the last client_info of the current row.
     pub const DEFAULT: Self = Self {
         units: FrameUnits::Range,
         start: FrameBound::Unbounded,

@@ -190,7 +190,7 @@ impl Session {
     fn run_members(&mut self, members: &[Member<'_>], commits: bool, told: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::after(self.waiter.waited_ns());
         self.one_shot.planning.start();
-        self.seat.counters.count_statements(members.len());
+        self.entry.counters.count_statements(members.len());
         loop {
             self.start_implicit();
             told.clear();

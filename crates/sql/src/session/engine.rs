@@ -45,7 +45,7 @@ impl Session {
                 ..Begin::default()
             };
             self.engine.begun = true;
-            self.seat.begin_engine();
+            self.entry.begin_engine();
             self.engine.txn.begin(&begin)?;
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Session {
         let now = *self.engine.txn.statistics();
         let counted = now.since(&self.engine.counted);
         self.engine.counted = now;
-        self.seat.counters.count_locking(&counted);
+        self.entry.counters.count_locking(&counted);
         if let Some(times) = &self.database.config.times {
             times.count_transaction(&counted);
         }

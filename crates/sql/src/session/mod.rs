@@ -56,7 +56,7 @@ use crate::client::Client;
 use crate::context::SessionContext;
 use crate::database::Database;
 use crate::exec::Scratch;
-use crate::seat::{Backend, Seat, State};
+use crate::session_entry::{Backend, SessionEntry, State};
 use crate::settings::CONCURRENCY;
 use crate::types::Styles;
 use engine::EngineTransaction;
@@ -78,7 +78,7 @@ pub struct Session {
     user: String,
     waiter: Waiter,
     /// The session's state that other sessions may read.
-    seat: Arc<Seat>,
+    entry: Arc<SessionEntry>,
     /// The change count of the settings that other sessions have been shown.
     shown: u64,
     /// The catalog as the session sees it, its settings, and what else its expressions look at.
@@ -100,12 +100,12 @@ impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
         let engine = EngineTransaction::new(&database, &waiter);
         let transaction = SqlTransaction::default();
-        let seat = Arc::new(Seat::new(user, id, waiter.clone(), transaction.locks.shown().clone()));
-        database.activity.enter(&seat);
+        let entry = Arc::new(SessionEntry::new(user, id, waiter.clone(), transaction.locks.shown().clone()));
+        database.activity.enter(&entry);
         Self {
-            context: SessionContext::new(database.shared().clone(), seat.clone()),
+            context: SessionContext::new(database.shared().clone(), entry.clone()),
             one_shot: OneShot::new(engine.txn.capabilities()),
-            seat,
+            entry,
             shown: 0,
             path_at: None,
             database,
@@ -123,7 +123,7 @@ impl Session {
     /// Whether other sessions may wait for this session's next statement: it is in a transaction, or holds an advisory
     /// lock.
     pub fn may_be_waited_for(&self) -> bool {
-        self.seat.may_be_waited_for()
+        self.entry.may_be_waited_for()
     }
 
     /// How the session waits; cancelling it ends the present statement.
@@ -144,17 +144,17 @@ impl Session {
     /// Gives the session the number by which clients cancel it.
     pub fn set_id(&mut self, id: i32) {
         self.id = id;
-        self.seat.set_pid(id);
+        self.entry.set_pid(id);
     }
 
     /// Says how other sessions cancel this one's statements, and end it.
     pub fn set_backend(&mut self, backend: Arc<dyn Backend>) {
-        self.seat.set_backend(backend);
+        self.entry.set_backend(backend);
     }
 
     /// Says where the client is, if it is connected by a network.
     pub fn set_address(&mut self, address: Option<SocketAddr>) {
-        self.seat.peer().address = address;
+        self.entry.client_info().address = address;
     }
 
     /// The settings that clients follow, for the start of a connection.
@@ -177,7 +177,7 @@ impl Session {
     /// first error. The unnamed prepared statement is forgotten.
     pub fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
         self.kept.statements.remove("");
-        self.seat.run(sql);
+        self.entry.run(sql);
         let result = self.run_text(sql, client);
         self.one_shot.whole = false;
         if result.is_err() {
@@ -242,20 +242,20 @@ impl Session {
     fn show_changed_settings(&mut self) {
         let settings = self.context.settings.borrow();
         self.shown = settings.changes();
-        let mut peer = self.seat.peer();
+        let mut client_info = self.entry.client_info();
         let name = settings.show("application_name").map_or("", |(_, name)| name);
-        if peer.application != name {
-            name.clone_into(&mut peer.application);
+        if client_info.application != name {
+            name.clone_into(&mut client_info.application);
         }
-        peer.lock_timeout = self.context.settings.borrow().duration("lock_timeout");
-        peer.deadlock_timeout = self.context.settings.borrow().duration("deadlock_timeout");
+        client_info.lock_timeout = self.context.settings.borrow().duration("lock_timeout");
+        client_info.deadlock_timeout = self.context.settings.borrow().duration("deadlock_timeout");
     }
 
     /// Publishes that the session waits for its client.
     #[inline]
     fn rest(&mut self) {
         self.show_settings();
-        self.seat.rest(match self.transaction.phase {
+        self.entry.rest(match self.transaction.phase {
             Phase::Idle | Phase::Implicit => State::Idle,
             Phase::Block => State::InTransaction,
             Phase::Failed => State::Failed,
@@ -274,7 +274,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.end();
-        self.database.activity.leave(&self.seat);
+        self.database.activity.leave(&self.entry);
     }
 }
 

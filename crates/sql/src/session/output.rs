@@ -57,13 +57,13 @@ pub(super) enum Tag {
     /// With the number of rows.
     Rows(&'static str, u64),
     /// The client has been told.
-    Told,
+    Sent,
 }
 
 impl Tag {
     pub(super) fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
         match self {
-            Tag::Told => Ok(()),
+            Tag::Sent => Ok(()),
             Tag::Word(word) => client.complete(word),
             Tag::Rows(word, rows) => {
                 // Long enough for any word of ours and twenty digits: no allocation for a tag.

@@ -135,7 +135,7 @@ impl Session {
         // Taken out while it runs, since the session runs it; put back unless its transaction has ended.
         let Some(statement) = portal.statement.take() else { return Err(no_portal(name)) };
         let params = std::mem::take(&mut portal.params);
-        self.seat.run(&statement.sql);
+        self.entry.run(&statement.sql);
         let in_pieces = max_rows > 0 && statement.columns.is_some() && !matches!(statement.plan, Plan::Utility(_));
         let result = if self.pipelines(&statement, &params) {
             self.tell_next(&statement, client).map(|()| (Executed::Complete, None))

@@ -147,7 +147,7 @@ impl Session {
         }
         self.count_retried(attempts.timed);
         attempts.requests += 1;
-        self.seat.counters.count_retry();
+        self.entry.counters.count_retry();
         let turn = attempts.turn.get_or_insert_with(|| Turn::new(&self.database.turns, &self.waiter));
         let spot = self.engine.txn.last_conflict().cloned().unwrap_or(Spot::Begin);
         turn.wait(&spot, pause(attempts.requests, LONGEST_REQUEST_PAUSE), since.after(limit));
@@ -178,7 +178,7 @@ impl Session {
         attempts.waits += 1;
         attempts.since = None;
         if attempts.waits > 1 {
-            self.seat.counters.count_retry();
+            self.entry.counters.count_retry();
         }
     }
 
@@ -246,7 +246,7 @@ impl Session {
 
     /// Waits for a time that doubles with every retry and differs between sessions.
     fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
-        self.seat.counters.count_retry();
+        self.entry.counters.count_retry();
         let pause = pause(retries, longest);
         let share = self.id.unsigned_abs() % 8;
         self.waiter.pause(pause / 2 + pause / 16 * share);

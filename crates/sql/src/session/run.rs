@@ -79,7 +79,7 @@ impl Session {
         if matches!(statement.plan, Plan::Empty) {
             return output.client.empty();
         }
-        self.seat.counters.count_statements(1);
+        self.entry.counters.count_statements(1);
         self.show_settings();
         let whole = std::mem::take(&mut self.one_shot.whole);
         if !is_transaction_control(&statement.plan) {
@@ -220,7 +220,7 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
         match &statement.plan {
-            Plan::Empty => Ok(Tag::Told),
+            Plan::Empty => Ok(Tag::Sent),
             Plan::Utility(utility) => self.utility(utility, statement, output),
             Plan::Explain(lines) => {
                 for line in lines {

@@ -113,7 +113,7 @@ impl Session {
 
     fn start(&mut self) {
         self.transaction.now = now();
-        self.seat.begin(self.transaction.now);
+        self.entry.begin(self.transaction.now);
         self.context.transaction.number.set(0);
         self.context.transaction.isolation.set(self.context.settings.borrow().default_isolation());
         self.context.transaction.read_only.set(self.context.settings.borrow().default_read_only());
@@ -124,7 +124,7 @@ impl Session {
     /// it meanwhile.
     pub(super) fn seek_ticket(&mut self) -> Result<(), Fail> {
         let is_in_block = matches!(self.transaction.phase, Phase::Block | Phase::Failed);
-        let may_wait = !is_in_block && !self.seat.may_be_waited_for();
+        let may_wait = !is_in_block && !self.entry.may_be_waited_for();
         if let Some(admission) = self.database.admission.as_ref().filter(|_| may_wait) {
             self.transaction.standing.begin(admission, self.id.unsigned_abs(), &self.waiter)?;
         }
@@ -183,7 +183,7 @@ impl Session {
         self.try_commit().map_err(|fail| {
             // Explained before the settings are rolled back that say what the client asked for.
             if let Fail::Abort(abort) = &fail {
-                self.seat.counters.count_abort(*abort);
+                self.entry.counters.count_abort(*abort);
                 self.note_failure(*abort);
             }
             let explained = match fail {
@@ -200,7 +200,7 @@ impl Session {
         if self.engine.begun {
             self.check_deferred(true)?;
             self.engine.txn.commit()?;
-            self.seat.counters.count_commit();
+            self.entry.counters.count_commit();
         }
         self.engine.begun = false;
         let changes = std::mem::take(&mut self.context.transaction.changes);
@@ -236,7 +236,7 @@ impl Session {
     /// The engine's part of a rollback, and the catalog's; locks are released.
     fn abort_engine(&mut self) {
         if self.engine.begun {
-            self.seat.counters.count_rollback();
+            self.entry.counters.count_rollback();
         }
         self.withdraw_begin();
         self.database.turns.released();
@@ -261,7 +261,7 @@ impl Session {
         self.transaction.deferred.clear();
         self.transaction.given_up = None;
         self.transaction.given_up_unheard = None;
-        self.seat.end();
+        self.entry.end();
         self.one_shot.pipeline.clear();
         self.transaction.phase = Phase::Idle;
         self.transaction.executed = 0;
@@ -272,7 +272,7 @@ impl Session {
     /// Releases the session's advisory locks of this scope, if it may hold any.
     #[inline]
     pub(super) fn give_advisory_back(&mut self, scope: Scope) {
-        if self.seat.may_hold_advisory() {
+        if self.entry.may_hold_advisory() {
             self.give_held_advisory_back(scope);
         }
     }
@@ -280,9 +280,9 @@ impl Session {
     #[cold]
     fn give_held_advisory_back(&mut self, scope: Scope) {
         let advisory = &self.database.advisory;
-        advisory.give_all_back(&self.seat, scope);
-        if advisory.held(&self.seat).is_empty() {
-            self.seat.has_no_advisory();
+        advisory.give_all_back(&self.entry, scope);
+        if advisory.held(&self.entry).is_empty() {
+            self.entry.has_no_advisory();
         }
     }
 
@@ -307,7 +307,7 @@ impl Session {
 
     /// Records that the engine aborted the transaction. Its savepoints are lost with it.
     pub(super) fn engine_aborted(&mut self, abort: Abort) {
-        self.seat.counters.count_abort(abort);
+        self.entry.counters.count_abort(abort);
         if matches!(self.transaction.phase, Phase::Block | Phase::Failed) {
             self.transaction.given_up.get_or_insert(abort);
         }
@@ -409,7 +409,7 @@ impl Session {
     /// Locks a table's name.
     pub(super) fn lock_table(&mut self, lock: &Arc<crate::table_lock::TableLock>, mode: Mode) -> Result<(), Fail> {
         let limit = self.context.settings.borrow().duration("lock_timeout");
-        lock_outcome(self.transaction.locks.acquire(lock, mode, (self.database.shared(), &self.seat), limit)?)
+        lock_outcome(self.transaction.locks.acquire(lock, mode, (self.database.shared(), &self.entry), limit)?)
     }
 }
 

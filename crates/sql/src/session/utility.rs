@@ -337,7 +337,7 @@ impl Session {
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if nowait {
                 let wait = Some(std::time::Duration::ZERO);
-                let wake = self.transaction.locks.acquire(&table.lock, mode, (&self.database, &self.seat), wait)?;
+                let wake = self.transaction.locks.acquire(&table.lock, mode, (&self.database, &self.entry), wait)?;
                 if wake != hotrow_sync::Wake::Ready {
                     let message = format!("could not obtain lock on relation \"{name}\"");
                     return Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into());

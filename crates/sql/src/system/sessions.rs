@@ -8,7 +8,7 @@ use crate::context::SessionContext;
 use crate::locks::blocking::{Awaited, Blocked, blocked};
 use crate::locks::deadlock::{self, table_of};
 use crate::schema::shown;
-use crate::seat::{Seat, State};
+use crate::session_entry::{SessionEntry, State};
 use crate::table_lock::Mode;
 use crate::types::now;
 use hotrow_storage::{IndexRef, Value};
@@ -31,14 +31,14 @@ fn time(time: i64) -> Value<'static> {
 
 /// Returns how long a wait has lasted, in microseconds.
 fn waited(blocked: &Blocked) -> i64 {
-    blocked.seat.waiter.now().since(blocked.since).as_micros() as i64
+    blocked.entry.waiter.now().since(blocked.since).as_micros() as i64
 }
 
 fn activity(context: &SessionContext, rows: &mut Rows<'_>) {
     let waits = blocked(context.shared());
-    for seat in context.shared().activity.seats() {
-        let (doing, peer) = (seat.doing(), seat.peer().clone());
-        let wait = waits.iter().find(|wait| Arc::ptr_eq(&wait.seat, &seat));
+    for entry in context.shared().activity.entries() {
+        let (doing, client_info) = (entry.doing(), entry.client_info().clone());
+        let wait = waits.iter().find(|wait| Arc::ptr_eq(&wait.entry, &entry));
         let (kind, event) = match (wait, doing.state) {
             (Some(wait), _) => (text("Lock"), text(event(&wait.awaited))),
             (None, State::Active) => (Value::Null, Value::Null),
@@ -48,15 +48,15 @@ fn activity(context: &SessionContext, rows: &mut Rows<'_>) {
         rows.push(vec![
             ("datid", oid(POSTGRES)),
             ("datname", text("postgres")),
-            ("pid", Value::Int4(seat.pid())),
+            ("pid", Value::Int4(entry.pid())),
             ("leader_pid", Value::Null),
             ("usesysid", oid(OWNER)),
-            ("usename", text(&seat.user)),
-            ("application_name", text(&peer.application)),
-            ("client_addr", peer.address.map_or(Value::Null, |address| text(address.ip().to_string()))),
-            ("client_port", peer.address.map_or(Value::Int4(-1), |address| Value::Int4(address.port().into()))),
-            ("backend_start", time(seat.began)),
-            ("xact_start", seat.transaction().map_or(Value::Null, time)),
+            ("usename", text(&entry.user)),
+            ("application_name", text(&client_info.application)),
+            ("client_addr", client_info.address.map_or(Value::Null, |address| text(address.ip().to_string()))),
+            ("client_port", client_info.address.map_or(Value::Int4(-1), |address| Value::Int4(address.port().into()))),
+            ("backend_start", time(entry.began)),
+            ("xact_start", entry.transaction().map_or(Value::Null, time)),
             ("query_start", if begun { time(doing.began) } else { Value::Null }),
             ("state_change", time(doing.changed)),
             ("wait_event_type", kind),
@@ -100,7 +100,7 @@ fn row_mode(mode: &str) -> &'static str {
 fn locked(
     context: &SessionContext,
     tables: &[Arc<Table>],
-    seat: &Seat,
+    entry: &SessionEntry,
     (target, mode): (&Awaited, &'static str),
     since: Option<i64>,
 ) -> Vec<(&'static str, Value<'static>)> {
@@ -135,8 +135,8 @@ fn locked(
         ("classid", numbers.0),
         ("objid", numbers.1),
         ("objsubid", numbers.2),
-        ("virtualtransaction", text(format!("{}/0", seat.pid()))),
-        ("pid", Value::Int4(seat.pid())),
+        ("virtualtransaction", text(format!("{}/0", entry.pid()))),
+        ("pid", Value::Int4(entry.pid())),
         ("mode", text(mode)),
         ("granted", Value::Bool(since.is_none())),
         ("waitstart", since.map_or(Value::Null, time)),
@@ -147,25 +147,25 @@ fn locked(
 /// a session waits for, with their holders, as far as the engine knows them.
 fn locks(context: &SessionContext, rows: &mut Rows<'_>) {
     let tables = context.view().tables();
-    for seat in context.shared().activity.seats() {
-        for (lock, mode) in seat.tables.held() {
-            rows.push(locked(context, &tables, &seat, (&Awaited::Table(lock), mode.name()), None));
+    for entry in context.shared().activity.entries() {
+        for (lock, mode) in entry.tables.held() {
+            rows.push(locked(context, &tables, &entry, (&Awaited::Table(lock), mode.name()), None));
         }
-        for (key, mode) in context.shared().advisory.held(&seat) {
-            rows.push(locked(context, &tables, &seat, (&Awaited::Advisory(key), mode.name()), None));
+        for (key, mode) in context.shared().advisory.held(&entry) {
+            rows.push(locked(context, &tables, &entry, (&Awaited::Advisory(key), mode.name()), None));
         }
     }
     let mut shown: Vec<(i32, Awaited)> = Vec::new();
     for wait in blocked(context.shared()) {
         let (mode, since) = (wait.mode.unwrap_or("shared"), now() - waited(&wait));
-        rows.push(locked(context, &tables, &wait.seat, (&wait.awaited, mode), Some(since)));
+        rows.push(locked(context, &tables, &wait.entry, (&wait.awaited, mode), Some(since)));
         let Awaited::Lock(_) = wait.awaited else { continue };
         for blocker in &wait.blockers {
-            let known = (blocker.seat.pid(), wait.awaited.clone());
+            let known = (blocker.entry.pid(), wait.awaited.clone());
             if let Some(mode) = blocker.holds
                 && !shown.contains(&known)
             {
-                rows.push(locked(context, &tables, &blocker.seat, (&wait.awaited, mode), None));
+                rows.push(locked(context, &tables, &blocker.entry, (&wait.awaited, mode), None));
                 shown.push(known);
             }
         }
@@ -180,8 +180,8 @@ fn blocking(context: &SessionContext, rows: &mut Rows<'_>) {
         let what = what(&wait.awaited, &tables);
         let row = |blocker: Vec<Value<'static>>| {
             let waiting = vec![
-                Value::Int4(wait.seat.pid()),
-                text(wait.seat.doing().text),
+                Value::Int4(wait.entry.pid()),
+                text(wait.entry.doing().text),
                 time(now() - micros),
                 Value::Float8(micros as f64 / 1000.0),
             ];
@@ -192,9 +192,9 @@ fn blocking(context: &SessionContext, rows: &mut Rows<'_>) {
             rows.rows.push(row([vec![Value::Null; 4], vec![Value::Bool(wait.is_certain)]].concat()));
         }
         for blocker in &wait.blockers {
-            let doing = blocker.seat.doing();
+            let doing = blocker.entry.doing();
             rows.rows.push(row(vec![
-                Value::Int4(blocker.seat.pid()),
+                Value::Int4(blocker.entry.pid()),
                 text(doing.state.name()),
                 text(doing.text),
                 blocker.holds.map_or(Value::Null, text),

@@ -8,7 +8,7 @@
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
 //! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones |
-//! | [`interval`], `interval_style` | intervals |
+//! | [`interval_text`], `interval_style` | intervals |
 //! | `value` | the types of values, and their names |
 //! | `length` | declared lengths: `varchar(n)`, `char(n)` |
 //! | `styles` | in which styles a session writes and reads texts: [`Styles`] |
@@ -20,8 +20,8 @@ mod array;
 mod binary;
 mod datetime;
 mod datetime_input;
-pub mod interval;
 mod interval_style;
+pub mod interval_text;
 mod length;
 mod number;
 pub mod oid;

@@ -1,6 +1,6 @@
 //! The text format: PostgreSQL's output and input functions.
 
-use super::{Styles, array, datetime, datetime_input, interval, interval_style, length, number};
+use super::{Styles, array, datetime, datetime_input, interval_style, interval_text, length, number};
 use crate::{SqlError, json, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
@@ -98,7 +98,7 @@ pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Valu
         Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text, styles.order)?),
         Type::TimestampTz => Value::TimestampTz(datetime_input::parse_timestamp(ty, text, styles.order)?),
         Type::Time => Value::Time(datetime_input::parse_time(text, styles.order)?),
-        Type::Interval => Value::Interval(interval::parse(text, None, styles.intervals)?),
+        Type::Interval => Value::Interval(interval_text::parse(text, None, styles.intervals)?),
         Type::Uuid => Value::Uuid(parse_uuid(text)?),
         Type::Array(element) => Value::Array(array::parse(element, text, styles)?),
     })

@@ -112,12 +112,13 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.exclusive && !self.columns.parts().iter().any(|part| row.is_null(part.column))
     }
 
-    /// The rule that makes the columns' keys.
+    /// The rule that makes keys of the index's columns.
     pub fn key_spec(&self) -> &KeySpec {
         &self.columns
     }
 
-    /// The columns' key of a row.
+    /// Returns the key that a row's values in the index's columns make. Unlike [`key_of`](Self::key_of), it does not
+    /// append the primary key.
     #[inline]
     pub fn columns_of(&self, row: RowRef<'_>) -> Key {
         self.columns.key_of(row)
@@ -138,7 +139,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.parts().iter().all(|part| row.has_same(part.column, &other))
     }
 
-    /// Whether the columns' key of a row is `columns`.
+    /// Whether a row's key of the index's columns is `columns`.
     #[inline]
     pub fn matches(&self, row: RowRef<'_>, columns: &Key) -> bool {
         self.columns.matches(row, columns)
@@ -169,8 +170,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// The versions whose columns' key is `columns`, with the hash `hash`. In a hash index, and among the versions of
-    /// one key of an ordered index, the one linked last comes first.
+    /// The versions whose key of the index's columns is `columns`, with the hash `hash`. In a hash index, and among the
+    /// versions of one key of an ordered index, the one linked last comes first.
     ///
     /// A version that is linked from before the call until the iterator's end is returned exactly once.
     #[inline]
@@ -241,8 +242,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Visits the versions of the whole index, until `visit` breaks: each version that is linked during the whole call,
-    /// once; in an ordered index in the order of their keys.
+    /// Visits the versions of the whole index, until `visit` breaks. It visits each version at most once. It misses
+    /// none that stays linked from the start of the call to its end. An ordered index is visited in key order.
     pub fn all<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(VersionRef<'g, H>) -> ControlFlow<()>) {
         let tree = match &self.links {
             Links::Hash(index) => return index.all(guard, visit),

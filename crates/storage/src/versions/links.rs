@@ -222,7 +222,11 @@ impl<'g> Place<'g> {
         }
     }
 
-    /// Removes the marked version that comes next.
+    /// Removes `version` from the list: makes this place's word lead past it. The place must lead to the version, and
+    /// the version must be marked. `position` is the index's position among the table's indexes.
+    ///
+    /// # Errors
+    /// [`Lost`] if another thread has changed the place's word.
     pub fn pass<H: VersionHeader>(&mut self, version: VersionRef<'_, H>, position: usize) -> Result<(), Lost> {
         let link = Link::of(version.link(position));
         debug_assert!(self.link.leads_to(version) && link.is_marked());

@@ -3,7 +3,7 @@
 use super::consistency::loaded_sum;
 use super::load::{BLOCKS, block, block_of};
 use super::procedures::{LongRead, Operations};
-use crate::Seat;
+use crate::ClientIdentity;
 use crate::distribution::different;
 use crate::options::parse_share;
 use fastrand::Rng;
@@ -130,15 +130,15 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, table: TableId, seat: Seat) -> Self {
+    pub(super) fn new(options: &Options, table: TableId, identity: ClientIdentity) -> Self {
         Self {
             table,
-            rng: seat.rng(),
+            rng: identity.rng(),
             rows: options.rows,
             reads: options.reads,
             writes: options.writes,
             read_only_share: options.read_only_share,
-            is_long_reader: seat.worker < options.long_readers,
+            is_long_reader: identity.worker < options.long_readers,
             long_isolation: options.long_isolation(),
             next: Operations::new(table),
             written: 0,
@@ -226,7 +226,7 @@ mod tests {
 
     fn generate(line: &str, transactions: usize) -> Vec<Operations> {
         let options = options(line).expect("good options");
-        let mut client = Client::new(&options, TableId(1), Seat::first_run(0, 42));
+        let mut client = Client::new(&options, TableId(1), ClientIdentity::first_run(0, 42));
         (0..transactions).map(|_| client.generate().clone()).collect()
     }
 

@@ -18,7 +18,7 @@ pub use generate::{Client, Options};
 pub use procedures::{LongRead, Operations};
 pub use schema::{AMOUNT, COUNTER, KEY, hekaton};
 
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::{Engine, Isolation, number_of};
 
@@ -87,8 +87,8 @@ impl crate::Workload for Hekaton {
         load::load(self.options.rows, engine, table, threads, progress)
     }
 
-    fn client(&self, table: TableId, seat: Seat) -> Client {
-        Client::new(&self.options, table, seat)
+    fn client(&self, table: TableId, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, table, identity)
     }
 
     fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {

@@ -1,7 +1,7 @@
 //! The options, and the next transaction of a client.
 
 use super::procedures::Operations;
-use crate::Seat;
+use crate::ClientIdentity;
 use crate::distribution::{Distribution, THETA_MAX, different};
 use crate::options::parse_within;
 use fastrand::Rng;
@@ -79,9 +79,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, table: TableId, seat: Seat) -> Self {
+    pub(super) fn new(options: &Options, table: TableId, identity: ClientIdentity) -> Self {
         Self {
-            rng: seat.rng(),
+            rng: identity.rng(),
             records: options.records,
             operations: options.reads + options.writes,
             keys: Distribution::new(options.records, options.theta),
@@ -163,7 +163,7 @@ mod tests {
             ("--records 50 --reads 50 --writes 0", 50, 0),
         ] {
             let options = options(line).expect("good options");
-            let mut client = Client::new(&options, TableId(1), Seat::first_run(0, 42));
+            let mut client = Client::new(&options, TableId(1), ClientIdentity::first_run(0, 42));
             let (mut first, mut last) = (0, 0);
             for _ in 0..2000 {
                 let operations = client.generate();

@@ -18,7 +18,7 @@ pub use generate::{Client, Options};
 pub use procedures::Operations;
 pub use schema::{KEY, VALUE, kv};
 
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
@@ -68,8 +68,8 @@ impl crate::Workload for Interactive {
         load::load(&self.options, engine, table, threads, progress)
     }
 
-    fn client(&self, table: TableId, seat: Seat) -> Client {
-        Client::new(&self.options, table, seat)
+    fn client(&self, table: TableId, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, table, identity)
     }
 
     fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {

@@ -2,7 +2,7 @@
 
 use super::procedures::Updates;
 use super::schema::COUNTER_BYTES;
-use crate::Seat;
+use crate::ClientIdentity;
 use crate::distribution::different;
 use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
@@ -144,9 +144,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, table: TableId, rounds: u64, seat: Seat) -> Self {
+    pub(super) fn new(options: &Options, table: TableId, rounds: u64, identity: ClientIdentity) -> Self {
         Self {
-            generator: Generator::new(options, seat),
+            generator: Generator::new(options, identity),
             next: Updates::new(table, options, rounds),
             increments: 0,
             checksum: 0,
@@ -191,15 +191,15 @@ struct Generator {
 }
 
 impl Generator {
-    fn new(options: &Options, seat: Seat) -> Self {
+    fn new(options: &Options, identity: ClientIdentity) -> Self {
         Self {
-            rng: seat.rng(),
+            rng: identity.rng(),
             records: options.records,
             ops: options.ops,
             hot_records: options.hot_records,
             hot_ops: options.hot_ops,
             partitions: u64::from(options.partitions),
-            home: u64::from(seat.worker % options.partitions),
+            home: u64::from(identity.worker % options.partitions),
             multi_partition: options.multi_partition,
         }
     }
@@ -245,7 +245,7 @@ mod tests {
 
     fn generate_at(worker: u32, line: &str, transactions: usize) -> Vec<Vec<i64>> {
         let options = options(line).expect("good options");
-        let mut client = Client::new(&options, TableId(1), 0, Seat::first_run(worker, 42));
+        let mut client = Client::new(&options, TableId(1), 0, ClientIdentity::first_run(worker, 42));
         (0..transactions).map(|_| client.generate().keys().to_vec()).collect()
     }
 

@@ -21,7 +21,7 @@ pub use procedures::Updates;
 pub use schema::{COUNTER, FILLER, KEY, micro};
 
 use crate::computation::rounds_of;
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
@@ -79,8 +79,8 @@ impl crate::Workload for Micro {
         load::load(&self.options, engine, table, threads, progress)
     }
 
-    fn client(&self, table: TableId, seat: Seat) -> Client {
-        Client::new(&self.options, table, self.rounds, seat)
+    fn client(&self, table: TableId, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, table, self.rounds, identity)
     }
 
     fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {

@@ -13,7 +13,7 @@ pub use consistency::Grants;
 pub use generate::{Client, Options, Request};
 
 use crate::computation::rounds_of;
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -64,8 +64,8 @@ impl crate::Workload for Range {
         Ok(())
     }
 
-    fn client(&self, _tables: (), seat: Seat) -> Client {
-        Client::new(&self.options, self.rounds, seat.rng())
+    fn client(&self, _tables: (), identity: ClientIdentity) -> Client {
+        Client::new(&self.options, self.rounds, identity.rng())
     }
 
     fn check(&self, _engine: &dyn Engine, _tables: (), clients: &[Client]) -> Result<(), Violation> {

@@ -6,7 +6,7 @@ use super::procedures::{
     UpdateSubscriberData,
 };
 use super::schema::{Number, Tables, call_forwarding};
-use crate::Seat;
+use crate::ClientIdentity;
 use fastrand::Rng;
 use hotrow_storage::{Row, RowLayout};
 use hotrow_sync::Arc;
@@ -183,12 +183,12 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, tables: Tables, seat: Seat) -> Self {
+    pub(super) fn new(options: &Options, tables: Tables, identity: ClientIdentity) -> Self {
         let weights = options.mix.weights();
         let layout = Arc::new(RowLayout::new(&call_forwarding().columns));
         Self {
             tables,
-            rng: seat.rng(),
+            rng: identity.rng(),
             subscribers: Subscribers::new(options),
             weights,
             total_weight: weights.iter().sum(),

@@ -22,7 +22,7 @@ pub use procedures::{
 };
 pub use schema::{BY_NUMBER, Number, Tables, access_info, call_forwarding, special_facility, subscriber};
 
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -83,8 +83,8 @@ impl crate::Workload for Tatp {
         load::load(self.options.subscribers, engine, tables, threads, progress)
     }
 
-    fn client(&self, tables: Tables, seat: Seat) -> Client {
-        Client::new(&self.options, tables, seat)
+    fn client(&self, tables: Tables, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, tables, identity)
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {

@@ -2,7 +2,7 @@
 
 use super::procedures::Deposit;
 use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables};
-use crate::Seat;
+use crate::ClientIdentity;
 use fastrand::Rng;
 use hotrow_txn::{Abort, Runner};
 
@@ -29,11 +29,11 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, tables: Tables, seat: Seat) -> Self {
+    pub(super) fn new(options: &Options, tables: Tables, identity: ClientIdentity) -> Self {
         Self {
-            rng: seat.rng(),
+            rng: identity.rng(),
             scale: u64::from(options.scale),
-            next: Deposit::new(tables, seat.number),
+            next: Deposit::new(tables, identity.number),
             committed: 0,
             deposited: 0,
         }

@@ -13,7 +13,7 @@ pub use generate::{Client, Options};
 pub use procedures::Deposit;
 pub use schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, accounts, branches, history, tellers};
 
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -70,8 +70,8 @@ impl crate::Workload for Tpcb {
         load::load(&self.options, engine, tables, threads, progress)
     }
 
-    fn client(&self, tables: Tables, seat: Seat) -> Client {
-        Client::new(&self.options, tables, seat)
+    fn client(&self, tables: Tables, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, tables, identity)
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {

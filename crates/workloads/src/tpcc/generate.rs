@@ -8,7 +8,7 @@ use super::procedures::{
 use super::random::{Constants, Random};
 use super::schema::Tables;
 use super::tally::Tallies;
-use crate::Seat;
+use crate::ClientIdentity;
 use crate::time::now_us;
 use hotrow_txn::{Abort, Runner};
 
@@ -53,16 +53,16 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, tables: Tables, seat: Seat) -> Self {
-        let random = Random::new(seat.rng(), Constants::of_run(seat.seed), options.customers, options.items);
-        let bound = (options.home == Home::Bound).then(|| (seat.worker % options.warehouses) as i32 + 1);
+    pub(super) fn new(options: &Options, tables: Tables, identity: ClientIdentity) -> Self {
+        let random = Random::new(identity.rng(), Constants::of_run(identity.seed), options.customers, options.items);
+        let bound = (options.home == Home::Bound).then(|| (identity.worker % options.warehouses) as i32 + 1);
         Self {
             random,
             options: options.clone(),
             weights: options.mix.weights(),
             bound,
             new_order: NewOrder::new(tables),
-            payment: Payment::new(tables, seat.number),
+            payment: Payment::new(tables, identity.number),
             order_status: OrderStatus::new(tables),
             delivery: Delivery::new(tables),
             stock_level: StockLevel::new(tables),

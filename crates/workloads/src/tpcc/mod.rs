@@ -32,7 +32,7 @@ pub use procedures::{
 };
 pub use schema::{Tables, customers, districts, histories, items, new_orders, order_lines, orders, stocks, warehouses};
 
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -97,8 +97,8 @@ impl crate::Workload for Tpcc {
         load::Load { options: &self.options, engine, tables, threads, progress }.run()
     }
 
-    fn client(&self, tables: Tables, seat: Seat) -> Client {
-        Client::new(&self.options, tables, seat)
+    fn client(&self, tables: Tables, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, tables, identity)
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {

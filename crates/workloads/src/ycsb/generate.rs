@@ -1,7 +1,7 @@
 //! The options, and the next transaction of a client.
 
 use super::procedures::{Operation, Operations};
-use crate::Seat;
+use crate::ClientIdentity;
 use crate::distribution::{Distribution, THETA_MAX, different};
 use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
@@ -200,9 +200,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, table: TableId, seat: Seat) -> Self {
+    pub(super) fn new(options: &Options, table: TableId, identity: ClientIdentity) -> Self {
         Self {
-            generator: Generator::new(options, seat.worker, seat.rng()),
+            generator: Generator::new(options, identity.worker, identity.rng()),
             next: Operations::new(table, options.fields, options.value_bytes),
             increments: 0,
             checksum: 0,
@@ -388,7 +388,8 @@ mod tests {
     }
 
     fn generate(line: &str, transactions: usize) -> Vec<Vec<Operation>> {
-        let mut client = Client::new(&options(line).expect("good options"), TableId(1), Seat::first_run(0, 42));
+        let mut client =
+            Client::new(&options(line).expect("good options"), TableId(1), ClientIdentity::first_run(0, 42));
         (0..transactions).map(|_| client.generate().list().to_vec()).collect()
     }
 
@@ -489,8 +490,9 @@ mod tests {
     #[test]
     fn a_seed_makes_the_same_transactions_and_each_worker_its_own() {
         let options = options("--theta 0.9").expect("good options");
-        let first =
-            |worker, seed| Client::new(&options, TableId(1), Seat::first_run(worker, seed)).generate().list().to_vec();
+        let first = |worker, seed| {
+            Client::new(&options, TableId(1), ClientIdentity::first_run(worker, seed)).generate().list().to_vec()
+        };
         assert_eq!(first(0, 1), first(0, 1));
         assert_ne!(first(0, 1), first(1, 1));
         assert_ne!(first(0, 1), first(0, 2));

@@ -14,7 +14,7 @@ pub use generate::{Client, HotPosition, Options, Spread};
 pub use procedures::{Operation, Operations, change_row, read_row};
 pub use schema::{COUNTER, FIELDS, KEY, usertable};
 
-use crate::{LoadError, Progress, Seat, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
@@ -71,8 +71,8 @@ impl crate::Workload for Ycsb {
         load::load(&self.options, engine, table, threads, progress)
     }
 
-    fn client(&self, table: TableId, seat: Seat) -> Client {
-        Client::new(&self.options, table, seat)
+    fn client(&self, table: TableId, identity: ClientIdentity) -> Client {
+        Client::new(&self.options, table, identity)
     }
 
     fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {

@@ -4,7 +4,7 @@ use clap::Parser;
 use hotrow_storage::{Key, RowMut, TableId};
 use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Begin, Engine, Procedure, Runner, Transaction};
-use hotrow_workloads::{Client, Seat, Violation, Workload};
+use hotrow_workloads::{Client, ClientIdentity, Violation, Workload};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -68,7 +68,8 @@ impl<W: Workload> Fixture<W> {
         let engine = hotrow_protocols::open("serial").expect("the engine is in the registry");
         let tables = workload.create(&*engine);
         workload.load(&*engine, tables, 2, &|_| ControlFlow::Continue(())).expect("the tables are empty");
-        let mut clients: Vec<_> = (0..2).map(|worker| workload.client(tables, Seat::first_run(worker, 5))).collect();
+        let mut clients: Vec<_> =
+            (0..2).map(|worker| workload.client(tables, ClientIdentity::first_run(worker, 5))).collect();
         let mut runner = Once { txn: transaction(&*engine), notes: Vec::new() };
         for _ in 0..steps {
             clients.iter_mut().for_each(|client| client.step(&mut runner).expect("nobody stands in the way"));

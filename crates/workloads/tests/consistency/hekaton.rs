@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, check_anomaly, check_corruption, workload};
 use hotrow_storage::Key;
 use hotrow_workloads::hekaton::{AMOUNT, COUNTER, Hekaton};
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 
 fn add(fixture: &Fixture<Hekaton>, key: i64, column: usize, delta: i64) {
     fixture.tamper(fixture.tables, key, |row| row.set_int8(column, row.as_ref().int8(column) + delta));
@@ -43,7 +43,7 @@ fn a_long_reader_that_saw_what_never_was_is_found() {
 
     // This is the state that a reader sees while half of each move has been made.
     (0..10).for_each(|block| add(&fixture, block * 20, AMOUNT, 1));
-    let mut reader = fixture.workload.client(fixture.tables, Seat::first_run(0, 9));
+    let mut reader = fixture.workload.client(fixture.tables, ClientIdentity::first_run(0, 9));
     assert_eq!(fixture.run(&mut reader, 3), [(LONG_READ, false); 3]);
     (0..10).for_each(|block| add(&fixture, block * 20, AMOUNT, -1));
     fixture.clients.push(reader);

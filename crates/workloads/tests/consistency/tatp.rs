@@ -5,7 +5,7 @@ use hotrow_storage::{Key, KeyBuilder, Row, RowLayout, TableId, TableSchema, Type
 use hotrow_sync::Arc;
 use hotrow_txn::Write;
 use hotrow_workloads::tatp::{self, Tatp};
-use hotrow_workloads::{Seat, Workload};
+use hotrow_workloads::{ClientIdentity, Workload};
 use std::cell::Cell;
 
 /// The key of small numbers after a subscriber's id.
@@ -105,7 +105,7 @@ fn an_update_without_a_facility_changes_nothing() {
         keys.into_iter().try_for_each(|key| txn.delete(tables.special_facility, &key).map(drop))
     });
     let before = bits();
-    let notes = fixture.run(&mut fixture.workload.client(tables, Seat::first_run(0, 1)), 200);
+    let notes = fixture.run(&mut fixture.workload.client(tables, ClientIdentity::first_run(0, 1)), 200);
     assert!(notes.iter().all(|&(_, succeeded)| !succeeded) && notes.len() == 200, "{notes:?}");
     assert_eq!(bits(), before);
 }

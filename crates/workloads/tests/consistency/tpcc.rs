@@ -6,7 +6,7 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Abort, Transaction};
 use hotrow_workloads::tpcc::{Tables, Tpcc};
 use hotrow_workloads::tpcc::{customer, district, history, new_order, order, order_line, stock, warehouse};
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 use std::ops::ControlFlow;
 
 /// A small database of two warehouses; 21 of a district's 30 orders are delivered initially.
@@ -219,7 +219,7 @@ fn a_sample_of_the_warehouses_is_checked() {
 #[test]
 fn an_unused_item_rolls_everything_back() {
     let fixture = Fixture::<Tpcc>::after(&SMALL.replace("--rollback 0", "--rollback 1 --mix neworder"), 0);
-    let mut client = fixture.workload.client(fixture.tables, Seat::first_run(0, 5));
+    let mut client = fixture.workload.client(fixture.tables, ClientIdentity::first_run(0, 5));
     for _ in 0..50 {
         assert_eq!(fixture.step(&mut client), Err(Abort::User));
     }
@@ -233,7 +233,7 @@ fn a_lost_row_surprises() {
     fixture.tamper_with(|txn| {
         (1..=30).try_for_each(|number| txn.delete(fixture.tables.customer, &Key::int4s([1, 1, number])).map(drop))
     });
-    let mut client = fixture.workload.client(fixture.tables, Seat::first_run(0, 5));
+    let mut client = fixture.workload.client(fixture.tables, ClientIdentity::first_run(0, 5));
     let lost = (0..300).filter(|_| fixture.step(&mut client) == Err(Abort::User)).count();
     assert!(lost > 0);
     let outcome = fixture.workload.check(&*fixture.engine, fixture.tables, &[client]);

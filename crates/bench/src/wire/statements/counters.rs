@@ -5,7 +5,7 @@ use crate::wire::over_wire::{OverWire, WireClient};
 use crate::wire::session::Session;
 use crate::wire::table_reader::TableReader;
 use hotrow_storage::TableId;
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 use std::future::Future;
 
 /// A workload of one table whose rows each count their updates.
@@ -53,8 +53,8 @@ impl<W: CounterTable> OverWire for W {
         CounterTable::statements(self)
     }
 
-    fn wire_client(&self, seat: Seat) -> CounterClient<W> {
-        CounterClient { client: self.client(self.tables(), seat), counters: 0 }
+    fn wire_client(&self, identity: ClientIdentity) -> CounterClient<W> {
+        CounterClient { client: self.client(self.tables(), identity), counters: 0 }
     }
 
     fn judge(&self, tables: &TableReader<'_>, clients: &[CounterClient<W>]) -> Result<(), Violation> {

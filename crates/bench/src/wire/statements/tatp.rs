@@ -6,7 +6,7 @@ use crate::wire::session::Session;
 use crate::wire::table_reader::TableReader;
 use hotrow_storage::TableId;
 use hotrow_workloads::tatp::{Client, Request, Tables, Tatp};
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 use tokio_postgres::error::SqlState;
 
 const SUBSCRIBER: usize = 0;
@@ -54,8 +54,8 @@ impl OverWire for Tatp {
         .to_vec()
     }
 
-    fn wire_client(&self, seat: Seat) -> TatpWireClient {
-        let mut client = self.client(self.tables(), seat);
+    fn wire_client(&self, identity: ClientIdentity) -> TatpWireClient {
+        let mut client = self.client(self.tables(), identity);
         let request = client.draw();
         TatpWireClient { client, request, succeeded: false }
     }

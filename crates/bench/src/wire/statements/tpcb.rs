@@ -7,7 +7,7 @@ use crate::wire::table_reader::TableReader;
 use hotrow_storage::TableId;
 use hotrow_txn::number_of;
 use hotrow_workloads::tpcb::{Client, Tables, Tpcb};
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 
 const ACCOUNT: usize = 0;
 const BALANCE: usize = 1;
@@ -40,8 +40,8 @@ impl OverWire for Tpcb {
         .to_vec()
     }
 
-    fn wire_client(&self, seat: Seat) -> TpcbWireClient {
-        TpcbWireClient { client: self.client(self.tables(), seat) }
+    fn wire_client(&self, identity: ClientIdentity) -> TpcbWireClient {
+        TpcbWireClient { client: self.client(self.tables(), identity) }
     }
 
     fn judge(&self, tables: &TableReader<'_>, clients: &[TpcbWireClient]) -> Result<(), Violation> {

@@ -12,7 +12,7 @@ use crate::wire::session::{Param, Session};
 use crate::wire::table_reader::TableReader;
 use hotrow_storage::TableId;
 use hotrow_workloads::tpcc::{Client, Customer, Delivered, Kind, Line, Paid, StockLevel, Tables, Tpcc, customer};
-use hotrow_workloads::{Seat, Violation, Workload};
+use hotrow_workloads::{ClientIdentity, Violation, Workload};
 use std::time::SystemTime;
 
 const BUYER: usize = 0;
@@ -117,8 +117,8 @@ impl OverWire for Tpcc {
         STATEMENTS.map(str::to_owned).to_vec()
     }
 
-    fn wire_client(&self, seat: Seat) -> TpccWireClient {
-        let client = self.client(self.tables(), seat);
+    fn wire_client(&self, identity: ClientIdentity) -> TpccWireClient {
+        let client = self.client(self.tables(), identity);
         TpccWireClient { client, kind: Kind::NewOrder, delivered: Delivered::default() }
     }
 

@@ -72,7 +72,7 @@ impl Function {
         env: &Env<'a>,
         row: &Input<'a>,
     ) -> Result<Value<'a>, SqlError> {
-        if let Function::Several(function) = self {
+        if let Function::Variadic(function) = self {
             return function.call(arguments, env, row);
         }
         if let Function::Array(function) = self {
@@ -101,7 +101,7 @@ impl Function {
             Function::Session(function) => function.call(&values, env),
             Function::Lock(function) => function.call(&values, env),
             Function::Setting(function) => function.call(&values, env),
-            Function::Several(_) | Function::Array(_) => Ok(Value::Null),
+            Function::Variadic(_) | Function::Array(_) => Ok(Value::Null),
         }
     }
 }

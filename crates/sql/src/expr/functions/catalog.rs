@@ -20,7 +20,7 @@ macro_rules! overloads {
     };
 }
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int2, Int4, Int8, Text};
     match name {

@@ -20,7 +20,7 @@ pub enum Choice {
     /// No function takes such arguments.
     None,
     /// Several functions fit equally well.
-    Several,
+    Ambiguous,
 }
 
 /// The function that a call by `name` with arguments of these types means. The type of an open argument is not known.
@@ -39,7 +39,7 @@ pub fn choose(name: &str, given: &[Option<Type>]) -> Choice {
     match candidates.as_slice() {
         [] => Choice::None,
         [one] => Choice::One(one.function, arguments(one, given), one.result),
-        _ => Choice::Several,
+        _ => Choice::Ambiguous,
     }
 }
 
@@ -128,7 +128,7 @@ fn is_preferred(ty: Type) -> bool {
     matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz | Type::Interval)
 }
 
-/// The functions of a name.
+/// Returns all overloads of the SQL function with this name.
 fn overloads(name: &str) -> Vec<Overload> {
     let of_values = [
         number::named(name),

@@ -31,7 +31,7 @@ pub enum Function {
     /// Of JSON.
     Json(JsonFunction),
     /// Of any number of arguments.
-    Several(Several),
+    Variadic(Variadic),
     /// Of arrays.
     Array(ArrayFunction),
 }
@@ -403,7 +403,7 @@ pub enum ArrayFunction {
 
 /// A function of any number of arguments, which may be NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Several {
+pub enum Variadic {
     /// The greatest argument; NULLs are left out.
     Greatest,
     /// The least argument; NULLs are left out.

@@ -4,12 +4,12 @@ use super::argument::{Arguments, integer_of};
 use super::function::{Field, Function, IntervalFunction, Overload};
 use super::time::{DAY, Moment, SECOND, unknown_unit, unsupported_unit};
 use crate::expr::compare::float;
-use crate::expr::interval::out_of_range;
+use crate::expr::interval_arithmetic::out_of_range;
 use crate::types::{check_timestamp, days_from_parts};
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Interval, Type, Value};
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Float8, Int4, Interval, Time, Timestamp, TimestampTz};
     macro_rules! overloads {
@@ -251,7 +251,7 @@ pub(super) fn seconds(interval: Interval) -> f64 {
 
 /// `date_trunc` of an interval.
 pub(super) fn truncate(field: Field, interval: Interval, name: &str) -> Result<Interval, SqlError> {
-    use crate::types::interval::{Unit, cut};
+    use crate::types::interval_text::{Unit, cut};
     let years =
         |length: i32| Interval { months: interval.months / (12 * length) * (12 * length), ..Interval::default() };
     let clock = |unit: i64| Interval { micros: interval.micros / unit * unit, ..interval };

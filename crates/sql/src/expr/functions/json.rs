@@ -8,7 +8,7 @@ use hotrow_storage::{Element, Type, Value};
 
 const TEXTS: Type = Type::Array(Element::Text);
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use JsonFunction as F;
     use Type::{Bool, Int4, Json, Jsonb, Text};

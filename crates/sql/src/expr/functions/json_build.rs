@@ -1,7 +1,7 @@
 //! JSON that is made of values.
 
 use super::argument::invalid;
-use super::several::append;
+use super::variadic::append;
 use crate::expr::{Env, Expr, Input};
 use crate::json::normalise;
 use crate::memory::check_size;

@@ -9,7 +9,7 @@ use crate::context::SessionContext;
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::locks::blocking;
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_storage::{Array, Element, Type, Value};
@@ -17,7 +17,7 @@ use hotrow_sync::Arc;
 use hotrow_txn::Abort;
 use std::time::Duration;
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Mode::{Exclusive, Shared};
     use Type::{Bool, Int4, Int8, Text};
@@ -69,7 +69,7 @@ impl LockFunction {
             Ok(pid) => blocking::blockers_of(context.shared(), pid),
             Err(_) => Vec::new(),
         };
-        let (advisory, seat) = (&context.shared().advisory, &context.seat);
+        let (advisory, entry) = (&context.shared().advisory, &context.entry);
         let key = match second {
             Value::Null => Key::One(integer_of(first)),
             second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
@@ -99,8 +99,8 @@ impl LockFunction {
             LockFunction::Lock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
                 if context.may_wait.get() {
-                    crate::locks::take_advisory(context.shared(), seat, wanted)?;
-                } else if !advisory.try_take(seat, wanted) {
+                    crate::locks::take_advisory(context.shared(), entry, wanted)?;
+                } else if !advisory.try_take(entry, wanted) {
                     return Err(unsupported("a wait for an advisory lock in a statement that looks at tables")
                         .hint("Take the lock by a SELECT without FROM."));
                 }
@@ -108,11 +108,11 @@ impl LockFunction {
             }
             LockFunction::TryLock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
-                Value::Bool(!context.is_rehearsing() && advisory.try_take(seat, wanted))
+                Value::Bool(!context.is_rehearsing() && advisory.try_take(entry, wanted))
             }
-            LockFunction::Unlock(mode) => Value::Bool(advisory.give_back(seat, key, mode)),
+            LockFunction::Unlock(mode) => Value::Bool(advisory.give_back(entry, key, mode)),
             LockFunction::UnlockAll => {
-                advisory.give_all_back(seat, Scope::Session);
+                advisory.give_all_back(entry, Scope::Session);
                 Value::text("")
             }
         })
@@ -123,9 +123,9 @@ impl LockFunction {
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The session of this number that has a connection. There is a warning if there is none.
-fn other(pid: i64, context: &SessionContext) -> Option<Arc<Seat>> {
-    let seats = context.shared().activity.seats();
-    let found = seats.into_iter().find(|seat| i64::from(seat.pid()) == pid && seat.backend().is_some());
+fn other(pid: i64, context: &SessionContext) -> Option<Arc<SessionEntry>> {
+    let entries = context.shared().activity.entries();
+    let found = entries.into_iter().find(|entry| i64::from(entry.pid()) == pid && entry.backend().is_some());
     if found.is_none() {
         warn(context, format!("PID {pid} is not a PostgreSQL backend process"));
     }
@@ -138,8 +138,8 @@ fn warn(context: &SessionContext, message: String) {
 
 /// `pg_cancel_backend`. A session of any user may cancel any other: all users have the rights of a superuser.
 fn cancel(pid: i64, context: &SessionContext) -> Result<bool, SqlError> {
-    let Some(seat) = other(pid, context) else { return Ok(false) };
-    seat.backend().into_iter().for_each(|backend| backend.cancel());
+    let Some(entry) = other(pid, context) else { return Ok(false) };
+    entry.backend().into_iter().for_each(|backend| backend.cancel());
     check_here(context)?;
     Ok(true)
 }
@@ -149,12 +149,12 @@ fn terminate(pid: i64, patience_ms: i64, context: &SessionContext) -> Result<boo
     let Ok(patience_ms) = u64::try_from(patience_ms) else {
         return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative"));
     };
-    let Some(seat) = other(pid, context) else { return Ok(false) };
-    seat.backend().into_iter().for_each(|backend| backend.terminate());
+    let Some(entry) = other(pid, context) else { return Ok(false) };
+    entry.backend().into_iter().for_each(|backend| backend.terminate());
     check_here(context)?;
-    let waiter = &context.seat.waiter;
+    let waiter = &context.entry.waiter;
     let end = waiter.now().after(Duration::from_millis(patience_ms));
-    let has_ended = || !context.shared().activity.seats().iter().any(|other| Arc::ptr_eq(other, &seat));
+    let has_ended = || !context.shared().activity.entries().iter().any(|other| Arc::ptr_eq(other, &entry));
     while patience_ms > 0 && !has_ended() {
         if waiter.now() >= end {
             warn(context, format!("backend with PID {pid} did not terminate within {patience_ms} milliseconds"));
@@ -168,5 +168,5 @@ fn terminate(pid: i64, patience_ms: i64, context: &SessionContext) -> Result<boo
 
 /// An error if the session itself was cancelled.
 fn check_here(context: &SessionContext) -> Result<(), SqlError> {
-    if context.seat.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
+    if context.entry.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
 }

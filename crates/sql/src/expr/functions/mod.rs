@@ -8,7 +8,7 @@
 //! | `choose` | which of several functions of one name a call means |
 //! | `number` | of numbers |
 //! | `text` | of strings |
-//! | `several` | of any number of arguments: `concat`, `format`, `greatest` |
+//! | `variadic` | of any number of arguments: `concat`, `format`, `greatest` |
 //! | `json` | of JSON |
 //! | `json_build` | of any number of arguments, as JSON |
 //! | `pattern` | of regular expressions |
@@ -24,7 +24,7 @@
 //! | `array` | of arrays |
 //!
 //! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what
-//! they do. A function is not called if one of its arguments is NULL; then it is NULL. Only those in `several` and
+//! they do. A function is not called if one of its arguments is NULL; then it is NULL. Only those in `variadic` and
 //! `array` say otherwise.
 
 mod argument;
@@ -42,14 +42,14 @@ mod pattern;
 mod sequence;
 mod session;
 mod setting;
-mod several;
 mod template;
 mod template_read;
 mod text;
 mod time;
+mod variadic;
 
 pub(crate) use argument::value_bytes;
 pub use choose::{Choice, choose};
-pub use function::{ArrayFunction, Field, Function, SequenceFunction, Several};
+pub use function::{ArrayFunction, Field, Function, SequenceFunction, Variadic};
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use time::unknown_unit;

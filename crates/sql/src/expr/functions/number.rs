@@ -19,7 +19,7 @@ const fn of(function: NumberFunction, arguments: &'static [Type], result: Type) 
     Overload { function: Function::Number(function), arguments, result }
 }
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use NumberFunction as F;
     use Type::{Float4, Float8, Int2, Int4, Int8, Text};

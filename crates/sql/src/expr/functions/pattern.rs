@@ -14,7 +14,7 @@ use hotrow_storage::{ArrayBuilder, Element, Type, Value};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int4, Text};
     const TEXTS: Type = Type::Array(Element::Text);

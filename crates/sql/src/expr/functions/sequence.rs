@@ -7,7 +7,7 @@ use crate::error::unsupported;
 use crate::expr::Env;
 use hotrow_storage::{Type, Value};
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int8, Text};
     macro_rules! overloads {

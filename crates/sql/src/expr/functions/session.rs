@@ -11,7 +11,7 @@ use crate::types::now;
 use hotrow_storage::{Type, Value};
 use std::time::Duration;
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     macro_rules! returning {
         ($function:ident, $result:ident) => {

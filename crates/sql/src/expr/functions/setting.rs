@@ -7,7 +7,7 @@ use crate::expr::Env;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int8, Text, TimestampTz};
     macro_rules! overloads {

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 const CHAR: Type = Type::Char(1);
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use TextFunction as F;
     use Type::{Bool, Bytea, Int4, Text};

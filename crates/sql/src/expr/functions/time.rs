@@ -60,7 +60,7 @@ impl Field {
     }
 }
 
-/// The functions of a name.
+/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Date, Float8, Int4, Interval, Text, Time, Timestamp, TimestampTz};
     macro_rules! overloads {

@@ -6,9 +6,9 @@ use super::scope::Scope;
 use super::typed::Typed;
 use crate::SqlError;
 use crate::error::unsupported;
-use crate::expr::{Arithmetic, Expr, Function, Several, Strictness};
+use crate::expr::{Arithmetic, Expr, Function, Strictness, Variadic};
 use crate::parse::names::fold;
-use crate::types::interval::{Fields, Unit, parse};
+use crate::types::interval_text::{Fields, Unit, parse};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
 
@@ -116,6 +116,6 @@ impl Binder<'_> {
         let zero = |place| if place == 6 { Value::Float8(0.0) } else { Value::Int4(0) };
         let parts = parts.into_iter().enumerate();
         let parts = parts.map(|(place, part)| part.unwrap_or_else(|| Expr::Const(zero(place)))).collect();
-        Ok(Typed::new(Expr::Call(Function::Several(Several::MakeInterval), parts), Type::Interval))
+        Ok(Typed::new(Expr::Call(Function::Variadic(Variadic::MakeInterval), parts), Type::Interval))
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::error::unsupported;
 use crate::schema::SEARCH_PATH;
-use crate::seat::Seat;
+use crate::session_entry::SessionEntry;
 use crate::setting_value::{date_style, parse_duration, parse_memory, show_memory};
 use crate::types::Styles;
 use crate::{SqlError, isolation, schema, state};
@@ -71,7 +71,7 @@ enum Kind {
     /// Cannot be set.
     Fixed,
     /// Cannot be set: the session says what it is.
-    Told,
+    Reported,
 }
 
 const DEFAULT_PATH: &str = "\"$user\", public";
@@ -98,14 +98,14 @@ impl Known {
             Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Path | Kind::Text | Kind::Role => {
                 ("string", None)
             }
-            Kind::Fixed | Kind::Told => ("string", None),
+            Kind::Fixed | Kind::Reported => ("string", None),
             Kind::Isolation | Kind::Concurrency | Kind::Word(..) => ("enum", None),
         }
     }
 
     /// Returns `internal` if the setting cannot be set and `user` otherwise, as the `context` column of `pg_settings`.
     pub(crate) fn context(&self) -> &'static str {
-        if matches!(self.kind, Kind::Fixed | Kind::Told) { "internal" } else { "user" }
+        if matches!(self.kind, Kind::Fixed | Kind::Reported) { "internal" } else { "user" }
     }
 
     /// Returns the setting's default value.
@@ -157,12 +157,12 @@ const KNOWN: &[Known] = &[
     known(CONCURRENCY, Kind::Concurrency, "default"),
     known(EARLY_RELEASE, Kind::Word(&["off", HOT], 2), "off"),
     known(EXCLUSIVE_IDLE_TIMEOUT, Kind::Duration, "1s"),
-    known("hotrow.isolation", Kind::Told, ""),
-    known("hotrow.locks", Kind::Told, ""),
-    known("hotrow.memory", Kind::Told, ""),
-    known("hotrow.memory_limit", Kind::Told, ""),
-    known("hotrow.times", Kind::Told, ""),
-    known("hotrow.versions", Kind::Told, ""),
+    known("hotrow.isolation", Kind::Reported, ""),
+    known("hotrow.locks", Kind::Reported, ""),
+    known("hotrow.memory", Kind::Reported, ""),
+    known("hotrow.memory_limit", Kind::Reported, ""),
+    known("hotrow.times", Kind::Reported, ""),
+    known("hotrow.versions", Kind::Reported, ""),
     known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
     known("idle_session_timeout", Kind::Duration, "0"),
     reported("in_hot_standby", Kind::Fixed, "off"),
@@ -219,8 +219,8 @@ pub struct Settings {
     untold: Vec<&'static str>,
     /// The number of times that `search_path` may have changed.
     paths: u64,
-    /// The session's seat: its waits for locks obey `lock_timeout` and `deadlock_timeout`.
-    seat: Option<Arc<Seat>>,
+    /// The session's entry: its waits for locks obey `lock_timeout` and `deadlock_timeout`.
+    entry: Option<Arc<SessionEntry>>,
     /// The styles of texts, which four of the settings determine.
     styles: Styles,
 }
@@ -251,15 +251,15 @@ impl Settings {
         self
     }
 
-    /// The settings of the session that has this seat: its waits for locks are as the settings say when they begin.
-    pub(crate) fn heeded_by(self, seat: Arc<Seat>) -> Self {
-        Self { seat: Some(seat), ..self }
+    /// The settings of the session that has this entry: its waits for locks are as the settings say when they begin.
+    pub(crate) fn heeded_by(self, entry: Arc<SessionEntry>) -> Self {
+        Self { entry: Some(entry), ..self }
     }
 
     /// Has the session's waits for locks last as long as the settings say.
     pub(crate) fn heed_time_outs(&self) {
-        if let Some(seat) = &self.seat {
-            seat.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
+        if let Some(entry) = &self.entry {
+            entry.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
         }
     }
 
@@ -299,7 +299,7 @@ impl Settings {
         local: bool,
     ) -> Result<Option<(&'static str, &str)>, SqlError> {
         let known = find(name)?;
-        if let Some(known) = known.filter(|known| matches!(known.kind, Kind::Fixed | Kind::Told)) {
+        if let Some(known) = known.filter(|known| matches!(known.kind, Kind::Fixed | Kind::Reported)) {
             let message = format!("parameter \"{}\" cannot be changed", known.name);
             // Saying what is so already is no change.
             return match value {
@@ -348,7 +348,7 @@ impl Settings {
     /// Changes a setting for the session and its RESET: what a client asks for when it connects.
     pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let (name, value) = match find(name)? {
-            Some(known) if matches!(known.kind, Kind::Fixed | Kind::Told) => return Ok(()),
+            Some(known) if matches!(known.kind, Kind::Fixed | Kind::Reported) => return Ok(()),
             Some(known) => (Cow::Borrowed(known.name), self.check(known, value)?),
             None => (Cow::Owned(name.to_lowercase()), value.to_owned()),
         };
@@ -557,7 +557,7 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
         if hint.is_empty() { error } else { error.hint(hint) }
     };
     Ok(match known.kind {
-        Kind::Text | Kind::Fixed | Kind::Told | Kind::DateStyle | Kind::Role => value.to_owned(),
+        Kind::Text | Kind::Fixed | Kind::Reported | Kind::DateStyle | Kind::Role => value.to_owned(),
         Kind::Word(words, obeyed) => {
             let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
             let at = at.ok_or_else(|| invalid(&format!("Available values: {}.", words.join(", "))))?;

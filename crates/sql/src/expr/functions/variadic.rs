@@ -1,7 +1,7 @@
 //! Functions of any number of arguments.
 
 use super::argument::invalid;
-use super::function::Several;
+use super::function::Variadic;
 use super::interval::make_interval;
 use super::json_build;
 use super::text::{quote_identifier, quote_literal};
@@ -12,44 +12,44 @@ use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
-impl Several {
+impl Variadic {
     /// The function of a name that takes any values as they are, and its result's type.
     pub fn named(name: &str, arguments: usize) -> Option<(Self, Type)> {
         Some(match (name, arguments) {
-            ("concat", 1..) => (Several::Concat, Type::Text),
-            ("concat_ws", 2..) => (Several::ConcatWithSeparator, Type::Text),
-            ("format", 1..) => (Several::Format, Type::Text),
-            ("num_nulls", 1..) => (Several::CountNulls, Type::Int4),
-            ("num_nonnulls", 1..) => (Several::CountValues, Type::Int4),
-            ("json_build_object", _) => (Several::JsonObject(false), Type::Json),
-            ("json_build_array", _) => (Several::JsonArray(false), Type::Json),
-            ("jsonb_build_object", _) => (Several::JsonObject(true), Type::Jsonb),
-            ("jsonb_build_array", _) => (Several::JsonArray(true), Type::Jsonb),
-            ("to_json" | "array_to_json", 1) => (Several::ToJson(false), Type::Json),
-            ("to_jsonb", 1) => (Several::ToJson(true), Type::Jsonb),
+            ("concat", 1..) => (Variadic::Concat, Type::Text),
+            ("concat_ws", 2..) => (Variadic::ConcatWithSeparator, Type::Text),
+            ("format", 1..) => (Variadic::Format, Type::Text),
+            ("num_nulls", 1..) => (Variadic::CountNulls, Type::Int4),
+            ("num_nonnulls", 1..) => (Variadic::CountValues, Type::Int4),
+            ("json_build_object", _) => (Variadic::JsonObject(false), Type::Json),
+            ("json_build_array", _) => (Variadic::JsonArray(false), Type::Json),
+            ("jsonb_build_object", _) => (Variadic::JsonObject(true), Type::Jsonb),
+            ("jsonb_build_array", _) => (Variadic::JsonArray(true), Type::Jsonb),
+            ("to_json" | "array_to_json", 1) => (Variadic::ToJson(false), Type::Json),
+            ("to_jsonb", 1) => (Variadic::ToJson(true), Type::Jsonb),
             _ => return None,
         })
     }
 
     /// Whether the first argument has to be a text.
     pub fn begins_with_text(self) -> bool {
-        matches!(self, Several::ConcatWithSeparator | Several::Format)
+        matches!(self, Variadic::ConcatWithSeparator | Variadic::Format)
     }
 
     /// The function's value.
     pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         match self {
-            Several::Greatest | Several::Least => self.extreme(arguments, env, row),
-            Several::Concat => join(arguments, "", env, row),
-            Several::ConcatWithSeparator => match arguments[0].eval(env, row)? {
+            Variadic::Greatest | Variadic::Least => self.extreme(arguments, env, row),
+            Variadic::Concat => join(arguments, "", env, row),
+            Variadic::ConcatWithSeparator => match arguments[0].eval(env, row)? {
                 Value::Text(separator) => join(&arguments[1..], &separator, env, row),
                 _ => Ok(Value::Null),
             },
-            Several::Format => match arguments[0].eval(env, row)? {
+            Variadic::Format => match arguments[0].eval(env, row)? {
                 Value::Text(template) => format(&template, &arguments[1..], env, row),
                 _ => Ok(Value::Null),
             },
-            Several::MakeInterval => {
+            Variadic::MakeInterval => {
                 let mut parts = [const { Value::Null }; 7];
                 for (part, argument) in parts.iter_mut().zip(arguments) {
                     *part = argument.eval(env, row)?;
@@ -59,13 +59,13 @@ impl Several {
                 }
                 make_interval(&parts).map(Value::Interval)
             }
-            Several::JsonObject(binary) => json_build::object(arguments, binary, env, row),
-            Several::JsonArray(binary) => json_build::array(arguments, binary, env, row),
-            Several::ToJson(binary) => json_build::value(arguments, binary, env, row),
-            Several::CountNulls | Several::CountValues => {
+            Variadic::JsonObject(binary) => json_build::object(arguments, binary, env, row),
+            Variadic::JsonArray(binary) => json_build::array(arguments, binary, env, row),
+            Variadic::ToJson(binary) => json_build::value(arguments, binary, env, row),
+            Variadic::CountNulls | Variadic::CountValues => {
                 let mut count = 0;
                 for argument in arguments {
-                    count += i32::from(argument.eval(env, row)?.is_null() == (self == Several::CountNulls));
+                    count += i32::from(argument.eval(env, row)?.is_null() == (self == Variadic::CountNulls));
                 }
                 Ok(Value::Int4(count))
             }
@@ -80,7 +80,7 @@ impl Several {
                 continue;
             }
             let order = compare(&value, &best, false);
-            if best.is_null() || if self == Several::Greatest { order.is_gt() } else { order.is_lt() } {
+            if best.is_null() || if self == Variadic::Greatest { order.is_gt() } else { order.is_lt() } {
                 best = value;
             }
         }

@@ -151,7 +151,7 @@ pub fn divide(interval: Interval, divisor: f64) -> Result<Interval, SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::interval::parse;
+    use crate::types::interval_text::parse;
 
     fn interval(text: &str) -> Interval {
         parse(text, None, crate::types::IntervalStyle::Postgres).unwrap_or_else(|error| panic!("{text}: {error:?}"))

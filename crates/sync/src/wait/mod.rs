@@ -296,8 +296,9 @@ impl Waiter {
         self.shared.end.store(NEVER, Ordering::Release);
     }
 
-    /// Sets the time from which the waiter is cancelled; `None` removes the limit. The owner calls it. A waiter that is
-    /// already cancelled stays so.
+    /// Sets the time at which the waiter becomes cancelled; `None` removes the limit. Only the transaction's own code
+    /// calls this, while it does not wait: the call does not resume a wait. A call of [`cancel`](Self::cancel) stays in
+    /// force. A limit that has passed does not: the new limit replaces it.
     pub fn set_limit(&self, limit: Option<Time>) {
         let end = limit.map_or(NEVER, |Time(limit)| limit.clamp(CANCELLED + 1, NEVER - 1));
         let keep = |old| (old != CANCELLED).then_some(end);

@@ -1,7 +1,7 @@
 //! The public state of a session that other sessions may read: its user, its statement and its locks, with their times.
 //!
-//! **Cost.** Each session writes to a seat of its own, which other sessions read only for a view of the sessions. The
-//! start of a statement takes the seat's latch, which is free unless such a view is being read, copies the text into
+//! **Cost.** Each session writes to an entry of its own, which other sessions read only for a view of the sessions. The
+//! start of a statement takes the entry's latch, which is free unless such a view is being read, copies the text into
 //! memory that is allocated already, and loads the coarse clock; so does the end of the session's work for its client.
 //! Neither allocates, and neither moves shared cache lines: the plan, which other sessions run too, is not touched.
 
@@ -14,7 +14,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The greatest number of bytes of a statement's text that a seat shows.
+/// The greatest number of bytes of a statement's text that an entry shows.
 const TEXT: usize = 1023;
 
 /// The state of a session, as `pg_stat_activity` names it.
@@ -45,7 +45,7 @@ impl State {
 
 /// The activity of a session. Times are in microseconds since 2000-01-01 UTC, as coarse as the system's clock ticks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Doing {
+pub(crate) struct SessionActivity {
     pub(crate) state: State,
     /// The last statements that the client sent, as one text; nothing before the first.
     pub(crate) text: String,
@@ -57,7 +57,7 @@ pub(crate) struct Doing {
 
 /// The client of a session, and the time-outs of its waits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Peer {
+pub(crate) struct ClientInfo {
     /// The name that the client gives itself (`application_name`).
     pub(crate) application: String,
     /// The client's network address; `None` if the client is on this machine or in this process.
@@ -77,7 +77,7 @@ pub trait Backend: Send + Sync {
 }
 
 /// The public state of a session. The session writes it, any thread may read it.
-pub(crate) struct Seat {
+pub(crate) struct SessionEntry {
     pub(crate) counters: Counters,
     pub(crate) user: String,
     /// When the session began, in microseconds since 2000-01-01 UTC.
@@ -92,16 +92,16 @@ pub(crate) struct Seat {
     begun: AtomicBool,
     /// Whether the session may hold advisory locks.
     advisory: AtomicBool,
-    doing: Latch<Doing>,
-    peer: Mutex<Peer>,
+    doing: Latch<SessionActivity>,
+    client_info: Mutex<ClientInfo>,
     backend: OnceLock<Arc<dyn Backend>>,
 }
 
 /// The time that stands for "no transaction".
 const NONE: i64 = i64::MIN;
 
-impl Seat {
-    /// Makes the seat of a session that begins now.
+impl SessionEntry {
+    /// Makes the entry of a session that begins now.
     pub(crate) fn new(user: &str, pid: i32, waiter: Waiter, tables: Arc<ShownLocks>) -> Self {
         let began = now();
         Self {
@@ -114,8 +114,8 @@ impl Seat {
             transaction: AtomicI64::new(NONE),
             begun: AtomicBool::new(false),
             advisory: AtomicBool::new(false),
-            doing: Latch::new(Doing { changed: began, ..Doing::default() }),
-            peer: Mutex::default(),
+            doing: Latch::new(SessionActivity { changed: began, ..SessionActivity::default() }),
+            client_info: Mutex::default(),
             backend: OnceLock::new(),
         }
     }
@@ -161,7 +161,7 @@ impl Seat {
     }
 
     /// Returns a copy of the session's present activity.
-    pub(crate) fn doing(&self) -> Doing {
+    pub(crate) fn doing(&self) -> SessionActivity {
         self.doing.lock().clone()
     }
 
@@ -222,14 +222,14 @@ impl Seat {
     }
 
     /// Locks and returns the description of the session's client.
-    pub(crate) fn peer(&self) -> MutexGuard<'_, Peer> {
-        self.peer.lock().unwrap_or_else(|poison| poison.into_inner())
+    pub(crate) fn client_info(&self) -> MutexGuard<'_, ClientInfo> {
+        self.client_info.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for SessionEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("pid", &self.pid()).field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("SessionEntry").field("pid", &self.pid()).field("user", &self.user).finish_non_exhaustive()
     }
 }
 
@@ -251,13 +251,13 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let seat = Seat::new("ada", 7, Waiter::thread(Duration::ZERO), Arc::default());
-        seat.run(&"é".repeat(TEXT));
-        assert_eq!(seat.doing().text, "é".repeat(TEXT / 2));
-        seat.run("SELECT 1");
-        assert_eq!((seat.doing().text.as_str(), seat.doing().state), ("SELECT 1", State::Active));
-        seat.rest(State::Failed);
-        assert_eq!(seat.doing().state.name(), "idle in transaction (aborted)");
+        let entry = SessionEntry::new("ada", 7, Waiter::thread(Duration::ZERO), Arc::default());
+        entry.run(&"é".repeat(TEXT));
+        assert_eq!(entry.doing().text, "é".repeat(TEXT / 2));
+        entry.run("SELECT 1");
+        assert_eq!((entry.doing().text.as_str(), entry.doing().state), ("SELECT 1", State::Active));
+        entry.rest(State::Failed);
+        assert_eq!(entry.doing().state.name(), "idle in transaction (aborted)");
     }
 
     #[test]

@@ -22,13 +22,13 @@ pub(crate) struct Operator {
 
 /// The operators of a plan, and the closing lines about the statement as a whole.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ExplainOutput {
     pub(super) operators: Vec<Operator>,
     /// The closing lines, each with its content as names and numbers for JSON.
     closing: Vec<(String, Vec<(&'static str, String)>)>,
 }
 
-impl Told {
+impl ExplainOutput {
     /// The rows of EXPLAIN's answer: one for each line, or a single one of JSON.
     pub(crate) fn rows(&self, as_json: bool) -> Vec<Value<'static>> {
         match as_json {
