@@ -25,7 +25,7 @@
 //!
 //! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what
 //! they do. A function is not called if one of its arguments is NULL; then it is NULL. Only those in `variadic` and
-//! `array` say otherwise.
+//! `array`, and `set_config`, say otherwise.
 
 mod argument;
 mod array;
