@@ -85,10 +85,11 @@ pub struct Session {
     context: SessionContext,
     /// The catalog's version, and the settings' count of paths, of which the names' path is.
     path_at: Option<(u64, u64)>,
+    /// The engine's part of the present transaction.
+    /// Dropped before the locks on tables, so that a transaction that a panic left open is rolled back under them.
+    engine: EngineTransaction,
     /// The front end's state of the present transaction.
     transaction: SqlTransaction,
-    /// The engine's part of the present transaction.
-    engine: EngineTransaction,
     /// The access set that the engine is given for a transaction whose end is known before it begins.
     one_shot: OneShot,
     kept: Kept,
