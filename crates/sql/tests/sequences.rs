@@ -69,6 +69,12 @@ fn serial_and_identity_columns_number_rows() {
             ("insert into a (id, c) values (9, 'w'), (default, 'v') returning id, b", "9|3 4|4"),
             ("select currval('a_id_seq'), pg_get_serial_sequence('a', 'b')", "4|public.a_b_seq"),
             ("select pg_get_serial_sequence('a', 'c')", "NULL"),
+            ("create table d (a smallserial, b serial2, c serial4, d serial8)", "CREATE TABLE"),
+            ("insert into d default values returning a, b, c, d", "1|1|1|1"),
+            (
+                "select max_value from pg_sequences where sequencename in ('d_a_seq', 'd_d_seq') order by 1",
+                "32767 9223372036854775807",
+            ),
             ("insert into a (id) values (null)", "23502"),
             ("insert into a (c) select c from a where id < 3 returning id", "5 6"),
             (
