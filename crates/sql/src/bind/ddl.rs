@@ -100,13 +100,13 @@ pub fn bind_conversion(
 pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
     with_room(|| {
         let expression = Written::new(Syntax::new(expr.clone()), view.styles);
-        let columns = columns_of(&bind_check(&expression, &Scope::table(table, None), view)?);
-        let columns = columns.into_iter().map(|column| (table.schema.columns[column].name.clone(), column));
-        let condition = Condition { expression, columns: columns.collect(), table: table.name().to_owned() };
-        // Bound again by what is kept alone: the numbers of its columns are then its own.
-        let bound = bind_check(&condition.expression, &Scope::of_condition(&condition, table), view)?;
-        condition.expression.keep(Opaque::new(bound));
-        Ok(condition)
+        let mut bound = bind_check(&expression, &Scope::table(table, None), view)?;
+        let columns = columns_of(&bound);
+        // The condition's columns have numbers of their own, which stay the same when the table's columns move.
+        let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();
+        bound.change_columns(&|column| *column = number_of(*column));
+        expression.keep(Opaque::new(bound));
+        Ok(Condition { expression, columns })
     })
 }
 

@@ -4,9 +4,9 @@
 //! over these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that
 //! mean nothing in a query are looked for in the queries around it.
 
-use crate::catalog::{Condition, Table};
+use crate::catalog::Table;
 use crate::expr::Expr;
-use crate::{Origin, OutputColumn, SqlError, schema, state};
+use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 
 /// The columns that names can mean.
@@ -120,18 +120,6 @@ impl Scope {
     /// The columns of one table.
     pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
         Self { relations: vec![Relation::table(table, alias, 0)] }
-    }
-
-    /// The columns that a condition of a table looks at, under the names that they and the table had when it was
-    /// defined.
-    pub(super) fn of_condition(condition: &Condition, table: &Table) -> Self {
-        let column = |(name, at): &(String, usize)| OutputColumn::new(name.clone(), table.schema.columns[*at].ty);
-        let (schema, plain) = schema::split(&condition.table);
-        let relation = Relation {
-            full: Some(qualified(schema, plain)),
-            ..Relation::new(Some(plain.to_owned()), condition.columns.iter().map(column), 0)
-        };
-        Self { relations: vec![relation] }
     }
 
     /// The columns of a result.

@@ -1,8 +1,8 @@
 //! The expressions of definitions: DEFAULT and CHECK.
 //!
 //! The catalog keeps an expression as it was written, with the parts of its meaning that the syntax lacks: the styles
-//! in which its literals are read, and the objects that its names meant. So the meaning stays the same when sequences
-//! and columns are renamed.
+//! in which its literals are read, and the sequences and columns that its names meant. So the meaning stays the same
+//! when these are renamed.
 //!
 //! The bound form of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that a
 //! mistake is an error of CREATE or ALTER, and every later definition of the table shares it. The bound form is never
@@ -93,22 +93,20 @@ pub struct Check {
 pub struct Condition {
     /// The expression, which is bound over the columns that it looks at.
     pub expression: Written,
-    /// The table's full name when the condition was defined.
-    pub table: String,
-    /// The columns that the condition looks at, in the order in which it mentions them: their names when it was
-    /// defined, and their positions now.
-    pub columns: Vec<(String, usize)>,
+    /// The positions of the columns that the bound condition looks at, in the order in which it mentions them. An
+    /// operand that the binder has left out, as in `a > 0 OR true`, does not count.
+    pub columns: Vec<usize>,
 }
 
 impl Condition {
     /// Whether the condition looks at a column.
     pub fn looks_at(&self, column: usize) -> bool {
-        self.columns.iter().any(|(_, position)| *position == column)
+        self.columns.contains(&column)
     }
 
     /// The positions of the columns that the condition looks at, in their order.
     pub fn positions(&self) -> Vec<usize> {
-        let mut positions: Vec<_> = self.columns.iter().map(|(_, position)| *position).collect();
+        let mut positions = self.columns.clone();
         positions.sort_unstable();
         positions
     }

@@ -209,8 +209,7 @@ impl Ddl<'_> {
         schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(move_up);
         rules.identities.iter_mut().for_each(|(identity, _)| move_up(identity));
         rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(move_up);
-        let checked = rules.checks.iter_mut().flat_map(|check| &mut check.condition.columns);
-        checked.for_each(|(_, column)| move_up(column));
+        rules.checks.iter_mut().flat_map(|check| &mut check.condition.columns).for_each(move_up);
         partition_key.iter_mut().for_each(move_up);
         let columns = (0..table.visible()).filter(|&column| column != at).map(NewColumn::Kept).collect();
         let changed = self.rebuilt(table, draft, columns)?;

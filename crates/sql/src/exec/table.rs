@@ -284,7 +284,7 @@ impl Ddl<'_> {
             Some(name) => name,
             None => {
                 let column = match &condition.columns[..] {
-                    [(column, _)] => Some(column.as_str()),
+                    [column] => Some(table.schema.columns[*column].name.as_str()),
                     _ => None,
                 };
                 let mut names = schema::made_names(table.plain_name(), column.as_slice(), "check");

@@ -55,7 +55,7 @@ impl Condition {
     /// The condition over the table's columns, wherever they are now.
     pub fn over_table(&self) -> Expr {
         let mut condition = bound(&self.expression).clone();
-        condition.change_columns(&|column| *column = self.columns[*column].1);
+        condition.change_columns(&|column| *column = self.columns[*column]);
         condition
     }
 }

@@ -48,7 +48,7 @@ impl Session {
             let foreign_keys = self.lock_foreign_keys(&table)?;
             self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
-            let (defaults, checks) = (table.defaults(), table.checks());
+            let (defaults, checks) = with_room(|| Ok::<_, SqlError>((table.defaults(), table.checks())))?;
             let insert =
                 Insert { table, source, targets, defaults, checks, on_conflict, returning: None, foreign_keys };
             let waits = self.waits_for_writers();
