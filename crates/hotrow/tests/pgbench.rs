@@ -5,7 +5,7 @@ use hotrow::storage::{TableSchema, Value};
 use hotrow::sync::{Arc, Waiter};
 use hotrow::txn::Engine;
 use hotrow::workloads::tpcb::Tpcb;
-use hotrow::workloads::{Client, Seat, Workload};
+use hotrow::workloads::{Client, ClientIdentity, Workload};
 use hotrow::{Rows, runtime};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -70,7 +70,7 @@ fn sql_sees_what_native_transactions_did() {
     for table in [tables.branches, tables.tellers, tables.accounts, tables.history] {
         database.adopt(table).expect("the names are free");
     }
-    let mut client = workload.client(tables, Seat::first_run(0, 1));
+    let mut client = workload.client(tables, ClientIdentity::first_run(0, 1));
     let mut worker = runtime::Session::new(&*engine);
     for _ in 0..50 {
         client.step(&mut worker).expect("nobody stands in the way");

@@ -97,8 +97,8 @@ impl<W: OverWire> LoadedDatabase<W> for ServerDatabase<W::WireClient> {
         let options = identity.options;
         let stop = context.interrupt.begin_run();
         let (first, clients) = (self.clients.len() as u32, options.wire.clients() as u32);
-        let identity = |worker| ClientIdentity { worker, number: first + worker, seed: options.seed };
-        let wire_clients = (0..clients).map(|worker| workload.wire_client(identity(worker))).collect();
+        let client_identity = |worker| ClientIdentity { worker, number: first + worker, seed: options.seed };
+        let wire_clients = (0..clients).map(|worker| workload.wire_client(client_identity(worker))).collect();
         let mut config = self.target.config.clone();
         let asked = config.get_options().unwrap_or_default();
         // Spaces in a value are escaped in this list.

@@ -5,7 +5,7 @@ use hotrow::sql::{Config, Database, Session};
 use hotrow::storage::{TableId, TableSchema, Type, Value};
 use hotrow::sync::{Arc, Waiter};
 use hotrow::txn::Engine;
-use hotrow::workloads::{Client, LoadError, Seat, Workload};
+use hotrow::workloads::{Client, ClientIdentity, LoadError, Workload};
 use hotrow::{Rows, runtime};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Connection {
 
     /// Makes a native client run `steps` steps.
     pub fn run<W: Workload>(&self, workload: &W, tables: W::Tables, steps: usize) -> W::Client {
-        let mut client = workload.client(tables, Seat::first_run(0, 1));
+        let mut client = workload.client(tables, ClientIdentity::first_run(0, 1));
         let mut worker = runtime::Session::new(&*self.engine);
         for _ in 0..steps {
             client.step(&mut worker).expect("nobody stands in the way");
