@@ -214,9 +214,10 @@ impl Core {
     /// has changed meanwhile.
     ///
     /// Only the list of the transactions in the queue is taken inside the critical section. Their requests are read
-    /// outside. Those of transactions that are still in the queue are complete, as each transaction adds its own only;
-    /// at a transaction that conceals its requests the analysis ends; transactions that have left conflict with none. A
-    /// transaction that came later cannot be before the one that is found.
+    /// outside. Those of transactions that are still in the queue are complete for this purpose, as no transaction adds
+    /// a request that conflicts with what another one has requested; at a transaction that conceals its requests the
+    /// analysis ends; transactions that have left conflict with none. A transaction that came later cannot be before
+    /// the one that is found.
     pub(super) fn analyse(&self, statistics: &mut Statistics) -> bool {
         let Some(latch) = &self.analyst else { return false };
         let mut found = false;

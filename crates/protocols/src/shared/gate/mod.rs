@@ -29,7 +29,7 @@
 //!    before.
 //!
 //! **Waiting inside.** A transaction inside may wait for others inside, as long as such waits end by themselves: then
-//! every closing ends too. A wait for a lock that an outsider holds must have a limit.
+//! every closing ends too. A wait for anything that an outsider holds must have a limit.
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, CachePadded, Mutex, MutexGuard, Waiter, Wake};
