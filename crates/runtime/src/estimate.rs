@@ -1,10 +1,11 @@
 //! An access set that is not known beforehand: it is estimated by a reconnaissance, and corrected after runs for which
 //! it was wrong.
 //!
-//! **What is corrected.** If the caller knew the set, the accesses that the set lacked are added to it. If a
-//! reconnaissance found the set, another reconnaissance replaces it, and the accesses that the set lacked are added. In
-//! that case either the data has moved, and much of the set with it, or the transaction depends on its own writes,
-//! which no reconnaissance sees.
+//! **What is corrected.** The accesses that a set lacked are added to it. A set that a reconnaissance found may be
+//! wrong for two reasons. Either the data has moved, and much of the set with it: then another reconnaissance had
+//! better replace it. Or the transaction depends on its own writes, which no reconnaissance sees: then another one is
+//! in vain. [`Renewal`] says which of the two is assumed. What reconnaissances have missed is added to the set that
+//! replaces theirs.
 //!
 //! **Bounds.** A set that the caller knew is corrected up to [`CORRECTIONS`] times, and then replaced by
 //! reconnaissance. After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the transaction
@@ -19,9 +20,20 @@ pub const CORRECTIONS: u32 = 4;
 /// The number of reconnaissances of one transaction before it runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
+/// When a reconnaissance replaces a set that another one found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Renewal {
+    /// After the first run for which the set was wrong.
+    #[default]
+    AtOnce,
+    /// After [`CORRECTIONS`] corrections.
+    Late,
+}
+
 /// The estimated access set of the transaction at hand, and how often it was wrong.
 #[derive(Debug, Default)]
 pub struct Estimate {
+    renewal: Renewal,
     accesses: Accesses,
     /// The accesses that reconnaissances of this transaction have missed, as its runs found out.
     missing: Accesses,
@@ -54,12 +66,23 @@ pub enum Corrected {
 }
 
 impl Estimate {
-    /// Forgets the last transaction's set.
+    /// An estimate with this rule of renewal.
+    pub fn new(renewal: Renewal) -> Self {
+        Self { renewal, ..Self::default() }
+    }
+
+    /// Begins another transaction, whose set is empty.
     #[inline]
     pub fn begin(&mut self) {
+        self.forget();
+        (self.corrections, self.reconnaissances) = (0, 0);
+    }
+
+    /// Forgets the set, but not how often it was wrong, so that the transaction ends.
+    #[inline]
+    pub fn forget(&mut self) {
         self.accesses.clear();
         self.missing.clear();
-        (self.corrections, self.reconnaissances) = (0, 0);
     }
 
     /// The set.
@@ -98,7 +121,7 @@ impl Estimate {
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, know: impl FnOnce(&mut Accesses)) -> Corrected {
         self.estimates.wrong += 1;
         self.corrections += 1;
-        let is_stale = self.reconnaissances > 0 && self.corrections == 1;
+        let is_stale = self.renewal == Renewal::AtOnce && self.reconnaissances > 0 && self.corrections == 1;
         if self.reconnaissances < RECONNAISSANCES && (is_stale || self.corrections > CORRECTIONS) {
             txn.add_missing(&mut self.missing);
             self.accesses.clear();

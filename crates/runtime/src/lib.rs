@@ -38,7 +38,7 @@ pub mod simulation;
 mod stop;
 
 pub use driver::drive;
-pub use estimate::{Corrected, Estimate, Estimates};
+pub use estimate::{Corrected, Estimate, Estimates, Renewal};
 pub use planner::Planner;
 pub use pool::{PoolConfig, Slot, drive_pool};
 pub use random::Random;

@@ -22,7 +22,7 @@ use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
 use crate::parse::utility::Utility;
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
-use hotrow_runtime::{Corrected, Estimate, Estimates};
+use hotrow_runtime::{Corrected, Estimate, Estimates, Renewal};
 use hotrow_storage::Value;
 use hotrow_txn::{Abort, Accesses, Capabilities, Isolation, Transaction};
 use std::ops::ControlFlow;
@@ -52,12 +52,14 @@ impl Wanted {
 }
 
 /// The access set of the transaction at hand, and what has become of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Planning {
     estimate: Estimate,
     /// Whether its statements write nothing.
     only_reads: bool,
     stage: Stage,
+    /// The version of the catalog for which the set was made.
+    version: u64,
 }
 
 /// The state of the knowledge about a transaction's accesses.
@@ -92,12 +94,17 @@ pub(super) struct OneShot {
 
 impl OneShot {
     pub(super) fn new(capabilities: Capabilities) -> Self {
-        let (planning, pipeline) = (Planning::default(), Pipeline::default());
+        let (planning, pipeline) = (Planning::new(), Pipeline::default());
         Self { wanted: Wanted::of(capabilities), planning, whole: false, starts_over: false, pipeline }
     }
 }
 
 impl Planning {
+    fn new() -> Self {
+        // A statement whose set is wrong mostly depends on its own writes, which another reconnaissance does not see.
+        Self { estimate: Estimate::new(Renewal::Late), only_reads: false, stage: Stage::Off, version: 0 }
+    }
+
     pub(super) fn start(&mut self) {
         self.estimate.begin();
         self.stage = Stage::Unknown;
@@ -191,12 +198,13 @@ impl Session {
                 == Isolation::ReadCommitted
     }
 
-    /// Forgets the estimate of a statement whose plan was made again: the old plan's accesses say nothing about the new
-    /// one.
+    /// Forgets the set if the catalog has changed since it was made: a plan that was made again for that reason touches
+    /// other tables. A statement that is out of date is planned again for every attempt, which alone changes nothing.
     pub(super) fn forget_accesses(&mut self) {
         let planning = &mut self.one_shot.planning;
-        if planning.is_one_shot() {
-            planning.estimate.begin();
+        let is_made = planning.is_one_shot() || planning.stage == Stage::Sought;
+        if is_made && planning.version != self.database.catalog.version() {
+            planning.estimate.forget();
             planning.stage = Stage::Sought;
         }
     }
@@ -218,6 +226,7 @@ impl Session {
         }
         let only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
         self.one_shot.planning.only_reads = only_reads;
+        self.one_shot.planning.version = self.database.catalog.version();
         if self.reads_row_by_row(only_reads) {
             self.one_shot.planning.stage = Stage::Needless;
             return Ok(());
