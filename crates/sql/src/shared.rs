@@ -94,7 +94,7 @@ pub struct Shared {
     /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others
     /// have done.
     pub(crate) releases_early: bool,
-    /// Held by the session that looks for a [circle of waits](crate::locks::circle).
+    /// Held by the session that looks for a circle of waits.
     pub(crate) looks: Mutex<()>,
 }
 
