@@ -21,7 +21,7 @@ use hotrow_txn::Engine;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 
-/// The maximum length in bytes of a text whose plan is cached. Longer texts consist of data, and rarely come again.
+/// The maximum length in bytes of a key of the plan cache. Longer statements consist of data, and rarely come again.
 const LONGEST_CACHED: usize = 64 << 10;
 
 /// A database, which its sessions share. It dereferences to [`Shared`], which has everything that does not concern
@@ -166,7 +166,7 @@ pub(crate) fn plan(
                 Utility::Show(name) if name == "all" => {
                     Some(["name", "setting", "description"].map(|name| OutputColumn::new(name, Type::Text)).to_vec())
                 }
-                // // The name is checked when it runs.
+                // The name is checked when it runs.
                 Utility::Show(name) => text_column(name),
                 _ => None,
             };

@@ -79,7 +79,7 @@ pub struct Shared {
     engine: Arc<dyn Engine>,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
-    /// The maximum number of clients, if the server has set it.
+    /// The maximum number of clients: 100 unless the server has set another.
     max_connections: AtomicU32,
     /// The time at which the database was opened, in microseconds since 2000-01-01 UTC.
     started: i64,
@@ -128,7 +128,7 @@ impl Shared {
         self.config.times.as_deref()
     }
 
-    /// Returns how many transactions have been held back because they abort each other, by the engine or else by the
+    /// Returns the numbers of transactions that are held back because they abort each other, by the engine or by the
     /// sessions. All numbers are zero if neither holds transactions back.
     pub fn admission(&self) -> AdmissionStatistics {
         let own = self.admission.as_ref().map(|admission| admission.statistics());

@@ -101,7 +101,7 @@ impl Catalog {
             return lock.clone();
         }
         let mut locks = self.locks.write().unwrap_or_else(|poison| poison.into_inner());
-        // // Locks of names that nobody uses any more are dropped now and then.
+        // Locks of names that nobody uses any more are dropped now and then.
         if locks.len() >= 1024 && locks.len().is_power_of_two() {
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         }
@@ -133,7 +133,7 @@ impl Catalog {
             };
         }
         let mut sequences = self.sequences.write().unwrap_or_else(|poison| poison.into_inner());
-        // // A name may go from one sequence to another: all sequences that lose a name are removed before any is
+        // A name may go from one sequence to another: all sequences that lose a name are removed before any is
         // added.
         for name in changes.sequences.keys() {
             if let Some(gone) = sequences.by_name.remove(name) {

@@ -35,7 +35,7 @@ impl ExpectedRows {
 
     fn note(&self, rows: u64) {
         if self.get() != rows {
-            // // Relaxed: the same as in `get`.
+            // Relaxed: the same as in `get`.
             self.0.store(rows, Ordering::Relaxed);
         }
     }

@@ -31,7 +31,7 @@ pub struct Counts {
 impl Counts {
     /// Adds one run of the operator.
     pub(crate) fn add(&self, rows: u64, first_ns: u64, total_ns: u64) {
-        // // Relaxed: the session that reads the counts is the one that wrote them.
+        // Relaxed: the session that reads the counts is the one that wrote them.
         let add = |count: &AtomicU64, more| count.fetch_add(more, Ordering::Relaxed);
         add(&self.loops, 1);
         add(&self.rows, rows);
