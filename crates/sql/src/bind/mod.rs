@@ -1,4 +1,4 @@
-//! From syntax to plans: names are looked up, types are found, access paths are chosen.
+//! The binder makes plans from syntax: it looks names up, finds types, and chooses access paths.
 //!
 //! | file | what |
 //! | --- | --- |
