@@ -9,7 +9,7 @@ use sqlparser::ast::{self, Expr as A};
 /// The name of a column for which there is no better one.
 const UNNAMED: &str = "?column?";
 
-/// The quality of a default name. If a cast's operand has a better name than the cast, the column takes it.
+/// The quality of a default name. A cast or a CASE takes the name of its operand only if that name is strong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     None,
