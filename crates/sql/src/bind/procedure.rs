@@ -429,7 +429,8 @@ fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<
     complete.then_some(places)
 }
 
-/// Makes the error 42883 for a call that fits no procedure. The hint shows the procedure of this name, if there is one.
+/// Makes the error 42883 for a call that fits no procedure. The detail shows the procedure of this name, if there is
+/// one.
 fn no_procedure(name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
     let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
     let message = format!("procedure {name}({}) does not exist", types.join(", "));

@@ -444,8 +444,12 @@ impl Binder<'_> {
         self.resolved(typed)
     }
 
-    /// Returns the output column that a bare integer means in ORDER BY and GROUP BY, or `None` if the expression is no
-    /// integer.
+    /// Returns the position of the output column that an integer means in ORDER BY, GROUP BY or DISTINCT ON. Returns
+    /// `None` if the expression is no constant.
+    ///
+    /// # Errors
+    ///
+    /// 42601 for a constant of another type, 42P10 if the select list has no such position.
     pub(super) fn listed_position(
         &mut self,
         expr: &A,

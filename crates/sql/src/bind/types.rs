@@ -76,7 +76,8 @@ impl Binder<'_> {
     ///
     /// # Errors
     ///
-    /// 42804 or the like if there is no cast of this strictness.
+    /// 42846 if there is no cast of this strictness; the error of reading the text if it is a literal that is no value
+    /// of the type.
     pub(crate) fn coerce(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         let at = typed.at;
         self.coerce_typed(typed, to, strictness).map_err(|error| self.locate_at(error, at))
@@ -116,7 +117,7 @@ impl Binder<'_> {
             Expr::Const(Value::Text(text)) => {
                 let base = without_modifier(to);
                 let value = decode_text(base, &text, self.view.styles)?;
-                // If the value is too long or too large, the error is one of the place that requires the type.
+                // A value that is too long or too large becomes a cast, which fails only if it is evaluated.
                 Ok(match crate::expr::fit(value.clone(), to, strictness) {
                     Ok(value) => Expr::Const(value),
                     Err(_) => Expr::Cast(Box::new(Expr::Const(value)), base, to, strictness),

@@ -70,7 +70,7 @@ impl Binder<'_> {
         if let Some(source) = plan.query_mut() {
             *source = self.end_with(first, std::mem::replace(source, Node::One));
         }
-        // A statement without a query cannot mention the queries of WITH.
+        // A plan without a query mentions none of the queries of WITH.
         self.named.truncate(first);
         Ok((plan, columns))
     }
