@@ -19,7 +19,7 @@ pub(super) struct Output {
     pub(super) loose: Vec<bool>,
 }
 
-/// A bound ORDER BY item.
+/// A bound ORDER BY item. If it means an output column, by name or position, `expr` is the expression of that column.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) expr: Expr,

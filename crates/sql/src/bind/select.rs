@@ -609,7 +609,7 @@ fn sort_first(expr: &mut Expr, early: &mut Vec<Expr>) {
 }
 
 /// Returns the locks that FOR UPDATE and FOR SHARE ask for. FOR SHARE takes the lock of FOR UPDATE, which is stronger:
-/// not every engine has a weaker lock at every isolation level.
+/// no engine has a weaker lock at every isolation level.
 fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
     let mut all = LockFor::Read;
     let mut names = Vec::new();

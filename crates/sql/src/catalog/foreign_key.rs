@@ -49,7 +49,8 @@ pub struct ForeignKey {
     pub validated: bool,
 }
 
-/// The names of a foreign key that refers to a table. The key belongs to another table, or to the same one.
+/// The entry in the definition of a table for a foreign key that refers to this table. The key belongs to another
+/// table, or to the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referrer {
     /// The name of the table that has the key.
