@@ -245,7 +245,7 @@ impl Binder<'_> {
         made.map_err(|error| if error.state == state::UNDEFINED_FUNCTION { wrong } else { error })
     }
 
-    /// Binds a call of an array function. Any other function is passed on.
+    /// Binds a call of an array function. Any other function is left to `resolve`.
     pub(super) fn array_function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         use ArrayFunction as F;
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();

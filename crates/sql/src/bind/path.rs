@@ -74,8 +74,7 @@ pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, ord
     (Access { table, path, filter, lock }, in_order)
 }
 
-/// Returns the candidate that finds each alternative by whole primary keys, or `None` if an alternative has no such
-/// key.
+/// Returns the candidate that finds all rows by whole primary keys, or `None` if the bounds do not give such keys.
 fn by_key(table: &Table, bounds: &Bounds<'_>, order: &[Wanted]) -> Option<Candidate> {
     let columns = table.index_columns(IndexRef::Primary);
     let candidate = |alternatives: Alternatives<'_>| {

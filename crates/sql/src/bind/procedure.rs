@@ -327,7 +327,8 @@ impl Binder<'_> {
         Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns)))
     }
 
-    /// Binds a call. Returns also, for each OUT and INOUT argument, the variable that is given for it.
+    /// Binds a call. Returns with it, for each OUT and INOUT argument, the slot of the variable that is given for it,
+    /// or `None` if the call gives something else or nothing.
     fn procedure_call(&mut self, function: &ast::Function) -> Result<(Call, Vec<Option<usize>>), SqlError> {
         let list = match &function.args {
             FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => {

@@ -99,7 +99,7 @@ pub(super) enum Within {
     Step(usize),
 }
 
-/// The plan of an EXISTS that finds rows of its query in a hash table.
+/// The comparisons by which an EXISTS finds the rows of its query in a hash table.
 #[derive(Debug)]
 pub(super) struct Matching {
     /// The values of the outer row that must equal the query's first columns, as expressions over the frame. The flag

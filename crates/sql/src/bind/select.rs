@@ -74,8 +74,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Adds ORDER BY to a query that is bound already. It may name the result's columns; expressions of them are
-    /// allowed only if the query is no combination of several.
+    /// Adds ORDER BY to a query that is bound already. The clause may name the result's columns. If `plain`, the query
+    /// combines several queries, and the clause may not contain expressions of its columns.
     fn ordered(&mut self, bound: Bound, order_by: &ast::OrderBy, plain: bool) -> Result<Bound, SqlError> {
         let Bound { node, columns, loose } = bound;
         let exprs: Vec<_> = (0..columns.len()).map(Expr::Column).collect();
@@ -445,11 +445,11 @@ impl Binder<'_> {
     }
 
     /// Returns the position of the output column that an integer means in ORDER BY, GROUP BY or DISTINCT ON. Returns
-    /// `None` if the expression is no constant.
+    /// `None` if the expression is no literal number, text or boolean.
     ///
     /// # Errors
     ///
-    /// 42601 for a constant of another type, 42P10 if the select list has no such position.
+    /// 42601 for any other literal, 42P10 if the select list has no such position.
     pub(super) fn listed_position(
         &mut self,
         expr: &A,

@@ -137,7 +137,7 @@ fn unframe(expr: &mut Expr, frame: usize, shown: &[Expr]) {
     }
 }
 
-/// Whether a query with this ORDER BY, LIMIT and OFFSET has a row if it has one without them.
+/// Whether a query surely has a row with its ORDER BY, LIMIT and OFFSET if it has one without them.
 fn has_any_row(query: &ast::Query) -> bool {
     let is_positive = |limit: &ast::Expr| match limit {
         ast::Expr::Value(value) => match &value.value {

@@ -1,8 +1,8 @@
 //! Set-returning functions in a select list.
 //!
 //! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are.
-//! They run over the rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of
-//! others run below these.
+//! They run over the rows to which their arguments refer: those of FROM, or the groups. Functions that are arguments of
+//! other functions run below these.
 
 use super::binder::{Aggregates, Binder, span_of};
 use super::errors::no_function;

@@ -42,8 +42,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a subquery of one column, with the test that `test` makes for the column's type. Returns the expression
-    /// and the column's type.
+    /// Binds a subquery that must have a single column. `test` makes the test of its rows from the column's type.
+    /// Returns the expression and the column's type.
     pub(super) fn whole_column(
         &mut self,
         query: &ast::Query,

@@ -1,7 +1,7 @@
 //! WITH: queries with names.
 //!
 //! A query that is mentioned once takes the place of its mention, so that conditions there find its indexes. The rows
-//! of any other query are kept when the statement begins, and read as many times as it is mentioned.
+//! of any other query are kept when the query with the WITH clause begins, and read as many times as it is mentioned.
 
 use super::binder::Binder;
 use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
