@@ -233,7 +233,8 @@ fn listed<'e>(
 }
 
 /// Derives the bounds between which all texts lie that match a LIKE pattern. There are none if the pattern does not say
-/// how the texts begin, or if the column is a `char`, whose keys lack the trailing blanks that the pattern sees.
+/// how the texts begin, if it ignores case, or if the column is neither a text nor a varchar: the keys of a `char` lack
+/// the trailing blanks that the pattern sees.
 fn prefixed<'e>(table: &Table, like: &Like, conjunct: usize) -> Known<'e> {
     let (Expr::Column(column), Expr::Const(Value::Text(pattern))) = (&like.text, &like.pattern) else {
         return Known::Nothing;
