@@ -1,4 +1,5 @@
-//! A database as SQL sees it: what sessions share below their plans ([`Shared`]), and the plans.
+//! The database to which sessions belong: the state that they share below their plans ([`Shared`]), and the cached
+//! plans.
 
 use crate::bind::{Binder, planned};
 use crate::catalog::expected::Expected;
@@ -20,10 +21,10 @@ use hotrow_txn::Engine;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 
-/// The plans of longer texts are not kept, since such texts consist of data.
+/// The maximum length in bytes of a key of the plan cache. Longer statements consist of data, and rarely come again.
 const LONGEST_CACHED: usize = 64 << 10;
 
-/// A database: what its sessions share. It dereferences to [`Shared`], which has everything that does not concern
+/// A database, which its sessions share. It dereferences to [`Shared`], which has everything that does not concern
 /// sessions and plans.
 pub struct Database {
     shared: Arc<Shared>,
@@ -32,7 +33,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// An empty database over an engine.
+    /// Makes a database over an engine, with an empty catalog.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         let shared = Arc::new(Shared::new(engine, config));
         Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1) })
@@ -43,15 +44,21 @@ impl Database {
         &self.shared
     }
 
-    /// A session for `user`, waiting through `waiter`.
+    /// Opens a session for `user`. The session waits through `waiter`.
     pub fn session(self: &Arc<Self>, user: &str, waiter: Waiter) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::AcqRel) & i32::MAX;
         Session::new(self.clone(), user, id.max(1), waiter)
     }
 
-    /// Makes a table of the engine, loaded by other means, visible under its schema's name.
+    /// Adds a table to the catalog that was made and loaded in the engine without SQL. The catalog's name for the table
+    /// is that of its engine schema.
     ///
-    /// Its rows must not change but through SQL from then on, if other sessions are to see it whole.
+    /// From then on, rows of the table must be changed through SQL only: otherwise other sessions might see a part of a
+    /// change.
+    ///
+    /// # Errors
+    ///
+    /// 42P07 if the catalog has a table of this name.
     pub fn adopt(&self, table: TableId) -> Result<(), SqlError> {
         let schema = self.engine().schema(table);
         if self.catalog.table(&schema.name).is_some() {
@@ -69,7 +76,8 @@ impl Database {
         Ok(())
     }
 
-    /// The cached plan of this key, if it is of the catalog's present version.
+    /// Returns the cached plan of this key. Returns `None` if there is none, if the catalog has changed since the plan
+    /// was made, or if the estimates of its tables' rows have become wrong.
     pub(crate) fn cached(&self, key: &str) -> Option<Arc<Statement>> {
         let plans = self.plans.read().unwrap_or_else(|poison| poison.into_inner());
         let is_true = |statement: &&Arc<Statement>| {
@@ -79,7 +87,8 @@ impl Database {
         plans.get(key).filter(is_true).cloned()
     }
 
-    /// Keeps a plan. When there are too many, all go: those in use come back at once.
+    /// Caches a plan, unless its key is too long. If the cache is full, it is emptied first: the plans that are in use
+    /// are soon cached again.
     pub(crate) fn cache(&self, key: String, statement: &Arc<Statement>) {
         if key.len() > LONGEST_CACHED {
             return;
@@ -106,7 +115,7 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// Binds and plans one parsed statement, which is a `range` of the tokens of `sql`.
+/// Binds and plans one parsed statement, whose tokens are the `range` of `tokens`, the tokens of `sql`.
 pub(crate) fn plan(
     parsed: Parsed,
     sql: &Arc<str>,
@@ -180,7 +189,7 @@ pub(crate) fn plan(
     })
 }
 
-/// Parses a text that must be one statement, which sqlparser reads.
+/// Parses a text that must consist of one statement, and one that sqlparser reads.
 pub(crate) fn parse_one(text: &str) -> Result<Syntax<sqlparser::ast::Statement>, SqlError> {
     let mut tokens = Vec::new();
     parse::lex::tokenize(text, &mut tokens)?;

@@ -3,41 +3,41 @@
 use hotrow_sync::Arc;
 use std::any::Any;
 
-/// A value whose type only the layer that made it knows: the plan of a subquery in an expression, what the binder has
-/// made of a definition in the catalog. Clones share the value. Reading one compares the type's number, and costs no
-/// more than a call.
+/// A value whose type is known only to the layer that made it, such as the plan of a subquery in an expression, or the
+/// binder's result for a definition in the catalog. Clones share the value. Reading the value compares the number of
+/// its type, and costs no more than a call.
 #[derive(Clone, Debug)]
 pub struct Opaque(Arc<dyn Any + Send + Sync>);
 
 impl Opaque {
-    /// Keeps a value.
+    /// Wraps a value of any type.
     pub fn new<T: Any + Send + Sync>(value: T) -> Self {
         Self(Arc::new(value))
     }
 
-    /// The value, if it is a `T`.
+    /// Returns the value if it is a `T`, else `None`.
     #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
 
-    /// The value to change, if it is a `T` and nothing shares it.
+    /// Returns the value for a change. Returns `None` if it is no `T` or if a clone shares it.
     pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
         Arc::get_mut(&mut self.0)?.downcast_mut()
     }
 
-    /// The value to share, if it is a `T`.
+    /// Returns another pointer to the shared value if it is a `T`, else `None`.
     pub fn shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.clone().downcast().ok()
     }
 
-    /// The value itself, if it is a `T` and nothing shares it.
+    /// Returns the value itself if it is a `T` and no clone shares it, else the wrapped value as it was.
     pub fn into_inner<T: Any + Send + Sync>(self) -> Result<T, Self> {
         let shared = self.0.downcast::<T>().map_err(Self)?;
         Arc::try_unwrap(shared).map_err(Self::from)
     }
 
-    /// Whether both are the same value, shared.
+    /// Whether both are clones of one value. Equal values that were wrapped separately are not the same.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

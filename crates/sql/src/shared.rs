@@ -19,37 +19,38 @@ use std::time::Duration;
 /// The configuration of the SQL front end.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The isolation level of transactions that do not say one.
+    /// The isolation level of transactions that do not choose one.
     pub default_isolation: Isolation,
-    /// How many plans of the simple protocol are kept, by their texts without literals.
+    /// How many plans are cached for the simple query protocol. The key of a plan is its text without the literals.
     pub plan_cache_entries: usize,
-    /// How many portals a session may have open.
+    /// The maximum number of portals that a session may have open.
     pub max_portals: usize,
-    /// How many prepared statements a session may have.
+    /// The maximum number of prepared statements that a session may have.
     pub max_statements: usize,
-    /// The limit of waits that cannot be told from a deadlock, if `lock_timeout` is not set: waits in a circle that may
-    /// lead through an engine that does not report blockers. It also limits how long a statement is retried.
+    /// The limit of waits that cannot be told from a deadlock, if `lock_timeout` is not set. Such waits are part of a
+    /// circle that may lead through an engine that does not report blockers. The limit also holds for the time during
+    /// which a statement is retried.
     pub uncertain_wait: Duration,
-    /// How long a statement that meets a conflict is retried, under an engine without waits, if neither `lock_timeout`
+    /// How long a statement that meets a conflict is retried under an engine without waits, if neither `lock_timeout`
     /// nor `deadlock_timeout` is set.
     pub conflict_wait: Duration,
-    /// Whether sessions begin with `hotrow.early_release = hot`, under an engine that has it.
+    /// Whether sessions begin with `hotrow.early_release = hot`, if the engine can release locks early.
     pub early_release: bool,
-    /// The engines under which transactions choose to be optimistic or pessimistic, for the error under any other
-    /// engine.
+    /// The names of the engines whose transactions may choose to be optimistic or pessimistic. The error that refuses
+    /// the choice under any other engine lists them.
     pub choosing_engines: Vec<&'static str>,
-    /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
+    /// How many times a statement outside a transaction block is retried after an abort that a retry can cure.
     pub max_retries: u32,
-    /// The longest pause before such a retry; the first ones are shorter.
+    /// The longest pause before such a retry. The pauses before the first retries are shorter.
     pub max_retry_pause: Duration,
-    /// Whether blocks of sessions that abort each other are held back, under engines that have no
-    /// [admission](hotrow_txn::Inspection::admission) of their own.
+    /// Whether sessions hold back transaction blocks that abort each other, if the engine has no
+    /// [admission](hotrow_txn::Inspection::admission) of its own.
     pub holds_back: bool,
-    /// How much memory the process may have. What counts is what its allocator, a
-    /// [`Metered`](hotrow_sync::meter::Metered) one, is asked for; with another allocator it is only what tables map by
-    /// themselves.
+    /// How much memory the process may have. If its allocator is a [`Metered`](hotrow_sync::meter::Metered) one, all
+    /// memory that the allocator has been asked for counts; with another allocator, only the memory that tables map by
+    /// themselves does.
     pub memory_limit: MemoryLimit,
-    /// The counts of where the time of sessions goes, if they are wanted.
+    /// The counters of where sessions spend their time; `None` if nobody measures it.
     pub times: Option<Arc<Times>>,
 }
 
@@ -78,28 +79,29 @@ pub struct Shared {
     engine: Arc<dyn Engine>,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
-    /// The number of clients that may be connected, if the server has set it.
+    /// The maximum number of clients: 100 unless the server has set another.
     max_connections: AtomicU32,
     /// The time at which the database was opened, in microseconds since 2000-01-01 UTC.
     started: i64,
-    /// The number of transaction numbers that have been given out.
+    /// How many transaction numbers have been given out.
     transactions: AtomicU64,
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
     /// The queues of statements that retry in place of a wait.
     pub(crate) turns: Arc<Turns>,
-    /// Blocks of sessions that abort each other, if the engine does not hold them back itself.
+    /// The admission that holds back transaction blocks that abort each other; `None` if the engine does so itself, or
+    /// if they are not to be held back.
     pub(crate) admission: Option<Arc<Admission>>,
-    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others
-    /// have done.
+    /// Whether transactions may release rows to other transactions before they commit. If so, a commit may be refused
+    /// because of what another transaction has done.
     pub(crate) releases_early: bool,
-    /// Held by the session that looks for a circle of waits.
+    /// The mutex of the session that looks for a circle of waits.
     pub(crate) looks: Mutex<()>,
 }
 
 impl Shared {
-    /// Makes an empty catalog over an engine, without sessions.
+    /// Makes the state of a new database over an engine: the catalog is empty, and there are no sessions.
     pub(crate) fn new(engine: Arc<dyn Engine>, config: Config) -> Self {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
@@ -121,13 +123,13 @@ impl Shared {
         }
     }
 
-    /// Returns the counts of where the time of sessions goes, if they are wanted.
+    /// Returns the counters of where sessions spend their time, or `None` if nobody measures it.
     pub fn times(&self) -> Option<&Times> {
         self.config.times.as_deref()
     }
 
-    /// Returns the numbers of transactions that are held back because they abort each other, by the engine or else by
-    /// sessions. All numbers are zero if none is held back.
+    /// Returns the numbers of transactions that are held back because they abort each other, by the engine or by the
+    /// sessions. All numbers are zero if neither holds transactions back.
     pub fn admission(&self) -> AdmissionStatistics {
         let own = self.admission.as_ref().map(|admission| admission.statistics());
         own.or_else(|| self.engine.admission()).unwrap_or_default()
@@ -149,7 +151,7 @@ impl Shared {
         self.transactions.fetch_add(1, Ordering::Relaxed) + 3
     }
 
-    /// How many clients may be connected: what `SHOW max_connections` says.
+    /// Sets the maximum number of clients, which `SHOW max_connections` shows.
     pub fn set_max_connections(&self, limit: u32) {
         self.max_connections.store(limit, Ordering::Release);
     }
@@ -158,29 +160,29 @@ impl Shared {
         self.max_connections.load(Ordering::Acquire)
     }
 
-    /// The engine.
+    /// Returns the engine that stores the tables and runs the transactions.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// How much memory the process may have.
+    /// Returns how much memory the process may have.
     pub fn memory_limit(&self) -> MemoryLimit {
         self.config.memory_limit
     }
 
-    /// Whether the engine keeps versions of rows, as all engines with snapshots do: readers then do not wait for
-    /// writers of a row, and a commit may be refused because of other transactions.
+    /// Whether the engine keeps versions of rows, as all engines with snapshots do. Readers of a row then do not wait
+    /// for its writers, and a commit may be refused because of other transactions.
     pub(crate) fn keeps_versions(&self) -> bool {
         self.engine.info().isolation.contains(&Isolation::Snapshot)
     }
 
-    /// The tables that there are.
+    /// Returns the engine's numbers of all committed tables.
     pub fn tables(&self) -> Vec<TableId> {
         self.catalog.tables().iter().map(|table| table.id).collect()
     }
 
-    /// Returns the name of each table, its number of rows, which is approximate while transactions run, and its
-    /// contention.
+    /// Returns the name, the number of rows and the contention of each table. The number of rows is approximate while
+    /// transactions run.
     pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
         let tables = self.catalog.tables();
         let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Calls of aggregate functions.
+//! Calls of aggregate functions: their arguments, types and clauses.
 
 use super::array::array_of;
 use super::binder::{Aggregates, Binder};
@@ -14,14 +14,15 @@ use crate::{SqlError, state};
 use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 
-/// A call as it is written.
+/// The parts of a call as the statement has them.
 pub(super) struct Given<'g> {
     pub(super) name: &'g str,
     pub(super) list: &'g [FunctionArg],
     pub(super) distinct: bool,
     pub(super) order: &'g [ast::OrderByExpr],
     pub(super) filter: Option<&'g A>,
-    /// With OVER: it is computed of groups, and may look at other aggregates.
+    /// Whether the call has OVER. If so, the function is computed over groups, and its arguments may contain other
+    /// aggregates.
     pub(super) windowed: bool,
 }
 
@@ -30,7 +31,7 @@ fn call_of(function: AggregateFunction, argument: Option<Expr>, result: Type) ->
 }
 
 impl Binder<'_> {
-    /// A call of an aggregate function.
+    /// Binds a call of an aggregate function, with all its clauses.
     pub(super) fn aggregate(
         &mut self,
         function: AggregateFunction,
@@ -52,7 +53,7 @@ impl Binder<'_> {
             let typed = self.plain(filter, scope, "FILTER")?;
             call.filter = Some(self.condition(typed, "FILTER")?);
         }
-        // The call belongs to the innermost query whose columns it looks at, in its subqueries too.
+        // The call belongs to the innermost query to whose columns it refers; it may stand in a subquery of that query.
         let own = self.outer.len();
         let looked = self.looked.get(before..).unwrap_or_default();
         let is_own =
@@ -69,7 +70,7 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Aggregate(position), result))
     }
 
-    /// The call of an aggregate function with its arguments; what else stands there comes later.
+    /// Binds a call of an aggregate function with its arguments. FILTER and ORDER BY are left to the caller.
     pub(super) fn aggregate_arguments(
         &mut self,
         function: AggregateFunction,
@@ -142,7 +143,8 @@ impl Binder<'_> {
         if given.windowed { self.expr(argument, scope) } else { self.plain(argument, scope, "aggregate") }
     }
 
-    /// The argument brought to the type that is summed, and the type of the result.
+    /// Casts the argument to the type in which the function computes, and returns it with the type of the function's
+    /// result.
     fn aggregate_types(
         &mut self,
         name: &str,
@@ -207,7 +209,8 @@ impl Binder<'_> {
         Ok((self.coerce(typed, argument, Strictness::Implicit)?, result))
     }
 
-    /// ORDER BY in a call. Of most functions it changes nothing but that it must be right.
+    /// Binds the ORDER BY clause of a call. Even if the order does not matter to the function, the clause must be
+    /// valid.
     fn aggregate_order(
         &mut self,
         call: &AggregateCall,
@@ -215,7 +218,7 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<AggregateOrder>, SqlError> {
         let mut order = Vec::with_capacity(given.order.len());
-        // What the argument is before it becomes what the function takes: a cast that changes nothing makes another
+        // The type of the argument before the cast to the function's type: a cast that changes nothing makes another
         // expression of it.
         let argument = match given.list {
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)), ..] if call.distinct && !given.order.is_empty() => {
@@ -257,7 +260,7 @@ fn takes_two(function: AggregateFunction) -> bool {
     matches!(function, AggregateFunction::Join | AggregateFunction::JsonObject { .. })
 }
 
-/// The aggregate function of a name.
+/// Returns the aggregate function of this name, or `None` if there is none.
 pub(super) fn aggregate_named(name: &str) -> Option<AggregateFunction> {
     Some(match name {
         "count" => AggregateFunction::Count,

@@ -1,4 +1,4 @@
-//! Arrays: how they are made, taken apart and compared.
+//! Arrays: constructors, subscripts, operators and functions.
 
 use super::binder::Binder;
 use super::errors::{no_function, no_operator};
@@ -28,7 +28,7 @@ fn plain_element(element: Element) -> Element {
     if element.is_vector() { Element::of(element.ty()).unwrap_or(element) } else { element }
 }
 
-/// The array type of elements of a type.
+/// Returns the array type whose elements are of this type.
 pub(super) fn array_of(ty: Type) -> Result<Element, SqlError> {
     Element::of(ty).ok_or_else(|| unsupported("an array of more than one dimension"))
 }
@@ -44,7 +44,7 @@ fn call(function: ArrayFunction, arguments: Vec<Expr>, result: Type) -> Typed {
 }
 
 impl Binder<'_> {
-    /// `ARRAY[…]`, its elements cast to a type if one is given.
+    /// Binds `ARRAY[…]`. Casts the elements to `to` if it is given, else to the type that they have in common.
     pub(super) fn array(&mut self, array: &ast::Array, to: Option<Element>, scope: &Scope) -> Result<Typed, SqlError> {
         let mut list = Vec::with_capacity(array.elem.len());
         for element in &array.elem {
@@ -77,13 +77,13 @@ impl Binder<'_> {
         Ok(Typed::new(expr, Type::Array(element)))
     }
 
-    /// `ARRAY(SELECT …)`
+    /// Binds `ARRAY(SELECT …)`.
     pub(super) fn array_of_query(&mut self, query: &ast::Query, scope: &Scope) -> Result<Typed, SqlError> {
         let (expr, ty) = self.whole_column(query, scope, |ty| array_of(ty).map(SubqueryTest::Array))?;
         Ok(Typed::new(expr, Type::Array(array_of(ty)?)))
     }
 
-    /// `array[index]`, `array[from:to]`
+    /// Binds `array[index]` and `array[from:to]`.
     pub(super) fn subscripted(&mut self, root: &A, chain: &[AccessExpr], scope: &Scope) -> Result<Typed, SqlError> {
         let subscript = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(_));
         let (names, subscripts) = chain.split_at(chain.iter().position(subscript).unwrap_or(chain.len()));
@@ -142,7 +142,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `(row).field`; none if the value is no row.
+    /// Binds `(row).field`. Returns `None` if `root` is not a row in parentheses.
     fn field(&mut self, root: &A, field: &ast::Ident, scope: &Scope) -> Result<Option<Typed>, SqlError> {
         let A::Nested(inner) = root else { return Ok(None) };
         let name = fold(field);
@@ -179,7 +179,7 @@ impl Binder<'_> {
         self.coerce(typed, Type::Int4, Strictness::Assignment)
     }
 
-    /// `left <op> ANY (array)`, or ALL.
+    /// Binds `left <op> ANY (array)`, or ALL if `all`.
     pub(super) fn any_or_all_elements(
         &mut self,
         left: &A,
@@ -200,7 +200,7 @@ impl Binder<'_> {
             let error = SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");
             return Err(self.locate_at(error, right.at));
         };
-        // An element of the array is compared: it may have to be cast for it.
+        // The comparison is bound for one element, as column 0: the element may have to be cast for it.
         let each = Typed::new(Expr::Column(0), element.ty());
         let (value, each, blanks) = self.comparable(comparison.symbol(), left, each)?;
         let array = match each {
@@ -211,7 +211,7 @@ impl Binder<'_> {
         Ok(Typed::bool(Expr::Call(any, vec![value, array])))
     }
 
-    /// `@>`, `<@`, `&&`
+    /// Binds `@>`, `<@` or `&&` of two arrays.
     pub(super) fn array_test(
         &mut self,
         symbol: &str,
@@ -233,7 +233,7 @@ impl Binder<'_> {
         Ok(call(function, vec![left, right], Type::Bool))
     }
 
-    /// `||`, one side of which is an array.
+    /// Binds `||` if at least one of its sides is an array.
     pub(super) fn concat_arrays(&mut self, left: Typed, right: Typed) -> Result<Typed, SqlError> {
         let wrong = no_operator("||", left.ty, right.ty);
         let name = match (left.ty, right.ty) {
@@ -245,15 +245,16 @@ impl Binder<'_> {
         made.map_err(|error| if error.state == state::UNDEFINED_FUNCTION { wrong } else { error })
     }
 
-    /// A function of arrays, or any other.
+    /// Binds a call of an array function. Any other function is left to `resolve`.
     pub(super) fn array_function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         use ArrayFunction as F;
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
-        // All but these take a vector as an array that begins at 1.
+        // All functions but these take a vector as an array that begins at 1.
         let takes_vectors = matches!(name, "array_length" | "array_upper" | "array_lower" | "array_to_string");
         let elements = element(types.first().copied().flatten());
         let elements = if takes_vectors { elements } else { elements.map(plain_element) };
-        // What is made for elements, and the types of the arguments after the array.
+        // Returns the function for arrays of this element type, the types of the arguments after the array, and the
+        // result's type.
         let shape = |array: Element| -> Option<(F, Vec<Type>, Type)> {
             let (int, same) = (Type::Int4, array.ty());
             Some(match (name, types.len()) {
@@ -287,7 +288,8 @@ impl Binder<'_> {
             let texts = texts.collect::<Result<_, _>>()?;
             return Ok(call(F::FromText, texts, Type::Array(Element::Text)));
         }
-        // Beside an array an open argument is one of its type, but for those which take only one.
+        // If the type of the first argument is unknown, the argument beside it decides. A function of one argument then
+        // cannot be resolved.
         let first = match (elements, types.as_slice()) {
             (Some(_), _) => elements,
             (None, [None, Some(Type::Array(other))]) => Some(*other),
@@ -301,7 +303,7 @@ impl Binder<'_> {
         };
         let Some((_, mut wanted, _)) = first.and_then(shape) else { return self.resolve(name, arguments) };
         let Some(mut array) = first else { return self.resolve(name, arguments) };
-        // The elements' type is what the array and the values beside it have in common.
+        // The element type is the one that the array and the values beside it have in common.
         for (given, wanted) in types[1..].iter().zip(&wanted) {
             let beside = match (given, wanted) {
                 (Some(given), Type::Array(_)) => element(Some(*given)).map(Element::ty),
@@ -324,7 +326,7 @@ impl Binder<'_> {
         Ok(call(function, list, result))
     }
 
-    /// `array_prepend`
+    /// Binds `array_prepend`.
     fn prepend(&mut self, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
         let wrong = || no_function("array_prepend", &types);
@@ -344,7 +346,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an argument of this type counts elements rather than being like one.
+/// Whether an argument of this type is a subscript or a count of elements, and not an element.
 fn given_is_index(name: &str, wanted: &Type) -> bool {
     *wanted == Type::Int4 && matches!(name, "array_length" | "array_upper" | "array_lower" | "trim_array")
 }

@@ -1,4 +1,4 @@
-//! The binder: what it knows of the statement that it binds, and how it looks names up in the catalog.
+//! The binder's state: its knowledge of the statement that it binds, and its look-ups in the catalog.
 
 use super::errors::only_queried;
 use super::query::{Locking, Matching, Stars, WithQuery};
@@ -17,7 +17,7 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 use sqlparser::tokenizer::{Location, Span};
 
-/// Whether aggregates may stand where an expression is bound, and those found.
+/// Whether aggregate functions may stand at the place that is bound, and the calls found so far.
 #[derive(Debug)]
 pub(super) enum Aggregates {
     /// No aggregate may stand here; the text names the place for the error message.
@@ -26,64 +26,68 @@ pub(super) enum Aggregates {
     Found(Vec<AggregateCall>),
 }
 
-/// Binds one statement.
+/// The state of binding one statement.
 pub(crate) struct Binder<'a> {
-    /// The text of the statement, for positions.
+    /// The text of the statement, in which errors give positions.
     pub(super) text: &'a str,
-    /// The number of characters that precede the statement in the client's message.
+    /// The number of characters before the statement in the client's message.
     pub(super) offset: u32,
     pub(super) view: View<'a>,
     pub(super) params: Vec<Option<Type>>,
-    /// The relations, names and other objects that the binder has looked up.
+    /// The definitions that the binder has looked up.
     pub(super) used: Used,
-    /// The estimated row counts of tables, and whether they decide the order of a join.
+    /// The estimates of tables' rows that the plan depends on. `has_order` says whether they decide the order of a
+    /// join.
     pub(super) expected: Vec<Expected>,
     pub(super) has_order: bool,
     pub(super) aggregates: Aggregates,
     pub(super) windows: Windows,
     pub(super) sets: SetFunctions,
     pub(super) depth: usize,
-    /// The variables of the procedure that the statement is part of.
+    /// The variables of the procedure to which the statement belongs; `None` outside procedures.
     pub(super) variables: Option<&'a Variables<'a>>,
-    /// The number of calls that led to the statement.
+    /// The number of nested calls around the statement.
     pub(super) call_depth: usize,
-    /// The queries around the one that is bound, and the FROM items beside it, which it cannot see.
+    /// The queries around the one that is bound, from the outermost in. `beside` has the FROM items of these queries
+    /// that the bound one cannot see because it is not LATERAL.
     pub(super) outer: Vec<Level>,
-    /// The levels of these queries whose columns were found so far, in the order of their mentions.
+    /// The positions in `outer` of the queries whose columns have been found so far, one for each mention of a column.
     pub(super) looked: Vec<usize>,
     pub(super) beside: Vec<Scope>,
-    /// The queries of WITH.
+    /// The queries of WITH that can be mentioned at this point.
     pub(super) named: Vec<WithQuery>,
-    /// The columns that each `*` of the statement stands for, by its place in the text. `None` if the caller does not
-    /// need them.
+    /// The columns for which each `*` of the statement stands, by the position of the `*` in the text. `None` if the
+    /// caller does not need them.
     pub(super) stars: Option<Stars>,
-    /// The relations that names mean in the view whose query is bound.
+    /// The relations that names mean in the view whose query is bound: each name as it is written, with the full name.
     pub(super) fixed: Vec<(RelationName, String)>,
     /// The tables that FOR UPDATE locks in the query that is bound.
     pub(super) locking: Locking,
-    /// The number of columns that the FROM items of the query have so far.
+    /// The number of columns that the FROM items of the query have had so far.
     pub(super) columns: usize,
-    /// The numbers of FROM items, of frames, and of set operations with two sides that the statement has so far.
+    /// The numbers of FROM items, of frames, and of set operations with two sides in the statement so far.
     pub(super) items: usize,
     pub(super) frames: usize,
     pub(super) nested_operations: usize,
     /// Whether the statement changes rows. If so, it may lock any rows that it looks at.
     pub(super) changes_rows: bool,
-    /// PostgreSQL's name of the place that is bound, if no subquery may stand there.
+    /// PostgreSQL's name of the clause that is bound, if no subquery may stand in it.
     pub(super) without_subqueries: Option<&'static str>,
-    /// Whether the next SELECT is EXISTS's and a hash table may serve its comparisons with the row around it; and if
-    /// one does, how.
+    /// Whether the next SELECT is the query of an EXISTS whose rows may be found in a hash table. If they are,
+    /// `matching` says how.
     pub(super) may_match: bool,
     pub(super) matching: Option<Matching>,
-    /// Whether the FROM clause of the SELECT that is bound has the previous rows of a WITH RECURSIVE query.
+    /// Whether the FROM clause of the SELECT that is bound mentions the WITH RECURSIVE query whose recursive term it
+    /// belongs to.
     pub(super) recurs: bool,
 }
 
-/// The greatest depth to which expressions may nest once chains of AND and OR are flat.
+/// The maximum depth of nested expressions. A chain of AND or OR counts as one level.
 pub(super) const MAX_DEPTH: usize = 300;
 
 impl<'a> Binder<'a> {
-    /// A binder over a catalog. `offset` characters stand before `text` in what the client sent.
+    /// Makes a binder for a statement. `offset` characters precede `text` in the client's message. `params` are the
+    /// declared types of the parameters.
     pub(crate) fn new(text: &'a str, offset: u32, view: View<'a>, params: Vec<Option<Type>>) -> Self {
         let aggregates = Aggregates::Refused("this context");
         Self {
@@ -119,22 +123,23 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Returns the binder for a statement of a procedure; `call_depth` calls led to the procedure.
+    /// Makes the binder bind a statement of a procedure, to which `call_depth` nested calls have led.
     pub(crate) fn within(self, variables: &'a Variables<'a>, call_depth: usize) -> Self {
         Self { variables: Some(variables), call_depth: call_depth + 1, ..self }
     }
 
-    /// Returns the objects that the binder has looked up.
+    /// Returns the definitions that the binder has looked up.
     pub(crate) fn used(self) -> Used {
         self.used
     }
 
-    /// Gives an error the position of a place in the syntax.
+    /// Gives an error the position at which a span of the syntax begins.
     pub(super) fn locate(&self, error: SqlError, span: Span) -> SqlError {
         self.locate_at(error, span.start)
     }
 
-    /// Gives an error a position if it has none. The expressions of stored definitions have no text to point into.
+    /// Gives an error a position in the client's message, unless it has one. The expressions of stored definitions have
+    /// no text in which a position would mean anything.
     pub(super) fn locate_at(&self, error: SqlError, at: Location) -> SqlError {
         if error.position.is_some() || self.text.is_empty() {
             return error;
@@ -145,7 +150,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The full name of the relation that a name means; in a view, what it meant when the view was made.
+    /// Returns the full name of the relation that a name means. In a view, the name means what it meant when the view
+    /// was made.
     pub(super) fn found(&mut self, written: &RelationName) -> String {
         if let Some((_, name)) = self.fixed.iter().find(|(known, _)| known == written) {
             return name.clone();
@@ -155,7 +161,7 @@ impl<'a> Binder<'a> {
         name
     }
 
-    /// The table of this name, noted as used.
+    /// Returns the table of this name, and adds it to the used definitions.
     pub(super) fn table(&mut self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
         let written = object_name(name)?;
         let name_text = self.found(&written);

@@ -1,10 +1,10 @@
-//! Derives bounds on an index's columns from conditions, as alternatives: each row that is looked for satisfies all
-//! bounds of at least one alternative.
+//! Bounds on the columns of an index, derived from the conditions of a query. They come as alternatives: each row that
+//! is looked for satisfies all bounds of at least one alternative.
 //!
 //! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN is a bound if the value does not depend on the row and
-//! its type orders like the column's. (The binder casts the column otherwise, and a cast column serves no index.) Other
-//! bounds are `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one, and
-//! `column LIKE 'prefix%'`, which lies between two texts. OR makes several alternatives; so do the order of rows and
+//! its type orders like the column's. (If it does not, the binder has cast the column, and a cast column serves no
+//! index.) Other bounds are `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one,
+//! and `column LIKE 'prefix%'`, which is a range of texts. OR makes several alternatives; so do comparisons of rows and
 //! `(a, b) IN (…)`, which are bound as ORs. AND joins each alternative of one side with each of the other.
 
 use crate::catalog::Table;
@@ -12,20 +12,20 @@ use crate::expr::{ArrayFunction, Comparison, Expr, Function, Like};
 use hotrow_storage::{Type, Value};
 use std::borrow::Cow;
 
-/// The maximum number of alternatives that AND makes of several conditions with more than one alternative each. A
-/// condition that would exceed it is checked row by row.
+/// The maximum number of alternatives that AND makes of several conditions with more than one alternative each. If a
+/// condition would exceed it, the rows are checked against that condition one by one.
 const MAX_PRODUCT: usize = 1024;
 
-/// A condition that an index can serve.
+/// A test of one column that an index can serve.
 #[derive(Clone, Debug)]
 pub(super) struct Bound<'e> {
     pub(super) column: usize,
     pub(super) test: Test<'e>,
-    /// The number of the condition that the bound comes from.
+    /// The position of the condition from which the bound comes.
     pub(super) conjunct: usize,
 }
 
-/// A test that a bound makes of its column.
+/// The test of a bound's column.
 #[derive(Clone, Debug)]
 pub(super) enum Test<'e> {
     Compare(Comparison, Cow<'e, Expr>),
@@ -36,7 +36,7 @@ pub(super) enum Test<'e> {
 }
 
 impl<'e> Bound<'e> {
-    /// The comparison with one value.
+    /// Returns the comparison and its value if the test compares the column with one value.
     pub(super) fn compared(&self) -> Option<(Comparison, &Expr)> {
         match &self.test {
             Test::Compare(comparison, value) => Some((*comparison, value)),
@@ -64,11 +64,12 @@ enum Known<'e> {
 #[derive(Debug)]
 pub(super) struct Bounds<'e>(Vec<Known<'e>>);
 
-/// The bounds that all conditions together imply for some columns.
+/// The alternatives that all conditions together imply for some columns.
 #[derive(Debug)]
 pub(super) struct Alternatives<'e> {
     pub(super) list: Vec<Vec<Bound<'e>>>,
-    /// The conditions that the alternatives imply in full.
+    /// The positions of the conditions that the alternatives imply in full, so that rows need not be checked against
+    /// them.
     pub(super) whole: Vec<usize>,
 }
 
@@ -78,7 +79,7 @@ impl<'e> Bounds<'e> {
         Self(conjuncts.iter().enumerate().map(known).collect())
     }
 
-    /// The alternatives for an index on these columns.
+    /// Returns the alternatives for an index on these columns.
     pub(super) fn on(&self, columns: &[usize]) -> Alternatives<'e> {
         self.with(columns, |_| true)
     }
@@ -100,8 +101,8 @@ impl<'e> Bounds<'e> {
         all
     }
 
-    /// The arms of the conditions that have several alternatives, each with all other conditions: rows satisfy one of a
-    /// condition's.
+    /// For each condition with several arms (an OR), returns the bounds of each arm together with the conditions that
+    /// have no arms. A row that is looked for satisfies the bounds of at least one arm.
     pub(super) fn arms(&self) -> impl Iterator<Item = Vec<Bounds<'e>>> {
         self.0.iter().enumerate().filter_map(|(at, known)| {
             let Known::Any(arms) = known else { return None };
@@ -114,7 +115,8 @@ impl<'e> Bounds<'e> {
 }
 
 impl<'e> Alternatives<'e> {
-    /// Joins each alternative with each of these; `false` if that would be too many.
+    /// Joins each alternative with each alternative of `list`. Returns `false`, and changes nothing, if the result
+    /// would be too long.
     fn multiply(&mut self, list: Vec<Vec<Bound<'e>>>) -> bool {
         let product = self.list.len().saturating_mul(list.len());
         if product > MAX_PRODUCT.max(self.list.len()).max(list.len()) {
@@ -131,7 +133,8 @@ impl<'e> Alternatives<'e> {
 }
 
 impl<'e> Known<'e> {
-    /// The alternatives on these columns, and whether they say everything. None: any row may satisfy the condition.
+    /// Returns the alternatives on these columns, and whether they imply the condition in full. The alternatives are
+    /// `None` if any row may satisfy the condition.
     fn alternatives(&self, columns: &[usize]) -> (Option<Vec<Vec<Bound<'e>>>>, bool) {
         match self {
             Known::Bound(bound) if columns.contains(&bound.column) => (Some(vec![vec![bound.clone()]]), true),
@@ -160,7 +163,7 @@ impl<'e> Known<'e> {
     }
 }
 
-/// Derives the bounds that a condition implies, or its opposite if `negated`.
+/// Derives the bounds that a condition implies, or that its negation implies if `negated`.
 fn known<'e>(table: &Table, conjunct: usize, expr: &'e Expr, negated: bool) -> Known<'e> {
     let all = |list: &'e [Expr]| list.iter().map(|expr| known(table, conjunct, expr, negated)).collect();
     match expr {
@@ -209,7 +212,8 @@ fn known<'e>(table: &Table, conjunct: usize, expr: &'e Expr, negated: bool) -> K
     }
 }
 
-/// Whether an index on a column can serve a comparison: only the keys of a `char` column have no trailing blanks.
+/// Whether an index on a column can serve a comparison. If the comparison ignores trailing blanks, only an index on a
+/// `char` column can, since its keys have none.
 fn serves(table: &Table, column: usize, blanks: bool) -> bool {
     !blanks || matches!(table.schema.columns[column].ty, Type::Char(_))
 }
@@ -228,8 +232,9 @@ fn listed<'e>(
     Known::Bound(Bound { column, test: Test::In(list, is_array), conjunct })
 }
 
-/// The texts between which those lie that a pattern matches, if the pattern says how they begin. A `char` column's keys
-/// lack the trailing blanks that a pattern sees.
+/// Derives the bounds between which all texts lie that match a LIKE pattern. There are none if the pattern does not say
+/// how the texts begin, if it ignores case, or if the column is neither a text nor a varchar: the keys of a `char` lack
+/// the trailing blanks that the pattern sees.
 fn prefixed<'e>(table: &Table, like: &Like, conjunct: usize) -> Known<'e> {
     let (Expr::Column(column), Expr::Const(Value::Text(pattern))) = (&like.text, &like.pattern) else {
         return Known::Nothing;
@@ -245,7 +250,7 @@ fn prefixed<'e>(table: &Table, like: &Like, conjunct: usize) -> Known<'e> {
             '%' | '_' => break,
             escape if Some(escape) == like.escape => match characters.next() {
                 Some(escaped) => prefix.push(escaped),
-                // The pattern is an error, which checking a row finds.
+                // The pattern is invalid, which is an error when a row is checked.
                 None => return Known::Nothing,
             },
             plain => prefix.push(plain),
@@ -264,11 +269,11 @@ fn prefixed<'e>(table: &Table, like: &Like, conjunct: usize) -> Known<'e> {
     Known::All(all)
 }
 
-/// The least text that is greater than every one that begins with `prefix`.
+/// Returns the least text that is greater than all texts with this prefix, or `None` if there is none.
 fn successor(prefix: &str) -> Option<String> {
     let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {
-        // What lies between U+D7FF and U+E000 is no character.
+        // There are no characters between U+D7FF and U+E000.
         let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
         if let Some(next) = next {
             characters.push(next);

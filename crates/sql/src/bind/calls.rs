@@ -1,4 +1,4 @@
-//! Functions, and what looks like one.
+//! Calls of functions, and expressions with a syntax of their own that are functions.
 
 use super::aggregate::{Given, aggregate_named};
 use super::binder::Binder;
@@ -17,7 +17,7 @@ use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 impl Binder<'_> {
-    /// A function in any of its spellings.
+    /// Binds a function call in any of its syntaxes.
     pub(super) fn call_like(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         match expr {
             A::Function(function) => self.function(function, scope),
@@ -87,7 +87,11 @@ impl Binder<'_> {
         self.resolve(name, arguments)
     }
 
-    /// The function of this name for these arguments, called.
+    /// Binds a call of the function that fits the name and the types of the arguments best.
+    ///
+    /// # Errors
+    ///
+    /// 42883 if no function fits, 42725 if several fit equally well.
     pub(super) fn resolve(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
         let (function, wanted, result) = match expr::choose(name, &types) {
@@ -101,13 +105,14 @@ impl Binder<'_> {
             .map(|(argument, ty)| self.coerce(argument, *ty, Strictness::Implicit))
             .collect::<Result<Vec<_>, _>>()?;
         self.used.acts |= function.acts();
-        // What is NULL anyway is not computed.
+        // If an argument is NULL, the result of a strict function is NULL, and the call is left out.
         let is_null = function.is_strict() && arguments.contains(&Expr::NULL);
         let call = if is_null { Expr::NULL } else { Self::folded(function, arguments) };
         Ok(Typed::new(call, result))
     }
 
-    /// A call, or what it makes of constants if it is one of JSON. One that fails is left to fail when it is reached.
+    /// Makes a call of a function, or its result if it is a JSON function of constants. If the computation fails, the
+    /// call stays, and fails when it is evaluated.
     fn folded(function: Function, arguments: Vec<Expr>) -> Expr {
         let constants = arguments.iter().map(|expr| if let Expr::Const(value) = expr { Some(value) } else { None });
         let constants: Option<Vec<_>> = constants.collect();
@@ -117,7 +122,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An operator that is a function by another name.
+    /// Binds an operator that is stored as a function named by its symbol. Errors speak of an operator.
     pub(super) fn operator(&mut self, symbol: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let shown = symbol.trim_end_matches(" number");
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
@@ -129,7 +134,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A function that takes any values, as they are.
+    /// Binds a call of a function that takes any number of values of any types.
     fn variadic(&mut self, function: Variadic, result: Type, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let mut list = Vec::with_capacity(arguments.len());
         for (at, argument) in arguments.into_iter().enumerate() {
@@ -211,7 +216,7 @@ impl Binder<'_> {
                 let message = format!("window function {name} requires an OVER clause");
                 Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
             }
-            // These are words of the grammar, which asks for an argument.
+            // These are words of the grammar, which requires an argument.
             "coalesce" | "greatest" | "least" if arguments.is_empty() => {
                 Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \")\""))
             }
@@ -234,7 +239,7 @@ impl Binder<'_> {
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
     }
 
-    /// A function that is nothing special.
+    /// Binds a call of a function that needs no special treatment.
     fn plain_function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         if let Some(call) = self.json_function(name, &arguments)? {
             return Ok(call);
@@ -245,12 +250,12 @@ impl Binder<'_> {
         }
     }
 
-    /// The arguments of a function that is no aggregate.
+    /// Binds the arguments of a function that is not an aggregate.
     fn arguments(&mut self, name: &str, list: &[FunctionArg], scope: &Scope) -> Result<Vec<Typed>, SqlError> {
         let mut arguments = Vec::with_capacity(list.len());
         for argument in list {
             match argument {
-                // A sequence's name may be said to be one.
+                // The name of a sequence may be cast to `regclass`.
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(A::Cast {
                     expr,
                     data_type: ast::DataType::Regclass,
@@ -285,7 +290,7 @@ impl Binder<'_> {
         let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {
             return Err(no_function("nullif", &[]));
         };
-        // The type of the operator's operand: a varchar is compared as text.
+        // The operands are compared in this type; a varchar is compared as text.
         let ty = match left.ty.or(right.ty) {
             None | Some(Type::Varchar(_)) => Type::Text,
             Some(ty) => ty,

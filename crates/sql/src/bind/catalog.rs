@@ -1,5 +1,4 @@
-//! Binds the syntax by which tools look into the catalogs: names for numbers, numbers for names, and operators with
-//! their schema.
+//! The syntax with which tools query the system catalogs: casts between names and numbers, and operators with a schema.
 
 use super::binder::Binder;
 use super::scope::Scope;
@@ -34,7 +33,7 @@ pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> 
     }
 }
 
-/// The operator that `OPERATOR(schema.symbol)` means.
+/// Returns the operator that `OPERATOR(schema.symbol)` means.
 fn plain_operator(parts: &[String]) -> Result<B, SqlError> {
     let symbol = match parts {
         [symbol] => symbol.as_str(),
@@ -67,7 +66,7 @@ fn plain_operator(parts: &[String]) -> Result<B, SqlError> {
 }
 
 impl Binder<'_> {
-    /// `left OPERATOR(schema.symbol) right`
+    /// Binds `left OPERATOR(schema.symbol) right`.
     pub(super) fn qualified_operator(
         &mut self,
         whole: &A,
@@ -79,10 +78,11 @@ impl Binder<'_> {
         self.binary(whole, left, &plain_operator(parts)?, right, scope)
     }
 
-    /// A cast to `regclass` or `regtype`: of a name its number, of a number its name.
+    /// Binds a cast to `regclass`, `regtype` and the like. It makes the object's number of a name, and the name of a
+    /// number.
     pub(super) fn registered(&mut self, registry: &str, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let mut typed = self.expr(expr, scope)?;
-        // The columns of this type are texts.
+        // The system relations' columns of type `regproc` are texts already.
         if registry == " regproc" && typed.ty == Some(Type::Text) {
             return Ok(typed);
         }
@@ -92,7 +92,8 @@ impl Binder<'_> {
         self.resolve(registry, vec![typed])
     }
 
-    /// A cast to a text of what may be a cast to `regclass` or `regtype`, which is a name then; none if it is not.
+    /// Binds a cast to text of an expression that is itself a cast to `regclass`, `regtype` and the like: the result is
+    /// the object's name. Returns `None` if `expr` is no such cast.
     pub(super) fn registered_name(&mut self, expr: &A, scope: &Scope) -> Result<Option<Typed>, SqlError> {
         let A::Cast { expr: inner, data_type, .. } = expr else { return Ok(None) };
         let Some(registry) = registry(data_type)? else { return Ok(None) };

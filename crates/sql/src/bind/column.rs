@@ -1,4 +1,4 @@
-//! Columns by their names.
+//! Finds the column that a name in an expression means.
 
 use super::binder::Binder;
 use super::scope::{Found, Scope, show};
@@ -9,7 +9,7 @@ use crate::{Origin, SqlError, state};
 use sqlparser::ast;
 
 impl Binder<'_> {
-    /// A column by its name.
+    /// Binds the name of a column, which may have the name of its relation before it.
     pub(super) fn column(
         &mut self,
         relation: Option<&str>,
@@ -48,7 +48,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The relation's column that an expression is; none if it is computed.
+    /// Returns the stored table's column that an expression is, or `None` if it is computed or comes from no stored
+    /// table.
     pub(super) fn origin(&self, expr: &Expr, scope: &Scope) -> Option<Origin> {
         if !matches!(expr, Expr::Column(_)) {
             return None;
@@ -65,12 +66,12 @@ impl Binder<'_> {
         })
     }
 
-    /// Whether a relation of this name is there, in the query or around it.
+    /// Whether a FROM item of this name is visible, in the query or in the queries around it.
     pub(super) fn knows_relation(&self, name: &str, scope: &Scope) -> bool {
         scope.has(name) || self.outer.iter().any(|level| level.scope.has(name))
     }
 
-    /// 42P01: no FROM item has this name.
+    /// Makes the error 42P01 for a name that no FROM item has.
     pub(super) fn missing_relation(&self, name: &str, scope: &Scope) -> SqlError {
         let scopes = std::iter::once(scope).chain(self.outer.iter().rev().map(|level| &level.scope));
         let hidden = scopes.flat_map(Scope::relations).find(|known| known.table.as_deref() == Some(name));

@@ -1,9 +1,9 @@
-//! Conditions: their parts, and in which order they are checked.
+//! Conditions: their conjuncts, and the order in which these are checked.
 
 use crate::expr::Expr;
 use hotrow_storage::{Type, Value};
 
-/// Splits a condition into its conjuncts, which all must be true.
+/// Splits a condition into its conjuncts, all of which must be true.
 pub(super) fn conjuncts(condition: Option<Expr>) -> Vec<Expr> {
     match condition {
         Some(Expr::And(list)) => flatten(list),
@@ -23,10 +23,10 @@ fn flatten(list: Vec<Expr>) -> Vec<Expr> {
     flat
 }
 
-/// Joins conditions by AND, the cheapest first. Returns `None` if there is nothing to check.
+/// Joins conditions by AND, the cheapest first. Returns `None` if there is none besides the constant TRUE.
 pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     list.retain(|expr| !is_true(expr));
-    // What is the same for all rows and no constant yet may be an error.
+    // An expression that does not depend on the row, but is no constant yet, may fail when it is evaluated.
     let decided = list.iter().all(|expr| matches!(expr, Expr::Const(_)) || !expr.is_row_independent());
     if decided && list.iter().any(|expr| matches!(expr, Expr::Const(Value::Null | Value::Bool(false)))) {
         return Some(Expr::bool(false));

@@ -1,8 +1,8 @@
 //! Estimates the cost of a join, in rows.
 //!
-//! The estimates rest on the number of rows that a table had when its rows were last counted
-//! ([`expected`](crate::catalog::expected)) and on its keys: a whole key has one row, and each of its columns has an
-//! equal part in that. Of any other condition only the kind counts.
+//! The estimates rest on a table's last row count ([`expected`](crate::catalog::expected)) and on its keys. A whole key
+//! is taken to find one row, and each column of a key to narrow the search by an equal factor. Of any other condition,
+//! only the kind counts.
 
 use super::group::{Columns, Item, Shown, Source};
 use super::path::{self, served};
@@ -27,7 +27,7 @@ pub(super) fn cost(source: &Source, conditions: &[Expr], joined: &Columns) -> Op
         let columns = Columns::of([condition]);
         columns.iter().any(|column| joined.has(column)) && columns.iter().any(|column| source.columns.contains(&column))
     });
-    // Each row of one side goes with each of the other.
+    // Without a condition between them, each row of one side goes with each row of the other.
     let apart = if joined.any() && !connected { APART } else { 1.0 };
     match &source.item {
         Item::Table(table, lock) => {

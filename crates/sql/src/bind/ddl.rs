@@ -1,4 +1,4 @@
-//! The expressions of definitions, DEFAULT and CHECK, and those that ALTER TABLE runs.
+//! Binds the expressions of table definitions (DEFAULT and CHECK) and those that ALTER TABLE evaluates.
 
 use super::binder::Binder;
 use super::scope::Scope;
@@ -11,7 +11,7 @@ use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
 
-/// A DEFAULT, as a value of its column or argument. It looks at no column.
+/// Binds a DEFAULT, as a value of its column or argument. The expression may refer to no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
     with_room(|| {
         let expression = Written::new(Syntax::new(expr.clone()), view.styles);
@@ -43,13 +43,13 @@ fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) ->
     })
 }
 
-/// A binder for an expression of a definition. There is no text that an error could point into.
+/// Makes a binder for an expression of a stored definition. There is no text in which an error could give a position.
 fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
     Binder::new("", 0, View { styles: expression.styles, ..view }, Vec::new())
 }
 
-/// Returns a literal of another type under a cast to the type of the default, so that the default is shown as it was
-/// written and cast only when it is used. Returns `None` for anything else.
+/// Returns a literal of another type as a cast to the type of the default, so that the default is shown as it was
+/// written and cast only when it is used. Returns `None` if the expression is no such literal.
 fn as_written(typed: &Typed, to: Type) -> Option<Expr> {
     let from = typed.ty.filter(|from| *from != to && can_cast(*from, to, Strictness::Assignment))?;
     let literal = matches!(typed.expr, Expr::Const(_)).then(|| Box::new(typed.expr.clone()))?;
@@ -70,7 +70,7 @@ fn fix_sequences(expr: &mut Expr, view: View<'_>, fixed: &mut Vec<(String, u32)>
     expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, view, fixed))
 }
 
-/// Notes the sequences that a column's default takes numbers from.
+/// Adds the sequences from which a column's default takes numbers.
 pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View<'_>) {
     let Some(Some(default)) = table.rules.defaults.get(column) else { return };
     for id in default.sequences() {
@@ -80,7 +80,7 @@ pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View
     }
 }
 
-/// Binds the expression of ALTER COLUMN … TYPE … USING over the table's old columns, with an assignment cast to the new
+/// Binds the USING expression of ALTER COLUMN … TYPE over the table's old columns, with an assignment cast to the new
 /// type.
 pub fn bind_conversion(
     expr: &ast::Expr,
@@ -96,13 +96,13 @@ pub fn bind_conversion(
     })
 }
 
-/// The condition of a CHECK constraint over a table's columns.
+/// Binds the condition of a CHECK constraint over a table's columns.
 pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
     with_room(|| {
         let expression = Written::new(Syntax::new(expr.clone()), view.styles);
         let mut bound = bind_check(&expression, &Scope::table(table, None), view)?;
         let columns = columns_of(&bound);
-        // The condition's columns have numbers of their own, which stay the same when the table's columns move.
+        // The bound condition numbers its own columns, so that the numbers stay the same if the table's columns move.
         let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();
         bound.change_columns(&|column| *column = number_of(*column));
         expression.keep(Opaque::new(bound));
@@ -116,7 +116,7 @@ fn bind_check(expression: &Written, scope: &Scope, view: View<'_>) -> Result<Exp
     binder.condition(typed, "CHECK")
 }
 
-/// The columns that a condition looks at, in the order in which it mentions them.
+/// Returns the columns to which a condition refers, in the order in which it mentions them.
 fn columns_of(condition: &Expr) -> Vec<usize> {
     let mut columns = Vec::new();
     condition.any(&mut |part| {

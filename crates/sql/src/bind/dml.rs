@@ -18,8 +18,8 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
 
-/// An error if a statement has a clause that the parser reads for other dialects: PostgreSQL's has none of them, and it
-/// must not be passed over.
+/// Refuses a statement that has one of these clauses (a flag says whether it has). The parser accepts them for other
+/// dialects, but they do not exist in PostgreSQL and must not be ignored.
 fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
     match clauses.iter().find(|(is_there, _)| *is_there) {
         Some((_, word)) => Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\""))),
@@ -61,7 +61,7 @@ impl Binder<'_> {
         if !parse::overrides_identities(insert) {
             Self::check_identities(&table, &source, &targets)?;
         }
-        // Without a list of columns, fewer values fill the first ones.
+        // Without a list of columns, the values of a short row go to the first columns.
         let width = match &source {
             Source::Rows(rows) => rows.first().map_or(0, Vec::len),
             Source::Query(Node::Append(rows)) => match rows.first() {
@@ -103,7 +103,7 @@ impl Binder<'_> {
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
 
-    /// An error if an INSERT gives values to a column that only its sequence gives values to.
+    /// Refuses an INSERT that gives a value to a GENERATED ALWAYS column. Only the column's sequence may do so.
     fn check_identities(table: &Table, source: &Source, targets: &[usize]) -> Result<(), SqlError> {
         for (at, target) in targets.iter().enumerate() {
             let is_given = match source {
@@ -134,7 +134,7 @@ impl Binder<'_> {
         };
         let scope = Scope::table(table, alias).with_excluded(table);
         let mut assignments = self.assignments(&change.assignments, table, &scope)?;
-        // The row that is there has the key for which it was found.
+        // The present row has the key by which it was found.
         let excluded = table.schema.columns.len();
         assignments.retain(|(column, value)| {
             let is_found_by = index == IndexRef::Primary && table.schema.key.contains(column);
@@ -153,7 +153,7 @@ impl Binder<'_> {
         Ok(OnConflict::Update(index, Box::new(update)))
     }
 
-    /// The columns that an INSERT or COPY fills.
+    /// Returns the positions of the columns that an INSERT or COPY fills.
     fn targets(&self, table: &Table, columns: &[ast::ObjectName]) -> Result<Vec<usize>, SqlError> {
         if columns.is_empty() {
             return Ok((0..table.visible()).collect());
@@ -194,7 +194,7 @@ impl Binder<'_> {
         Ok(rows)
     }
 
-    /// A value for a column; `None` for DEFAULT.
+    /// Binds a value for a column. Returns `None` if it is DEFAULT.
     fn value_or_default(&mut self, expr: &A, table: &Table, target: usize) -> Result<Option<Expr>, SqlError> {
         if is_default(expr) {
             return Ok(None);
@@ -212,7 +212,7 @@ impl Binder<'_> {
         let mut bound = self.inner_query(query)?;
         for (at, &target) in targets.iter().enumerate().take(bound.columns.len()) {
             if std::mem::take(&mut bound.loose[at]) {
-                // A literal, NULL or parameter becomes what it is to be inserted as.
+                // A literal, NULL or parameter gets the type of the column for which it is inserted.
                 let ty = table.schema.columns[target].ty;
                 self.retype(&mut bound.node, at, ty, Strictness::Assignment)?;
                 bound.columns[at].ty = ty;
@@ -272,7 +272,7 @@ impl Binder<'_> {
         Ok((Plan::Update(Box::new(update)), columns))
     }
 
-    /// The table that a statement changes, with the other FROM items.
+    /// Returns the table that a statement changes, and the FROM clause that joins it with the other items.
     fn changed(
         &mut self,
         target: &ast::TableWithJoins,
@@ -289,8 +289,8 @@ impl Binder<'_> {
         Ok((table, from))
     }
 
-    /// A query for the keys of the rows to change, followed by `beside`, and by those columns of other items that
-    /// RETURNING looks at.
+    /// Plans the query that finds the rows to change. Its rows have the key of the row to change, then the values of
+    /// `beside`, then those columns of other FROM items to which RETURNING refers.
     fn changing_query(
         &mut self,
         table: &Table,
@@ -316,7 +316,7 @@ impl Binder<'_> {
         Ok(Box::new(Node::Project(Box::new(planned.node), exprs)))
     }
 
-    /// Binds the assignments of SET: the columns and their new values.
+    /// Binds the assignments of SET. Returns the positions of the columns with their new values.
     fn assignments(
         &mut self,
         list: &[ast::Assignment],
@@ -325,7 +325,7 @@ impl Binder<'_> {
     ) -> Result<Vec<(usize, Expr)>, SqlError> {
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         for (target, value) in single_assignments(list)? {
-            // Of `t.a` PostgreSQL takes `t` for the column.
+            // PostgreSQL takes the `t` of `t.a` for the column.
             let parts = name_parts(target)?;
             let name = parts.first().map_or("", String::as_str);
             let column = column_of(table, name).map_err(|error| self.locate(error, span_of(target)))?;
@@ -404,14 +404,14 @@ impl Binder<'_> {
         Ok((Some(exprs), Some(columns)))
     }
 
-    /// A constant expression for EXECUTE's arguments, brought to a type.
+    /// Binds an argument of EXECUTE, which must be a constant expression, and casts it to a type.
     pub(crate) fn argument(&mut self, expr: &A, ty: hotrow_storage::Type) -> Result<Expr, SqlError> {
         let typed = self.plain(expr, &Scope::default(), "EXECUTE parameters")?;
         self.coerce(typed, ty, Strictness::Assignment)
     }
 }
 
-/// Rows of values; with subqueries they are a query.
+/// Makes the source of an INSERT from rows of values. If the values have subqueries, the source is a query.
 fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
     if !rows.iter().flatten().flatten().any(Expr::has_subquery) {
         return Source::Rows(rows);
@@ -421,13 +421,14 @@ fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> 
     Source::Query(computed(rows.into_iter().map(row).collect()))
 }
 
-/// Rows that are found by keys from elsewhere.
+/// Makes an access whose keys come from another query.
 fn by_key(table: Arc<Table>) -> Access {
     Access { table, path: Path::Key(Vec::new()), filter: None, lock: LockFor::Update }
 }
 
-/// Makes RETURNING look at other items' columns in the row of the query, which has them after the key; `own` columns
-/// are the table's.
+/// Makes a RETURNING expression refer to the columns of other FROM items in the rows of the query that finds the rows
+/// to change. There they come after the key, and `exprs` gets those that it lacks. The first `own` columns are the
+/// table's, and stay.
 fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) {
     match expr {
         Expr::Column(column) if *column >= own => {
@@ -442,7 +443,7 @@ fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) 
     }
 }
 
-/// Each target with its value; `(a, b) = (1, 2)` is two of them.
+/// Splits the assignments of SET into single ones, each a target with its value. `(a, b) = (1, 2)` makes two.
 fn single_assignments(list: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, &A)>, SqlError> {
     let mut single = Vec::with_capacity(list.len());
     for assignment in list {
@@ -465,7 +466,7 @@ fn is_default(expr: &A) -> bool {
     matches!(expr, A::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
-/// 428C9
+/// Makes the error 428C9 for a value given to a GENERATED ALWAYS column.
 fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
     let name = &table.schema.columns[column].name;
     SqlError::new(state::GENERATED_ALWAYS, message)
@@ -479,7 +480,8 @@ fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Returns the unique index that ON CONFLICT names, or `None` if it names none and so means all of them.
+/// Returns the unique index that ON CONFLICT names. Returns `None` if it names none, and so concerns all unique
+/// indexes.
 fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<IndexRef>, SqlError> {
     let matching = |index: &IndexRef| match index {
         IndexRef::Primary => !table.is_key_hidden(),

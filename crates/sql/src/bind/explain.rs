@@ -26,7 +26,8 @@ pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)
     told_with(plan, out, Some(changed))
 }
 
-/// `changed` is how many rows were changed as they were found.
+/// Describes a plan. If it changes rows and has been run, `changed` is the number of rows that the access itself found
+/// and changed.
 fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> ExplainOutput {
     let found = changed.map(|rows| Actual { times_ms: None, rows, loops: 1 });
     match plan {
@@ -96,13 +97,14 @@ impl Lines {
         self.operator(format!("{operation} on {table}"), properties.to_vec());
     }
 
-    /// An operator of a kind, which its line says first, on something by name.
+    /// Adds an operator that works on a named object. The line says the kind of the operator first; `name` is the
+    /// property for the object's name.
     fn on(&mut self, kind: &str, name: &'static str, of: &str) {
         let properties = vec![("Node Type", kind.to_owned()), (name, of.to_owned())];
         self.operator(format!("{kind} on {of}"), properties);
     }
 
-    /// More about the last operator at this depth or above it.
+    /// Adds a detail to the last operator at this depth or above it.
     fn detail(&mut self, name: &'static str, detail: String) {
         let depth = self.depth;
         let last = self.told.operators.iter_mut().rev().find(|operator| operator.depth <= depth);
@@ -161,7 +163,7 @@ impl Lines {
                 }
             }
             Node::Measured(measured) => {
-                // What is around it says the same line, and knows which rows came through.
+                // The operator around this one has the same line, and its measurements tell how many rows came through.
                 if self.actual.is_none() {
                     self.actual = Some(measured.counts.actual(self.timed));
                 }

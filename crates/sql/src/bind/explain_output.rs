@@ -29,7 +29,7 @@ pub(crate) struct ExplainOutput {
 }
 
 impl ExplainOutput {
-    /// The rows of EXPLAIN's answer: one for each line, or a single one of JSON.
+    /// Returns the rows of EXPLAIN's result: one for each line, or a single one with the whole JSON.
     pub(crate) fn rows(&self, as_json: bool) -> Vec<Value<'static>> {
         match as_json {
             true => vec![Value::Json(self.json().into())],
@@ -37,7 +37,7 @@ impl ExplainOutput {
         }
     }
 
-    /// Adds a closing line, with the names and numbers that stand for it in JSON.
+    /// Adds a closing line. `numbers` stand for it in JSON.
     pub(crate) fn close(&mut self, line: String, numbers: Vec<(&'static str, String)>) {
         self.closing.push((line, numbers));
     }
@@ -66,7 +66,7 @@ impl ExplainOutput {
 
     /// Returns the output as JSON: an array of one object.
     pub(crate) fn json(&self) -> String {
-        // The queries of WITH come before the one that uses them, and are below it here.
+        // The queries of WITH come before the query that uses them, but JSON has them below it.
         let last = self.operators.iter().rposition(|operator| operator.depth == 0).unwrap_or(0);
         let (before, body) = self.operators.split_at(last);
         let below = before.iter().map(|operator| (operator, operator.depth + 1));
@@ -93,7 +93,7 @@ impl ExplainOutput {
             out.push_str(&format!(", \"{name}\": {number}"));
         }
         out.push_str("}]");
-        // What nests too deeply for lines of its own is one.
+        // Output that nests too deeply for the indented form stays on one line.
         pretty(&out, MemoryLimit::NONE).unwrap_or(out)
     }
 }

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Binds expressions.
 
 use super::binder::{Aggregates, Binder, MAX_DEPTH};
 use super::catalog::registry;
@@ -192,7 +192,7 @@ impl Binder<'_> {
         }
     }
 
-    /// AND, OR: a chain of one of them becomes one list, without recursion along the chain.
+    /// Binds AND or OR. A chain of the same operator becomes one list, without recursion along the chain.
     fn connective(&mut self, whole: &A, op: &B, scope: &Scope) -> Result<Typed, SqlError> {
         let mut operands = Vec::new();
         let mut at = whole;
@@ -211,7 +211,7 @@ impl Binder<'_> {
         }
         let decisive = Expr::bool(*op == B::Or);
         Ok(Typed::bool(match *op == B::And {
-            // What decides alone leaves nothing to compute.
+            // An operand that decides the result alone leaves nothing to evaluate.
             _ if list.contains(&decisive) => decisive,
             true => Expr::And(list),
             false => Expr::Or(list),
@@ -238,7 +238,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `IS [NOT] NULL`, `TRUE`, `FALSE`, `UNKNOWN`.
+    /// Binds `IS [NOT] NULL`, `TRUE`, `FALSE` or `UNKNOWN`.
     fn test(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let (inner, place, wanted, negated) = match expr {
             A::IsNull(inner) => (inner, "", None, false),
@@ -342,7 +342,7 @@ impl Binder<'_> {
         if !is_text(text.ty) || !is_text(pattern.ty) {
             return Err(no_operator(symbol, text.ty, pattern.ty));
         }
-        // The padding of a `char` counts here, as in PostgreSQL.
+        // The padding of a `char` counts in this comparison, as in PostgreSQL.
         let text = match text.ty {
             Some(Type::Char(_)) => text.expr,
             _ => self.coerce(text, Type::Text, Strictness::Implicit)?,
@@ -395,7 +395,7 @@ impl Binder<'_> {
             None => Typed::unknown(Expr::NULL),
         };
         self.refuse_sets(sets, "CASE")?;
-        // ELSE comes first where types are brought together.
+        // ELSE comes first when the results' types are brought together.
         results.insert(0, otherwise);
         let (results, ty) = self.unify(results, "CASE")?;
         let mut results = results.into_iter();
@@ -403,7 +403,8 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Case(whens.into_iter().zip(results).collect(), Box::new(otherwise)), ty))
     }
 
-    /// Binds where aggregates may not stand; `place` is PostgreSQL's name of it.
+    /// Binds an expression at a place where no aggregate functions may stand. Errors name the place as `place`, which
+    /// is PostgreSQL's name of it.
     pub(crate) fn plain(&mut self, expr: &A, scope: &Scope, place: &'static str) -> Result<Typed, SqlError> {
         let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused(place));
         let without = self.without_subqueries;
@@ -419,14 +420,14 @@ impl Binder<'_> {
         typed
     }
 
-    /// A WHERE clause.
+    /// Binds a WHERE clause.
     pub(crate) fn selection(&mut self, expr: Option<&A>, scope: &Scope) -> Result<Option<Expr>, SqlError> {
         let Some(expr) = expr else { return Ok(None) };
         let typed = self.plain(expr, scope, "WHERE")?;
         self.condition(typed, "WHERE").map(Some)
     }
 
-    /// LIMIT or OFFSET.
+    /// Binds the expression of LIMIT or OFFSET.
     pub(crate) fn count(&mut self, expr: &A, place: &'static str) -> Result<Expr, SqlError> {
         let typed = self.plain(expr, &Scope::default(), place)?;
         if typed.ty.is_some_and(|ty| !crate::types::is_number(ty)) {
@@ -437,7 +438,7 @@ impl Binder<'_> {
     }
 }
 
-/// Where a name or literal stands.
+/// Returns the position at which an expression begins, or `NOWHERE` if it is neither a name nor a literal.
 pub(super) fn place(expr: &A) -> Location {
     match expr {
         A::Identifier(ident) => ident.span.start,
@@ -448,7 +449,7 @@ pub(super) fn place(expr: &A) -> Location {
     }
 }
 
-/// A word that is a function without parentheses.
+/// Returns the function that a word without parentheses means, such as `current_date`, or `None` if it means none.
 fn session_word(ident: &ast::Ident) -> Option<String> {
     const WORDS: [&str; 9] = [
         "current_schema",
@@ -465,7 +466,8 @@ fn session_word(ident: &ast::Ident) -> Option<String> {
     (ident.quote_style.is_none() && WORDS.contains(&word.as_str())).then_some(word)
 }
 
-/// A number under any count of minus signs and parentheses: its text, and whether it is negative.
+/// Returns the text of a number that stands under any count of minus signs and parentheses, and whether it is negative.
+/// Returns `None` for any other expression.
 pub(super) fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
     let mut negative = false;
     loop {
@@ -484,8 +486,9 @@ pub(super) fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
     }
 }
 
-/// A number as it is written. The sign belongs to it: the least integers are one too large without. What exceeds our
-/// numeric can still be a double where one is wanted, and is an error when it is reached elsewhere.
+/// Binds a numeric literal with its sign. The sign must be part of it, since the least integer has no positive
+/// counterpart. A number that exceeds the range of `numeric` becomes a cast: it may still be a double if one is wanted,
+/// and otherwise fails when it is evaluated.
 fn number(text: &str, negative: bool) -> Typed {
     let text = if negative { format!("-{text}") } else { text.to_owned() };
     if let Some(value) = number_literal(&text) {

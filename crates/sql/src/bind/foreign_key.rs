@@ -15,9 +15,9 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 
 impl Binder<'_> {
-    /// Plans the foreign-key work of a statement that inserts rows into a table if `inserts`, and assigns to these
-    /// columns of rows that are there. Returns `None` if the statement changes neither the columns by which the table's
-    /// rows refer to others nor the values by which other rows refer to them.
+    /// Plans the foreign-key work of a statement that inserts rows into a table (if `inserts`) and assigns to columns
+    /// of present rows. Returns `None` if the statement changes neither the columns by which the table's rows refer to
+    /// others nor the values by which other rows refer to them.
     pub(super) fn foreign_keys_of_values(
         &mut self,
         table: &Arc<Table>,
@@ -29,15 +29,15 @@ impl Binder<'_> {
             return Ok(None);
         }
         let sets = |columns: &[usize]| assignments.iter().any(|(column, _)| columns.contains(column));
-        // A row whose primary key changes is another row to the checks that were put off.
+        // To the deferred checks, a row whose primary key changes is another row.
         let refers = inserts || sets(&table.schema.key) || rules.foreign_keys.iter().any(|key| sets(&key.columns));
         let mut keys = self.view.referrers(table).into_iter().map(|(_, key)| key);
         let is_referred = keys.any(|key| sets(&table.referenced_columns(&key)));
         self.foreign_keys(table, refers && !rules.foreign_keys.is_empty(), is_referred)
     }
 
-    /// Plans the foreign-key work of a statement: if `refer`, rows of the table may refer to others after it; if
-    /// `lost`, other rows may have lost the row that they refer to. Returns `None` if neither applies.
+    /// Plans the foreign-key work of a statement. `refer` says that it may make rows of the table refer to other rows,
+    /// `lost` that it may take away rows or values to which other rows refer. Returns `None` if it does neither.
     pub(crate) fn foreign_keys(
         &mut self,
         table: &Arc<Table>,
@@ -47,7 +47,7 @@ impl Binder<'_> {
         if !(refer || lost) {
             return Ok(None);
         }
-        // Each table once, whatever circles there are.
+        // Each table is planned once, even if foreign keys lead in a circle.
         let (mut tables, mut nodes) = (vec![table.clone()], Vec::new());
         while nodes.len() < tables.len() {
             let table = tables[nodes.len()].clone();
@@ -55,14 +55,15 @@ impl Binder<'_> {
             nodes.push(self.keys_of(table, sides, &mut tables)?);
         }
         let graph = Graph { nodes };
-        // An action may come back.
+        // An action may lead back to the first table.
         if graph.changes_first() && !(refer && lost) {
             return self.foreign_keys(table, true, true);
         }
         Ok(Some(Arc::new(graph)))
     }
 
-    /// The keys on the sides of a table that are asked for.
+    /// Plans the foreign keys of a table: its own keys if `refer`, and the keys that refer to it if `lost`. Appends the
+    /// tables that referential actions reach to `tables`.
     fn keys_of(
         &mut self,
         table: Arc<Table>,
@@ -91,7 +92,7 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// The rows whose columns have the values of the first parameters, which are of these types.
+    /// Plans a look-up of the rows whose columns have the values of the first parameters, which are of these types.
     pub(crate) fn look_up(
         &mut self,
         table: &Arc<Table>,

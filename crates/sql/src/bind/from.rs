@@ -1,7 +1,6 @@
-//! FROM: tables, subqueries and joins, as what is to be joined and under which conditions.
+//! FROM: tables, subqueries and joins become sources that are to be joined, with their conditions.
 //!
-//! A name in FROM is a query of WITH or a table; whatever else a name may stand for one day (a view, a catalog that is
-//! made up of what the server knows) is one more kind of rows: see [`Binder::named_item`].
+//! A name in FROM is a query of WITH, a system relation, a view or a table; [`Binder::named_item`] decides which.
 
 use super::binder::Binder;
 use super::condition::conjuncts;
@@ -23,7 +22,7 @@ use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 /// The maximum number of FROM items of a query.
 const MAX_ITEMS: usize = 200;
 
-/// The ways of joining that there are.
+/// The kinds of joins that SQL has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Inner,
@@ -33,7 +32,7 @@ enum Way {
 }
 
 impl Binder<'_> {
-    /// A FROM clause. The query's columns are numbered from the binder's count on.
+    /// Binds a FROM clause. Its columns are numbered from the binder's count on.
     pub(super) fn from(&mut self, items: &[ast::TableWithJoins]) -> Result<From, SqlError> {
         let mut from = From::default();
         for item in items {
@@ -50,7 +49,7 @@ impl Binder<'_> {
         Ok(from)
     }
 
-    /// The table that UPDATE or DELETE changes.
+    /// Returns the table that UPDATE or DELETE changes, and its alias if it has one.
     pub(super) fn target(&mut self, relation: &ast::TableWithJoins) -> Result<(Arc<Table>, Option<String>), SqlError> {
         match &relation.relation {
             TableFactor::Table { name, alias, args: None, sample: None, .. } if relation.joins.is_empty() => {
@@ -66,7 +65,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An item with its joins. `before` are the items to the left, which LATERAL ones may look at.
+    /// Binds a FROM item with its joins. `before` has the items to its left, to which LATERAL items may refer.
     fn joined(&mut self, item: &ast::TableWithJoins, before: &Scope) -> Result<From, SqlError> {
         depth::check()?;
         let references = self.self_references();
@@ -169,7 +168,7 @@ impl Binder<'_> {
         self.item(table.schema.columns.len(), Item::Table(table, lock), relation)
     }
 
-    /// Rows that a query makes, as a FROM item.
+    /// Makes a FROM item of a query's rows.
     pub(super) fn rows_item(
         &mut self,
         node: Node,
@@ -187,7 +186,7 @@ impl Binder<'_> {
         self.item(width, Item::Rows(Box::new(node), shown), relation)
     }
 
-    /// A FROM item whose columns are the next ones of the query.
+    /// Makes a FROM item whose columns get the next numbers of the query.
     fn item(&mut self, width: usize, item: Item, relation: Relation) -> Result<From, SqlError> {
         self.items += 1;
         if self.items > MAX_ITEMS {
@@ -201,7 +200,7 @@ impl Binder<'_> {
         Ok(From { group: Group { sources: vec![Source { item, columns }], conditions: Vec::new() }, scope })
     }
 
-    /// A subquery in FROM. `visible` are the items that it may look at if it is LATERAL.
+    /// Binds a subquery in FROM. If it is LATERAL, it may refer to the items in `visible`.
     fn derived(
         &mut self,
         lateral: bool,
@@ -236,7 +235,8 @@ impl Binder<'_> {
         self.table_function(written, visible)
     }
 
-    /// Does something that may look at columns of FROM items beside it; which it looks at.
+    /// Calls `bind` for a part of the statement that may refer to the columns of the FROM items in `visible`. Returns
+    /// also the columns to which it does refer, or `None` if there are none.
     pub(super) fn looking_at<R>(
         &mut self,
         visible: Scope,
@@ -249,7 +249,8 @@ impl Binder<'_> {
         Ok((bound?, shown.filter(|shown| !shown.columns.is_empty())))
     }
 
-    /// A query that sees the columns of `scope` around it, and what it sees of them.
+    /// Binds a query that may refer to the columns of `scope` around it. The level that is returned has the columns to
+    /// which it does refer.
     pub(super) fn query_within(&mut self, query: &ast::Query, scope: Scope) -> Result<(Bound, Level), SqlError> {
         let frame = self.new_frame();
         self.outer.push(Level { scope, frame, columns: Vec::new() });
@@ -301,7 +302,7 @@ impl Binder<'_> {
         Ok(From { group, scope: left.scope })
     }
 
-    /// USING: the conditions, and in `left` the columns of both sides.
+    /// Binds USING: returns the conditions of the join, and adds the columns of the right side to `left`.
     fn merge(&mut self, left: &mut Scope, right: &Scope, way: Way, names: &[String]) -> Result<Vec<Expr>, SqlError> {
         let (mut right, mut conditions, mut merged) = (right.clone(), Vec::new(), Vec::new());
         for name in names {
@@ -330,7 +331,7 @@ impl Binder<'_> {
         Ok(conditions)
     }
 
-    /// The number of another frame of the statement.
+    /// Returns the number for another frame of the statement.
     pub(super) fn new_frame(&mut self) -> usize {
         self.frames += 1;
         self.frames
@@ -359,7 +360,7 @@ fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -> Group {
     Group { sources: vec![Source { item, columns }], conditions: Vec::new() }
 }
 
-/// Gives a relation the column names of its alias.
+/// Gives a relation's columns the names that its alias has for them.
 fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlError> {
     let (given, there) = (alias.columns.len(), relation.columns.len());
     if given > there {
@@ -373,7 +374,8 @@ fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlErr
     Ok(())
 }
 
-/// The column of one side of a join that USING names.
+/// Returns the column of this name on one side of a join, as USING needs it. An error if there is none or more than
+/// one; `side` names the side for the message.
 fn only_column(scope: &Scope, name: &str, side: &str) -> Result<Named, SqlError> {
     match scope.find(None, name) {
         Found::Column(named) => Ok(named.clone()),
@@ -388,7 +390,7 @@ fn only_column(scope: &Scope, name: &str, side: &str) -> Result<Named, SqlError>
     }
 }
 
-/// The names that both sides of a natural join have, in the order of the left one.
+/// Returns the names of the columns that both sides of a natural join have, in the order of the left side.
 fn common_names(left: &Scope, right: &Scope) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let columns = left.relations().iter().flat_map(|relation| &relation.columns).filter(|column| !column.merged);

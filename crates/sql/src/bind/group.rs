@@ -1,4 +1,4 @@
-//! The sources of a join, and the places of a query's columns in the rows of the join.
+//! Groups: the sources of a join, and the places of the query's columns in the rows of the join.
 
 use super::scope::show;
 use crate::SqlError;
@@ -9,10 +9,10 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use std::ops::Range;
 
-/// The place of a column that is not there.
+/// The place of a column that the rows do not have.
 const ABSENT: usize = usize::MAX;
 
-/// Sources that are joined, and what must be true of their rows.
+/// The sources of an inner join, and the conditions that its rows must satisfy.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) sources: Vec<Source>,
@@ -31,16 +31,17 @@ pub(super) struct Source {
 #[derive(Debug)]
 pub(super) enum Item {
     Table(Arc<Table>, LockFor),
-    /// A query of its own. If the query is LATERAL, the second part has the columns of other sources that it looks at.
+    /// The rows of a query. If the query is LATERAL, the second part has the columns of other sources to which it
+    /// refers.
     Rows(Box<Node>, Option<Shown>),
     Outer(Box<OuterJoin>),
 }
 
-/// A frame, and the columns that it shows.
+/// A frame, with the columns that it shows.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     pub(super) frame: usize,
-    /// The columns, by their numbers in the query.
+    /// The columns that the frame shows, by their numbers in the query.
     pub(super) columns: Vec<usize>,
 }
 
@@ -65,7 +66,7 @@ impl Group {
         start.unwrap_or(0)..end.unwrap_or(0)
     }
 
-    /// Whether a row that is to be locked may be one that an outer join makes up.
+    /// Whether FOR UPDATE would lock rows of a side for which an outer join may put NULLs.
     pub(super) fn locks_nullable(&self) -> bool {
         self.sources.iter().any(|source| match &source.item {
             Item::Outer(join) => join.right.locks() || (join.full && join.left.locks()),
@@ -81,8 +82,8 @@ impl Group {
         })
     }
 
-    /// Moves conditions into outer joins, where that changes nothing; an outer join of whose made-up rows no condition
-    /// can be true is none.
+    /// Moves conditions into left joins where this does not change the result. If a condition refuses the rows that a
+    /// left join fills with NULLs, the join becomes an inner one: its sources and conditions join this group.
     pub(super) fn push_down(&mut self) {
         let mut at = 0;
         while at < self.conditions.len() {
@@ -112,7 +113,7 @@ impl Group {
     }
 }
 
-/// Whether a condition is not true of a row all of whose columns in a range are NULL.
+/// Whether a condition cannot be true of a row that has NULL in all columns of a range.
 fn rejects_nulls(condition: &Expr, range: &Range<usize>) -> bool {
     fn is_null(expr: &Expr, range: &Range<usize>) -> bool {
         match expr {
@@ -131,12 +132,12 @@ fn rejects_nulls(condition: &Expr, range: &Range<usize>) -> bool {
     }
 }
 
-/// A set of columns of a query.
+/// A set of the query's columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns(Vec<bool>);
 
 impl Columns {
-    /// Collects the columns that expressions look at.
+    /// Returns the columns to which expressions refer.
     pub(super) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Self {
         let mut columns = Self::default();
         exprs.into_iter().for_each(|expr| columns.mark(expr));
@@ -184,18 +185,18 @@ impl Columns {
     }
 }
 
-/// Rows, and where a query's columns lie in them.
+/// The plan of rows, and the places of the query's columns in them.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) node: Node,
-    /// The place of each of the query's columns in the rows.
+    /// The place of each of the query's columns in the rows, or `ABSENT`.
     pub(super) places: Vec<usize>,
-    /// Whether the rows come in the order that was wanted.
+    /// Whether the rows come in the wanted order.
     pub(super) in_order: bool,
 }
 
 impl Planned {
-    /// Rows that have the columns of a range only, one after the other.
+    /// Makes the plan of rows that have the columns of a range in order, and no others.
     pub(super) fn leaf(node: Node, columns: &Range<usize>) -> Self {
         let places = (0..columns.end).map(|at| at.checked_sub(columns.start).unwrap_or(ABSENT)).collect();
         Self { node, places, in_order: false }
@@ -205,7 +206,7 @@ impl Planned {
         self.places.get(column).copied().filter(|&place| place != ABSENT)
     }
 
-    /// Returns the wanted columns that the rows have.
+    /// Returns those of the wanted columns that the rows have.
     pub(super) fn present(&self, wanted: &Columns) -> Vec<usize> {
         wanted.iter().filter(|&column| self.place_of(column).is_some()).collect()
     }
@@ -219,7 +220,7 @@ impl Planned {
         place(expr, &self.places)
     }
 
-    /// Materialises the rows, with only the columns that are wanted.
+    /// Materialises the rows with only the wanted columns.
     pub(super) fn kept(self, wanted: &Columns) -> Self {
         let columns = self.present(wanted);
         let keep = self.places_of(&columns);
@@ -238,7 +239,7 @@ pub(super) fn place(expr: &mut Expr, places: &[usize]) -> Result<(), SqlError> {
     }
 }
 
-/// The places of columns that lie one after the other.
+/// Returns the places of the query's columns in rows that consist of the `first` columns and then the `second` ones.
 pub(super) fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
     let all = || first.iter().chain(second).copied();
     let mut places = vec![ABSENT; all().max().map_or(0, |greatest| greatest + 1)];
@@ -248,7 +249,8 @@ pub(super) fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
     places
 }
 
-/// Makes a condition one over a source's own row; it sees the other columns in a frame.
+/// Rewrites a condition over the query's columns into one over a source's own row. Other columns become columns of the
+/// frame, which are added to `shown`.
 pub(super) fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
     match expr {
         Expr::Column(column) if own.contains(column) => *column -= own.start,

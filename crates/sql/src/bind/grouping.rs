@@ -1,4 +1,4 @@
-//! GROUP BY: expressions over the input become expressions over the groups.
+//! GROUP BY: rewrites expressions over the input into expressions over the groups.
 
 use super::binder::{Aggregates, Binder};
 use super::group::{Group, Item};
@@ -16,8 +16,9 @@ use crate::{SqlError, state};
 use sqlparser::ast::{self, Expr as A};
 
 impl Group {
-    /// The order in which the first row decides what the only aggregate function is: the least or the greatest value of
-    /// a table's column.
+    /// Returns the order of rows in which the first row decides the result, if the only aggregate function is `min` or
+    /// `max` of a column and the only source is the column's table. Adds the condition that the column is not NULL if
+    /// NULLs would come first. Returns `None` in all other cases.
     pub(super) fn first_by(&mut self, calls: &[AggregateCall]) -> Option<Wanted> {
         let ([call], [source]) = (calls, &self.sources[..]) else { return None };
         let (Some(Expr::Column(column)), None) = (&call.argument, &call.filter) else { return None };
@@ -29,7 +30,7 @@ impl Group {
         };
         let is_nullable = table.schema.columns.get(column.checked_sub(source.columns.start)?)?.nullable;
         if is_greatest && is_nullable {
-            // NULLs come first on the way back.
+            // NULLs come first in the descending order.
             let is_null = Expr::IsNull(Box::new(Expr::Column(*column)));
             self.conditions.push(Expr::Not(Box::new(is_null)));
         }
@@ -38,7 +39,7 @@ impl Group {
 }
 
 impl Binder<'_> {
-    /// The GROUP BY list: expressions, positions, names of output columns.
+    /// Binds the GROUP BY list, whose items are expressions, positions in the select list, or names of output columns.
     pub(super) fn groups(
         &mut self,
         group_by: &ast::GroupByExpr,
@@ -61,7 +62,7 @@ impl Binder<'_> {
         }
         let listed = match self.listed_position(item, output, "GROUP BY")? {
             Some(at) => Some(at),
-            // A column of the input comes before an output column of the same name.
+            // A column of the input takes precedence over an output column of the same name.
             None => match item {
                 A::Identifier(ident) if self.expr(item, scope).is_err() => {
                     let name = fold(ident);
@@ -87,9 +88,9 @@ impl Binder<'_> {
         Ok(expr)
     }
 
-    /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates. A table
-    /// whose whole primary key is among the groups has one row in each: its other columns become groups where they are
-    /// wanted.
+    /// Rewrites all expressions above the aggregation into expressions over its rows: the values of `groups`, then the
+    /// results of the aggregate functions. If the whole primary key of a table is among the groups, each group has one
+    /// row of the table: those of its other columns that are wanted are added to the groups.
     pub(super) fn regroup(
         &mut self,
         groups: &mut Vec<Expr>,
@@ -122,7 +123,7 @@ impl Binder<'_> {
     }
 }
 
-/// Makes the arguments of set-returning functions look at groups.
+/// Rewrites the arguments of set-returning functions into expressions over the groups.
 pub(super) fn grouped_sets(mut sets: Vec<SetCall>, groups: &[Expr], scope: &Scope) -> Result<Vec<SetCall>, SqlError> {
     for argument in sets.iter_mut().flat_map(|call| &mut call.rows.arguments) {
         over_groups(argument, groups, scope, false)?;
@@ -130,7 +131,7 @@ pub(super) fn grouped_sets(mut sets: Vec<SetCall>, groups: &[Expr], scope: &Scop
     Ok(sets)
 }
 
-/// The columns of tables whose whole primary key is among the groups.
+/// Returns the columns of the tables whose whole primary key is among the groups.
 fn determined(groups: &[Expr], scope: &Scope) -> Vec<Expr> {
     let is_determined = |relation: &&Relation| {
         !relation.key.is_empty() && relation.key.iter().all(|&column| groups.contains(&relation.columns[column].expr))
@@ -139,7 +140,8 @@ fn determined(groups: &[Expr], scope: &Scope) -> Vec<Expr> {
     columns.map(|column| column.expr.clone()).collect()
 }
 
-/// `subquery` says that the expression is what a subquery sees.
+/// Rewrites an expression over the input into one over the groups. `subquery` says that the expression is one that a
+/// subquery refers to, which matters for the error message.
 fn over_groups(expr: &mut Expr, groups: &[Expr], scope: &Scope, subquery: bool) -> Result<(), SqlError> {
     if let Some(at) = groups.iter().position(|group| group == expr) {
         *expr = Expr::Column(at);

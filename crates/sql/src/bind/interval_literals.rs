@@ -1,4 +1,4 @@
-//! Intervals: literals with fields, operators, `make_interval`.
+//! Intervals: literals with fields, arithmetic with dates and times, and `make_interval`.
 
 use super::binder::Binder;
 use super::errors::no_function;
@@ -12,23 +12,24 @@ use crate::types::interval_text::{Fields, Unit, parse};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
 
-/// The arguments of `make_interval`.
+/// The names of the arguments of `make_interval`.
 const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
 
-/// The types that an operator of moments and intervals wants for operands of these types, and its result's; none if it
-/// is another operator.
+/// Returns the types to which the operands of date and interval arithmetic are cast, and the result's type. Returns
+/// `None` if operands of these types need another operator.
 pub(super) fn arithmetic(op: Arithmetic, left: Option<Type>, right: Option<Type>) -> Option<((Type, Type), Type)> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Type::{Date, Float8, Interval, Time, Timestamp, TimestampTz};
     let is_moment = |ty: Type| matches!(ty, Timestamp | TimestampTz);
-    // A date is a moment beside an interval.
+    // Beside an interval, a date is taken for a timestamp.
     let moment = |ty: Type| if ty == Date { Timestamp } else { ty };
     Some(match (left, op, right) {
         (Some(ty @ (Date | Timestamp | TimestampTz)), Add | Subtract, Some(Interval)) => {
             ((moment(ty), Interval), moment(ty))
         }
         (Some(Interval), Add, Some(ty @ (Date | Timestamp | TimestampTz))) => ((Interval, moment(ty)), moment(ty)),
-        // Beside a moment what is open is a moment to subtract, and an interval to add.
+        // An operand of unknown type beside a timestamp is an interval if it is added, and a timestamp in a
+        // subtraction.
         (Some(ty), Add, None) if is_moment(ty) => ((ty, Interval), ty),
         (None, Add, Some(ty)) if is_moment(ty) => ((Interval, ty), ty),
         (Some(ty), Subtract, None) | (None, Subtract, Some(ty)) if is_moment(ty) => ((ty, ty), Interval),
@@ -66,7 +67,7 @@ fn unit(field: &DateTimeField) -> Option<Unit> {
 }
 
 impl Binder<'_> {
-    /// `INTERVAL '…'`, with fields behind it or without.
+    /// Binds `INTERVAL '…'`, with or without fields after it.
     pub(super) fn interval_literal(&mut self, literal: &ast::Interval, scope: &Scope) -> Result<Typed, SqlError> {
         if literal.leading_precision.is_some() || literal.fractional_seconds_precision.is_some() {
             return Err(unsupported("an interval of less than six digits"));
@@ -89,7 +90,7 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Const(Value::Interval(interval)), Type::Interval))
     }
 
-    /// `make_interval`, whose arguments may be named and left out.
+    /// Binds `make_interval`, whose arguments may be named and left out.
     pub(super) fn make_interval(&mut self, list: &[FunctionArg], scope: &Scope) -> Result<Typed, SqlError> {
         let mut parts: [Option<Expr>; 7] = Default::default();
         let mut types = Vec::with_capacity(list.len());

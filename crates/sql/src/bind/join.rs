@@ -1,11 +1,12 @@
-//! Joins: in which order, and how.
+//! Joins: their order and their methods.
 //!
-//! What is to be joined is a [`Group`]: sources of which every combination counts for which all conditions are true.
-//! One source is the first: that of which the fewest rows are expected. Then the others are joined to what there is,
-//! the cheapest first. A table whose index serves a condition on what there is, is looked up row by row; everything
-//! else is kept in a hash table, or as it is. An outer join is one source of its group, with two groups inside.
+//! The input is a [`Group`]: sources and conditions, which stand for all combinations of the sources' rows that satisfy
+//! all conditions. The planner begins with the source that is estimated to have the fewest rows, and joins the others
+//! one by one, the cheapest first. A table whose index serves a condition on the rows joined so far is looked up for
+//! each of these rows. Any other source is kept, in a hash table if an equality connects it. An outer join is one
+//! source of its group, and has two groups inside.
 //!
-//! What is expected is in `cost`.
+//! The estimates are in `cost`.
 
 use super::binder::Binder;
 use super::condition::{conjunction, is_true};
@@ -20,7 +21,8 @@ use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node};
 use crate::{SqlError, depth};
 
 impl Binder<'_> {
-    /// The plan of a group whose columns in `needed` are wanted, in this order if an index gives it.
+    /// Plans a group. The columns in `needed` are wanted. The rows come in `order` if an index gives it, as the
+    /// result's `in_order` says.
     pub(super) fn plan_group(
         &mut self,
         mut group: Group,
@@ -67,7 +69,7 @@ impl Binder<'_> {
         deferred_filter(planned, deferred, &needed)
     }
 
-    /// The rows of one source.
+    /// Plans the rows of one source that satisfy the conditions.
     fn leaf(
         &mut self,
         source: Source,
@@ -108,7 +110,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Joins a source to what there is.
+    /// Joins a source to the rows that have been joined so far.
     fn join_next(
         &mut self,
         outer: Planned,
@@ -131,7 +133,7 @@ impl Binder<'_> {
         hash_join(outer, inner, others, JoinKind::Inner, wanted)
     }
 
-    /// The plan of a left or full join.
+    /// Plans a left or full join.
     fn outer_join(&mut self, join: OuterJoin, needed: &Columns) -> Result<Planned, SqlError> {
         let OuterJoin { full, left, mut right, mut on } = join;
         let mut below = needed.clone();
@@ -164,7 +166,7 @@ impl Binder<'_> {
         hash_join(left, right, others, JoinKind::Left, needed)
     }
 
-    /// A nested loop, if the source is LATERAL or an index serves a condition on what there is.
+    /// Joins a source by a nested loop if it is LATERAL, or if an index serves a condition on the rows joined so far.
     fn nested(
         &mut self,
         outer: Planned,
@@ -205,7 +207,8 @@ impl Binder<'_> {
         Ok(Nested::Done(Planned { node: Node::NestedLoop(Box::new(join)), places, in_order: false }))
     }
 
-    /// The source that is to be joined next, to what there is; the first one if there is nothing.
+    /// Returns the position of the source that is cheapest to join next. If nothing has been joined yet, that is the
+    /// source with the fewest rows.
     fn cheapest(&mut self, sources: &[Source], conditions: &[Expr], joined: &Columns) -> Result<usize, SqlError> {
         let mut best: Option<(f64, usize)> = None;
         for (at, source) in sources.iter().enumerate() {
@@ -222,8 +225,8 @@ impl Binder<'_> {
         best.map(|(_, at)| at).ok_or_else(|| unsupported(message))
     }
 
-    /// Makes sources of those subqueries in conditions whose rows could lead to an index: `column = (SELECT …)` and
-    /// `column IN (SELECT …)`, if the subquery does not look at the row.
+    /// Turns subqueries in conditions into sources, if their rows could lead to an index: `column = (SELECT …)` and
+    /// `column IN (SELECT …)` if the subquery does not refer to the row.
     fn hoist(&mut self, group: &mut Group) {
         for at in 0..group.conditions.len() {
             let place = self.columns;
@@ -276,11 +279,11 @@ impl Binder<'_> {
 #[allow(clippy::large_enum_variant, reason = "taken apart at once by whoever asked")]
 enum Nested {
     Done(Planned),
-    /// A nested loop does not serve: the rows so far and the source, unchanged.
+    /// A nested loop does not serve. The rows joined so far and the source are returned unchanged.
     Unserved(Planned, Source),
 }
 
-/// Returns the sides of a comparison; if one of them is a column, it comes first.
+/// Returns the sides of a comparison. If one of them is a column, it comes first.
 fn sides(pair: &mut (Expr, Expr)) -> (&Expr, &mut Expr) {
     let (left, right) = pair;
     if matches!(left, Expr::Column(_)) { (left, right) } else { (right, left) }
@@ -292,7 +295,7 @@ fn looks_at(access: &Access, frame: usize) -> bool {
     way.into_iter().any(|value| value.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame)))
 }
 
-/// Takes the conditions out that look at nothing but these columns.
+/// Removes the conditions that refer to no other columns than these from the list, and returns them.
 fn take_applicable(conditions: &mut Vec<Expr>, joined: &Columns) -> Vec<Expr> {
     let (now, later) =
         std::mem::take(conditions).into_iter().partition(|condition| Columns::of([condition]).subset_of(joined));
@@ -323,7 +326,8 @@ fn filtered(node: Node, conditions: Vec<Expr>) -> Node {
     }
 }
 
-/// Conditions with subqueries, over rows that are kept.
+/// Filters rows by conditions with subqueries. The rows are kept first, unless a semi join or an anti join does the
+/// work of the condition.
 fn deferred_filter(mut planned: Planned, conditions: Vec<Expr>, wanted: &Columns) -> Result<Planned, SqlError> {
     let mut deferred = Vec::with_capacity(conditions.len());
     for condition in conditions {
@@ -342,7 +346,8 @@ fn deferred_filter(mut planned: Planned, conditions: Vec<Expr>, wanted: &Columns
     Ok(planned)
 }
 
-/// A join with rows that are kept.
+/// Joins the rows so far with rows that are kept. If conditions are equalities between the sides, the kept rows are in
+/// a hash table.
 fn hash_join(
     outer: Planned,
     inner: Planned,

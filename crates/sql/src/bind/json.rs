@@ -1,4 +1,4 @@
-//! JSON: its operators and subscripts, and what it cannot be used for.
+//! JSON: operators, subscripts and functions, and errors for uses that JSON does not allow.
 
 use super::binder::Binder;
 use super::errors::no_function;
@@ -16,7 +16,7 @@ fn is_json(ty: Type) -> bool {
     matches!(ty, Type::Json | Type::Array(Element::Json))
 }
 
-/// An error if values of a type cannot be told to be equal.
+/// Returns an error if the values of a type have no equality.
 pub(super) fn check_equality(ty: Type) -> Result<(), SqlError> {
     match is_json(ty) {
         true => {
@@ -27,7 +27,7 @@ pub(super) fn check_equality(ty: Type) -> Result<(), SqlError> {
     }
 }
 
-/// An error if values of a type have no order.
+/// Returns an error if the values of a type have no order.
 pub(super) fn check_order(ty: Type) -> Result<(), SqlError> {
     match is_json(ty) {
         true => {
@@ -39,7 +39,7 @@ pub(super) fn check_order(ty: Type) -> Result<(), SqlError> {
     }
 }
 
-/// The operators that are of JSON alone, by what is between the operands.
+/// Returns the symbol of an operator that exists for JSON only, or `None` for any other operator.
 pub(super) fn json_operator(op: &B) -> Option<&'static str> {
     Some(match op {
         B::Arrow => "->",
@@ -55,7 +55,7 @@ pub(super) fn json_operator(op: &B) -> Option<&'static str> {
 }
 
 impl Binder<'_> {
-    /// `@>`, `<@` of arrays or of JSON.
+    /// Binds `@>` or `<@` of two arrays or of two JSON values.
     pub(super) fn containment(
         &mut self,
         symbol: &str,
@@ -69,7 +69,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `value[key][number]`
+    /// Binds `value[key][number]` of a JSON value.
     pub(super) fn json_subscripts(
         &mut self,
         value: Typed,
@@ -93,7 +93,8 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    /// Functions of JSON whose arguments say what they mean; none if it is another one.
+    /// Binds those functions of JSON whose arguments need a check or a form of their own. Returns `None` if the
+    /// function is not one of them.
     pub(super) fn json_function(&mut self, name: &str, arguments: &[Typed]) -> Result<Option<Typed>, SqlError> {
         let types = || arguments.iter().map(|argument| argument.ty).collect::<Vec<_>>();
         match (name, arguments) {
@@ -125,7 +126,8 @@ impl Binder<'_> {
     }
 }
 
-/// An error for functions of JSON that take what is no value here, or ask in a language of its own.
+/// Returns the error for JSON functions that are not supported: those that take a row as a value, and those of the
+/// language jsonpath.
 pub(super) fn refuse_json_function(name: &str, list: &[ast::FunctionArg]) -> Result<(), SqlError> {
     if name == "row_to_json" {
         let error = unsupported("row_to_json: a row as a value");

@@ -1,11 +1,11 @@
-//! From syntax to plans: names are looked up, types are found, access paths are chosen.
+//! The binder makes plans from syntax: it looks names up, finds types, and chooses access paths.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `statement` | which statement is bound by what |
-//! | `binder` | what is known of the statement that is bound |
+//! | `statement` | statements of all kinds |
+//! | `binder` | the state of binding a statement |
 //! | `typed` | bound expressions with their types |
-//! | `errors` | errors that several of the others have in common |
+//! | `errors` | errors of several of the other files |
 //! | `types` | common types, coercion of literals and parameters to what their place wants |
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
@@ -14,28 +14,28 @@
 //! | `calls`, `aggregate` | functions and aggregates |
 //! | `scope`, `column` | the columns that names can mean, and which one a name means |
 //! | `query` | queries and their parts, bound |
-//! | `names` | the names of columns that the query does not name |
+//! | `names` | default names of result columns |
 //! | `select` | queries |
 //! | `from` | FROM |
-//! | `group`, `join` | what is to be joined; in which order, and how |
-//! | `cost` | what a join is expected to cost |
+//! | `group`, `join` | the sources of a join; its order and methods |
+//! | `cost` | the estimated cost of a join |
 //! | `condition` | the parts of conditions |
 //! | `push` | conditions on subqueries in FROM |
 //! | `subquery`, `semi_join` | subqueries of expressions; EXISTS as a join |
-//! | `set_returning`, `sets` | set-returning functions in a select list, and what runs them |
+//! | `set_returning`, `sets` | set-returning functions in a select list, and the operators that run them |
 //! | `table_function` | functions in FROM |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
 //! | `grouping` | queries with aggregates |
-//! | `window`, `windows` | window functions, and what runs them |
-//! | `path`, `bounds` | how a table's rows are found, and what conditions say of an index |
+//! | `window`, `windows` | window functions, and the operators that run them |
+//! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `dml` | INSERT, UPDATE, DELETE |
-//! | `foreign_key` | what foreign keys ask of statements that change rows |
-//! | `ddl` | column definitions and constraints |
-//! | `procedure`, `variables` | procedures and CALL; what names mean in a body |
-//! | `catalog` | casts and operators of those who look into the catalogs |
+//! | `foreign_key` | the work for foreign keys of statements that change rows |
+//! | `ddl` | expressions of DEFAULT, CHECK and ALTER TABLE |
+//! | `procedure`, `variables` | procedures and CALL; the variables of a body |
+//! | `catalog` | casts and operators with which tools query the system catalogs |
 //! | `view` | views |
-//! | `explain`, `explain_output` | what there is to tell of plans; as lines and as JSON |
+//! | `explain`, `explain_output` | descriptions of plans; as lines and as JSON |
 
 mod aggregate;
 mod array;

@@ -1,4 +1,4 @@
-//! The names of columns that nobody named.
+//! The default names of result columns.
 
 use super::binder::Binder;
 use crate::parse::data_type;
@@ -6,10 +6,10 @@ use crate::parse::names::{fold, name_parts};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A};
 
-/// The name of what has none.
+/// The name of a column for which there is no better one.
 const UNNAMED: &str = "?column?";
 
-/// How good a name is: a better one goes before that of a cast.
+/// The quality of a default name. A cast or a CASE takes the name of its operand only if that name is strong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     None,
@@ -18,7 +18,7 @@ enum Strength {
 }
 
 impl Binder<'_> {
-    /// The name that a select item has without an alias.
+    /// Returns the name of a result column without an alias.
     pub(super) fn default_name(expr: &A) -> String {
         name(expr).0
     }
@@ -74,7 +74,7 @@ fn name(expr: &A) -> (String, Strength) {
     }
 }
 
-/// A type's short name, by which PostgreSQL calls a column that is a cast.
+/// Returns PostgreSQL's short name of a type, which is the default name of a column that is a cast.
 fn cast_name(ty: &ast::DataType) -> String {
     let ty = match data_type(ty) {
         Ok(Type::Array(element)) => Ok(element.ty()),

@@ -1,4 +1,4 @@
-//! Operators: which types they take, and what their operands are brought to.
+//! Binds operators: the operands' types select the operator, and the operands are cast to the types that it takes.
 
 use super::binder::Binder;
 use super::errors::{ambiguous_operator, no_operator, no_prefix_operator};
@@ -12,7 +12,7 @@ use hotrow_storage::{Type, Value};
 use std::mem::discriminant;
 
 impl Binder<'_> {
-    /// `left <op> right`
+    /// Binds the comparison `left <op> right`.
     pub(super) fn compare(&mut self, op: Comparison, left: Typed, right: Typed) -> Result<Typed, SqlError> {
         let (left, right, blanks) = self.comparable(op.symbol(), left, right)?;
         if left == Expr::NULL || right == Expr::NULL {
@@ -24,7 +24,8 @@ impl Binder<'_> {
         Ok(Typed::bool(Expr::Compare(op, Box::new((left, right)), blanks)))
     }
 
-    /// Two expressions brought to types that can be compared; whether trailing blanks do not count.
+    /// Casts two expressions to types that can be compared. Returns them, and whether the comparison ignores trailing
+    /// blanks.
     pub(super) fn comparable(
         &mut self,
         symbol: &str,
@@ -52,11 +53,11 @@ impl Binder<'_> {
             (Type::Array(one), Type::Array(other)) if discriminant(&one) != discriminant(&other) => {
                 Err(no_operator(symbol, left.ty, right.ty))
             }
-            // As they are, so that an index on the one that is `char` serves. Beside text the blanks of the text count.
+            // Neither is cast, so that an index on the `char` serves. Beside a text, the text's trailing blanks count.
             (Type::Char(_), Type::Char(_) | Type::Varchar(_)) | (Type::Varchar(_), Type::Char(_)) => {
                 Ok((left.expr, right.expr, true))
             }
-            // Integers of different widths are compared as they are, so that an index on one serves the other.
+            // Integers of different widths are not cast, so that an index on either of them serves.
             (left_type, right_type) if left_type.is_integer() && right_type.is_integer() => {
                 Ok((left.expr, right.expr, false))
             }
@@ -71,7 +72,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `left + right` and its like.
+    /// Binds `left + right` and other arithmetic.
     pub(super) fn arithmetic(&mut self, op: Arithmetic, left: Typed, right: Typed) -> Result<Typed, SqlError> {
         if let Some(typed) = self.date_arithmetic(op, &left, &right)? {
             return Ok(typed);
@@ -99,7 +100,7 @@ impl Binder<'_> {
         if !fits {
             return Err(no_operator(op.symbol(), left.ty, right.ty));
         }
-        // A real and another number make a double.
+        // A `real` and a number of another type make a double.
         let ty = match ty {
             _ if op == Arithmetic::Power => Type::Float8,
             Type::Float4 if left.ty != right.ty && left.ty.is_some() && right.ty.is_some() => Type::Float8,
@@ -113,7 +114,7 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Arithmetic(op, Box::new((left, right))), ty))
     }
 
-    /// Dates and days.
+    /// Binds arithmetic of dates with numbers of days. Returns `None` if the operands are of other types.
     fn date_arithmetic(&mut self, op: Arithmetic, left: &Typed, right: &Typed) -> Result<Option<Typed>, SqlError> {
         let days = |ty: Option<Type>| matches!(ty, Some(Type::Int2 | Type::Int4));
         let result = match (left.ty, op, right.ty) {
@@ -131,7 +132,7 @@ impl Binder<'_> {
         Ok(Some(Typed::new(Expr::Arithmetic(op, pair), result)))
     }
 
-    /// `left || right`
+    /// Binds `left || right`.
     pub(super) fn concat(&mut self, left: Typed, right: Typed) -> Result<Typed, SqlError> {
         if [left.ty, right.ty].iter().any(|ty| matches!(ty, Some(Type::Array(_)))) {
             return self.concat_arrays(left, right);
@@ -155,7 +156,7 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Concat(Box::new((left, right))), Type::Text))
     }
 
-    /// `-expr`
+    /// Binds `-expr`.
     pub(super) fn negate(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         let ty = match typed.ty {
             Some(ty) if is_number(ty) || ty == Type::Interval => ty,
@@ -177,7 +178,8 @@ impl Binder<'_> {
     }
 }
 
-/// The common type of operands; a real and another number meet as doubles, a time beside an interval is one.
+/// Returns the type to which operands are cast for arithmetic. A `real` and a number of another type meet as doubles, a
+/// time beside an interval becomes an interval.
 fn common_or_float(left: Type, right: Type) -> Option<Type> {
     match common(left, right) {
         None if matches!((left, right), (Type::Time, Type::Interval) | (Type::Interval, Type::Time)) => {

@@ -1,10 +1,10 @@
-//! How a table's rows are found: by primary key, by ranges of indexes, or all of them.
+//! Chooses how a table's rows are found: by primary key, by ranges of indexes, or by reading all of them.
 //!
-//! What conditions say of an index's columns is in `bounds`. An index serves them if each of their alternatives bounds
-//! its leading column: each alternative is a range of it, or as many as a list has values. If no index serves all,
-//! several may serve the arms of an OR, one index an arm. Every row found is checked against the whole condition again,
-//! except what the ranges of the primary key say already: a record never changes its key, while an entry of another
-//! index may be older than the row.
+//! The bounds that conditions imply for an index's columns are in `bounds`. An index serves them if each alternative
+//! bounds its leading column: each alternative is then a range of the index, or as many ranges as a list has values. If
+//! no index serves all alternatives, several indexes may serve the arms of an OR, one index an arm. Every row found is
+//! checked against the whole condition again, except for the conditions that ranges of the primary key imply: a record
+//! never changes its key, while an entry of another index may be older than the row.
 
 use super::bounds::{Alternatives, Bound, Bounds, Test};
 use super::condition::{conjunction, conjuncts};
@@ -17,18 +17,19 @@ use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
-/// An order that an index could give: column, descending, NULLs first.
+/// An order that an index could give, as a list item: the column, whether it is descending, and whether NULLs come
+/// first.
 pub(super) type Wanted = (usize, bool, bool);
 
-/// The score that an index gains if it also gives the order that is wanted.
+/// The score that an index gains if it also gives the wanted order.
 const ORDER_SCORE: usize = 4;
 
 /// An index that could serve an access, with its ranges and its score.
 struct Candidate {
-    /// Higher is better.
+    /// The score of the index. The candidate with the highest score is chosen.
     score: usize,
     ranges: Vec<Range>,
-    /// Whether the index gives the order that is wanted.
+    /// Whether the index gives the wanted order.
     in_order: bool,
     /// The conjuncts that the ranges imply in full, so that no row need be checked against them.
     served: Vec<usize>,
@@ -42,7 +43,8 @@ struct Served<'b, 'e> {
     score: usize,
 }
 
-/// The order as columns of the table, if it is made of such. What is the same for all rows is no part of it.
+/// Returns an ORDER BY list as columns of the table, without the expressions that are the same for all rows. Returns an
+/// empty list if any other expression is no plain column.
 pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     let plain = |order: &Order| match order.expr {
         Expr::Column(column) => Some((column, order.descending, order.nulls_first)),
@@ -72,7 +74,7 @@ pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, ord
     (Access { table, path, filter, lock }, in_order)
 }
 
-/// The way by whole primary keys, if all alternatives have one.
+/// Returns the candidate that finds all rows by whole primary keys, or `None` if the bounds do not give such keys.
 fn by_key(table: &Table, bounds: &Bounds<'_>, order: &[Wanted]) -> Option<Candidate> {
     let columns = table.index_columns(IndexRef::Primary);
     let candidate = |alternatives: Alternatives<'_>| {
@@ -82,7 +84,8 @@ fn by_key(table: &Table, bounds: &Bounds<'_>, order: &[Wanted]) -> Option<Candid
     candidate(bounds.on(columns)).or_else(|| candidate(bounds.common(columns)))
 }
 
-/// The best way by one index, or by several where none serves alone.
+/// Returns the best candidate of one index, or of several indexes if no single one serves. If `order_first`, an index
+/// that gives the wanted order is preferred to any other.
 fn by_index(table: &Table, bounds: &Bounds<'_>, order: &[Wanted], order_first: bool) -> Option<Candidate> {
     let worth = |candidate: &Candidate| (order_first && candidate.in_order, candidate.score);
     let mut best: Option<Candidate> = None;
@@ -92,14 +95,14 @@ fn by_index(table: &Table, bounds: &Bounds<'_>, order: &[Wanted], order_first: b
             best = Some(candidate);
         }
     }
-    // An index that gives nothing but the order leads past all rows.
+    // An index that serves only because of its order would read all rows.
     match best {
         Some(best) if order_first || best.ranges.iter().all(Range::is_bounded) => Some(best),
         other => by_arms(table, bounds).or(other),
     }
 }
 
-/// The best way by one index.
+/// Returns the candidate of one index, or `None` if the index neither serves the bounds nor gives the wanted order.
 fn by(table: &Table, index: IndexRef, bounds: &Bounds<'_>, order: &[Wanted]) -> Option<Candidate> {
     let columns = table.index_columns(index);
     let bounded = |served: &Served<'_, '_>| served.score > 0;
@@ -112,7 +115,7 @@ fn by(table: &Table, index: IndexRef, bounds: &Bounds<'_>, order: &[Wanted]) -> 
         })
 }
 
-/// The way by an index for each arm of an OR.
+/// Returns the candidate that finds the rows of each arm of an OR by the best index for the arm.
 fn by_arms(table: &Table, bounds: &Bounds<'_>) -> Option<Candidate> {
     bounds.arms().find_map(|arms| {
         let mut ranges = Vec::with_capacity(arms.len());
@@ -124,7 +127,8 @@ fn by_arms(table: &Table, bounds: &Bounds<'_>) -> Option<Candidate> {
     })
 }
 
-/// Rates an index for the alternatives. Returns `None` if the index does not serve each alternative well enough.
+/// Rates an index for the alternatives. Returns `None` if `suffices` refuses the range of any alternative, or if an
+/// alternative has no range.
 fn candidate_of(
     table: &Table,
     index: IndexRef,
@@ -140,7 +144,7 @@ fn candidate_of(
     }
     let mut score = served.iter().map(|served| served.score).min()?;
     let conjuncts = match index {
-        // A list beside another may be too long to be gone through.
+        // With several lists, going through all combinations of their values may take too long.
         IndexRef::Primary if served.iter().all(|served| served.range.lists.len() <= 1) => {
             let unserved = |(bounds, served): (&Vec<Bound<'_>>, &Served<'_, '_>)| -> Vec<usize> {
                 let is_unserved = |bound: &&Bound<'_>| !served.bounds.iter().any(|other| std::ptr::eq(*other, *bound));
@@ -166,18 +170,18 @@ fn candidate_of(
     if direction.is_some() && !order.is_empty() {
         score += ORDER_SCORE;
     }
-    // Among equals the primary key is best: its entries are the records.
+    // At equal scores the primary key wins, since its entries are the records themselves.
     score = score * 2 + usize::from(index == IndexRef::Primary);
     ranges.iter_mut().for_each(|range| range.direction = direction.unwrap_or_default());
     Some(Candidate { score, ranges, in_order: direction.is_some(), served: conjuncts })
 }
 
-/// Whether a range is one primary key.
+/// Whether a range stands for exactly one primary key.
 fn is_key(table: &Table, range: &Range) -> bool {
     range.index == IndexRef::Primary && range.equal.len() == table.schema.key.len() && range.lists.is_empty()
 }
 
-/// The columns of an index that have one value in all ranges.
+/// Returns the columns of an index that have the same single value in all ranges.
 fn fixed_columns(columns: &[usize], ranges: &[Range]) -> Vec<usize> {
     let Some((first, others)) = ranges.split_first() else { return Vec::new() };
     let is_fixed = |at: &usize| {
@@ -188,7 +192,7 @@ fn fixed_columns(columns: &[usize], ranges: &[Range]) -> Vec<usize> {
     (0..first.equal.len()).filter(is_fixed).map(|at| columns[at]).collect()
 }
 
-/// The way along ranges of one index.
+/// Makes the path along ranges of one index.
 fn path_of(table: &Table, mut ranges: Vec<Range>) -> Path {
     match &mut ranges[..] {
         [range] if is_key(table, range) => Path::Key(std::mem::take(&mut range.equal)),
@@ -207,7 +211,7 @@ fn path_of(table: &Table, mut ranges: Vec<Range>) -> Path {
     }
 }
 
-/// Returns the conditions that all rows which a path finds satisfy.
+/// Returns the conditions that all rows on a path satisfy.
 pub(super) fn conditions_of(table: &Table, path: &Path) -> Vec<Expr> {
     match path {
         Path::Key(values) => {
@@ -271,7 +275,7 @@ fn has_blanks(table: &Table, column: usize) -> bool {
     matches!(table.schema.columns[column].ty, Type::Char(_))
 }
 
-/// The range of an ordered index for the rows of one alternative.
+/// Returns the range of an ordered index for the rows of one alternative.
 fn range_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
     let columns = table.index_columns(index);
     let mut served = leading(index, columns, bounds, usize::MAX);
@@ -291,12 +295,13 @@ fn range_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> 
     let range = &served.range;
     served.score += usize::from(!range.lower.is_empty()) * 8 + usize::from(!range.upper.is_empty()) * 8;
     served.score += usize::from(range.equal.len() == columns.len() && is_unique(table, index)) * 30;
-    // A list is the worse, the more values it has, of which nothing is known.
+    // The more values a list has, the worse it is, and their number is not known.
     served.score -= range.lists.len() * 5;
     Some(served)
 }
 
-/// The entries of a hash index, which knows whole keys only, and one list of them.
+/// Returns the entries of a hash index for one alternative, which must give the whole key. At most one column may have
+/// a list. Returns `None` if the index does not serve.
 fn entry_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
     let columns = table.index_columns(index);
     let mut served = leading(index, columns, bounds, 1);
@@ -304,7 +309,8 @@ fn entry_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> 
     (served.range.equal.len() == columns.len() && served.range.nulls.is_empty()).then_some(served)
 }
 
-/// An index's leading columns, as long as the bounds say one value of them, or a list of such.
+/// Returns the range of an index that the bounds on its leading columns make. It ends at the first column for which the
+/// bounds say neither a value nor a list, or that would need more than `lists` lists.
 fn leading<'b, 'e>(index: IndexRef, columns: &[usize], bounds: &'b [Bound<'e>], lists: usize) -> Served<'b, 'e> {
     let (equal, lower, upper, direction) = (Vec::new(), Vec::new(), Vec::new(), Direction::Forward);
     let range = Range { index, equal, lists: Vec::new(), nulls: Vec::new(), lower, upper, direction };
@@ -337,7 +343,8 @@ fn is_unique(table: &Table, index: IndexRef) -> bool {
     }
 }
 
-/// The direction in which walking `columns` gives the wanted order, if one does. `fixed` columns have one value only.
+/// Returns the direction in which walking the index on `columns` gives the wanted order, or `None` if neither does.
+/// Each of the `fixed` columns has one value only.
 fn order_of(
     table: &Table,
     columns: impl Iterator<Item = usize>,
@@ -351,7 +358,7 @@ fn order_of(
         if *wanted_column != column {
             return None;
         }
-        // The index has NULLs last, so walking back it has them first.
+        // The index has NULLs last, so walking it backwards gives them first.
         if table.schema.columns[column].nullable && nulls_first != descending {
             return None;
         }
@@ -367,7 +374,8 @@ fn order_of(
     Some(direction.unwrap_or_default())
 }
 
-/// A table's rows for each row of something else.
+/// Chooses the access to a table for each row of another source. `shown` gets the columns of that row to which the
+/// conditions refer.
 pub(super) fn served(
     table: &Arc<Table>,
     lock: LockFor,

@@ -1,7 +1,7 @@
-//! Procedures: what their arguments are, what their bodies' statements mean, and CALL.
+//! Procedures: binds their arguments, their bodies and CALL.
 //!
-//! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the
-//! variable.
+//! A name in a body means a column of the statement's table if there is one, else a variable. `procedure.name` always
+//! means the variable.
 
 use super::binder::{Binder, span_of};
 use super::ddl::define_default;
@@ -29,10 +29,10 @@ use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
 
-/// The maximum depth of calls among procedures.
+/// The maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 32;
 
-/// The arguments of a new procedure.
+/// Binds the arguments of a new procedure, with their defaults.
 pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<Argument>, SqlError> {
     let wrong = |message: String| Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message));
     if list.len() > 100 {
@@ -62,12 +62,12 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
     Ok(arguments)
 }
 
-/// The types of an argument list.
+/// Returns the types of an argument list.
 pub fn argument_types(types: &[ast::DataType]) -> Result<Vec<Type>, SqlError> {
     types.iter().map(argument_type).collect()
 }
 
-/// Lengths, precisions and scales of arguments do not count. A `char` has to have a length.
+/// Returns the type of an argument, without its length, precision and scale. Only `char` keeps its length.
 fn argument_type(ty: &ast::DataType) -> Result<Type, SqlError> {
     Ok(match data_type(ty)? {
         ty @ Type::Char(_) => ty,
@@ -76,7 +76,11 @@ fn argument_type(ty: &ast::DataType) -> Result<Type, SqlError> {
     })
 }
 
-/// The procedures that a body of procedure `name` leads to. None of them may lead back.
+/// Returns the names of all procedures that a body of procedure `name` calls, directly or through others.
+///
+/// # Errors
+///
+/// 0A000 if one of them calls the procedure itself.
 pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<BTreeSet<String>, SqlError> {
     let (mut seen, mut open) = (BTreeSet::new(), body.calls.clone());
     while let Some(called) = open.pop() {
@@ -97,10 +101,10 @@ pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<
     Ok(seen)
 }
 
-/// The body of a procedure for the tables that there are now; `depth` calls led here.
+/// Returns the bound body of a procedure for the present catalog. `depth` is the number of calls around this one.
 ///
-/// The body is kept with the procedure, and bound again only if something that it uses has become another thing. What a
-/// transaction has not committed makes a body of its own, which is not kept.
+/// The body is kept with the procedure, and bound again only if a definition that it uses has been replaced. If the
+/// transaction has uncommitted changes of the catalog, a body that is bound is not kept.
 fn body(procedure: &Procedure, view: View<'_>, depth: usize) -> Result<Arc<Body>, SqlError> {
     let known = procedure.bound().and_then(|bound| bound.shared::<Body>());
     if let Some(body) = known.filter(|body| body.used.is_current(view)) {
@@ -113,14 +117,14 @@ fn body(procedure: &Procedure, view: View<'_>, depth: usize) -> Result<Arc<Body>
     Ok(body)
 }
 
-/// Binds a procedure's body when the procedure is made, and keeps the body with it.
+/// Binds the body of a procedure that has just been defined, and keeps it.
 pub(crate) fn compile_new(procedure: &Procedure, view: View<'_>) -> Result<(), SqlError> {
     procedure.keep(Opaque::new(compile(procedure, view, true, 0)?));
     Ok(())
 }
 
-/// Binds a procedure's body; `depth` calls led here. `located` says that the client has just sent its text, so that
-/// positions in it help.
+/// Binds a procedure's body. `depth` is the number of calls around this one. `located` says that the client has just
+/// sent the body's text, so that errors give positions in it.
 fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     check_depth(depth + 1)?;
     with_room(|| compile_in_place(procedure, view, located, depth))
@@ -134,7 +138,7 @@ fn compile_in_place(procedure: &Procedure, view: View<'_>, located: bool, depth:
         types: procedure.arguments.iter().map(|argument| argument.ty).collect(),
         arguments,
     };
-    // An argument may be called that, too.
+    // An argument may have the name `found`, too.
     let found = variables.slot("found").map_or(Some("found"), |_| None);
     variables.names.push(found);
     variables.types.push(Type::Bool);
@@ -159,14 +163,14 @@ fn compile_in_place(procedure: &Procedure, view: View<'_>, located: bool, depth:
     Ok(Body { steps, ..compiler.body })
 }
 
-/// A body in the making.
+/// The state of binding a body.
 struct Compiler<'c> {
     procedure: &'c Procedure,
     variables: &'c Variables<'c>,
     view: View<'c>,
     located: bool,
     depth: usize,
-    /// Tables and procedures so far.
+    /// The body so far, with the definitions that it uses.
     body: Body,
 }
 
@@ -180,7 +184,7 @@ impl<'c> Compiler<'c> {
         Binder::new(shown, text.offset, self.view, types).within(self.variables, self.depth)
     }
 
-    /// Notes what a bound statement uses.
+    /// Adds the definitions that a statement's binder has looked up.
     fn used(&mut self, binder: Binder<'_>) {
         self.body.used.add_all(&binder.used());
     }
@@ -223,7 +227,7 @@ impl<'c> Compiler<'c> {
         Ok(StepKind::Assign(slot, self.value(value, target, self.variables.types[slot])?))
     }
 
-    /// An expression as a variable's value.
+    /// Binds an expression as the value of a variable.
     fn value(&self, value: &Expression, variable: &str, ty: Type) -> Result<Expr, SqlError> {
         let mut binder = self.binder(&value.text);
         let typed = binder.plain(&value.expr, &Scope::default(), "an assignment")?;
@@ -283,7 +287,7 @@ impl<'c> Compiler<'c> {
         Ok(StepKind::Run(plan, targets))
     }
 
-    /// A variable that is to take a value of type `from`.
+    /// Returns the assignment of a column of type `from` to the variable in this slot.
     fn target(&self, slot: usize, from: Type) -> Result<Target, SqlError> {
         let to = self.variables.types[slot];
         check_assignable(self.variables.names[slot].unwrap_or_default(), from, to)?;
@@ -309,7 +313,7 @@ fn check_assignable(variable: &str, from: Type, to: Type) -> Result<(), SqlError
 }
 
 impl Binder<'_> {
-    /// CALL as a statement of its own.
+    /// Binds a CALL that is a statement of its own, and returns the columns of its result.
     pub(super) fn call_statement(
         &mut self,
         function: &ast::Function,
@@ -323,7 +327,8 @@ impl Binder<'_> {
         Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns)))
     }
 
-    /// A call, and for each argument that comes out the variable that is given for it.
+    /// Binds a call. Returns with it, for each OUT and INOUT argument, the slot of the variable that is given for it,
+    /// or `None` if the call gives something else or nothing.
     fn procedure_call(&mut self, function: &ast::Function) -> Result<(Call, Vec<Option<usize>>), SqlError> {
         let list = match &function.args {
             FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => {
@@ -366,7 +371,7 @@ impl Binder<'_> {
             }
             arguments.push(match (argument.mode, given, &argument.default) {
                 (ArgumentMode::Out, given, _) => {
-                    // A parameter of the client's gets a type from its place even where its value is of no use.
+                    // A parameter of the client gets its type from its place, even if its value is not used.
                     if let Some(Typed { ty: None, expr: expr @ Expr::Param(_), at }) = given {
                         self.coerce(Typed { ty: None, expr, at }, argument.ty, Strictness::Implicit)?;
                     }
@@ -388,7 +393,7 @@ impl Binder<'_> {
         Ok((Call { procedure, body, arguments }, slots))
     }
 
-    /// Notes what a procedure uses, and the procedure.
+    /// Adds a procedure, and the definitions that its body uses.
     fn use_body(&mut self, procedure: &Arc<Procedure>, body: &Body) {
         self.used.add_procedure(procedure);
         self.used.add_all(&body.used);
@@ -417,7 +422,7 @@ fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<
             return None;
         }
     }
-    // Those that come out are given, too.
+    // A call gives values for OUT arguments, too.
     let complete =
         procedure.arguments.iter().zip(&places).all(|(argument, place)| {
             place.is_some() || (argument.mode != ArgumentMode::Out && argument.default.is_some())
@@ -425,7 +430,8 @@ fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<
     complete.then_some(places)
 }
 
-/// 42883
+/// Makes the error 42883 for a call that fits no procedure. The detail shows the procedure of this name, if there is
+/// one.
 fn no_procedure(name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
     let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
     let message = format!("procedure {name}({}) does not exist", types.join(", "));
@@ -437,7 +443,7 @@ fn no_procedure(name: &str, types: &[Option<Type>], known: Option<&Procedure>) -
     }
 }
 
-/// `pay(customer integer, amount numeric, OUT balance numeric)`
+/// Formats a procedure for messages: `pay(customer integer, amount numeric, OUT balance numeric)`.
 fn described(procedure: &Procedure) -> String {
     let show = |argument: &Argument| {
         let mode = match argument.mode {

@@ -1,8 +1,7 @@
-//! Conditions on the rows of a subquery in FROM, moved to where its own rows come from, so that they find its indexes
-//! there.
+//! Moves conditions on the rows of a subquery in FROM down to the sources of these rows, where an index may serve them.
 //!
-//! A condition goes through what neither adds rows nor looks at other rows, as the expression that its columns stand
-//! for; where it can go no further, it stays as a filter.
+//! A condition goes through an operator that neither adds rows nor looks at other rows. On its way, each column is
+//! replaced by the expression for which it stands. Where the condition can go no further, it becomes a filter.
 
 use super::condition::{conjunction, conjuncts, is_volatile};
 use super::path;
@@ -11,7 +10,7 @@ use crate::plan::window::WindowSort;
 use crate::plan::{Access, JoinKind, Node, Path};
 use hotrow_storage::IndexRef;
 
-/// The rows of a node of which a condition is true.
+/// Filters the rows of a node by a condition, which goes down into the node as far as possible.
 pub(super) fn filtered(node: Node, condition: Expr) -> Node {
     if condition.has_subquery() || is_volatile(&condition) {
         return Node::Filter(Box::new(node), condition);
@@ -30,7 +29,7 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
             Node::Append(inputs.into_iter().map(|input| filtered(input, condition.clone())).collect())
         }
         Node::Aggregate(input, groups, calls) => match over(&condition, &groups) {
-            // Without groups there is a row of nothing.
+            // Without groups, the aggregate has a row even if its input has none.
             Some(condition) if !groups.is_empty() => {
                 Node::Aggregate(Box::new(filtered(*input, condition)), groups, calls)
             }
@@ -61,8 +60,7 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
     }
 }
 
-/// Whether an index finds rows by a part of a condition on a node's rows, of which `is_wanted` says whether it is such
-/// a part.
+/// Whether an index would find rows of a node by a value in the condition for which `is_wanted` is true.
 pub(super) fn is_served(node: &Node, condition: &Expr, is_wanted: &impl Fn(&Expr) -> bool) -> bool {
     let below = |input: &Node, exprs: &[Expr]| {
         over(condition, exprs).is_some_and(|condition| is_served(input, &condition, is_wanted))
@@ -88,7 +86,7 @@ pub(super) fn is_served(node: &Node, condition: &Expr, is_wanted: &impl Fn(&Expr
     }
 }
 
-/// Whether a condition looks only at what makes the partitions of all window functions: it takes whole partitions away.
+/// Whether a condition refers only to columns by which all window functions partition: then it drops whole partitions.
 fn of_partitions(condition: &Expr, sorts: &[WindowSort]) -> bool {
     let is_key = |column: usize, sort: &WindowSort| sort.keys[..sort.partition].iter().any(|key| key.column == column);
     !condition.has_subquery()
@@ -97,7 +95,8 @@ fn of_partitions(condition: &Expr, sorts: &[WindowSort]) -> bool {
             .any(&mut |part| matches!(part, Expr::Column(column) if !sorts.iter().all(|sort| is_key(*column, sort))))
 }
 
-/// The condition with each column replaced by what it is; none if that is not there, or more than a value.
+/// Returns the condition with each column replaced by its expression in `exprs`. Returns `None` if there is no such
+/// expression, or if it is volatile or has a subquery.
 fn over(condition: &Expr, exprs: &[Expr]) -> Option<Expr> {
     fn replace(expr: &mut Expr, exprs: &[Expr]) -> bool {
         if let Expr::Column(column) = expr {
@@ -113,7 +112,7 @@ fn over(condition: &Expr, exprs: &[Expr]) -> Option<Expr> {
     replace(&mut condition, exprs).then_some(condition)
 }
 
-/// An access with one more condition, by the best way for all of them.
+/// Returns an access with one more condition. The path is chosen anew for all conditions together.
 fn narrowed(access: Access, condition: Expr) -> Access {
     let Access { table, path, filter, lock } = access;
     let mut conditions = conjuncts(filter);

@@ -1,4 +1,4 @@
-//! Queries and their parts, bound: what the clauses hand to each other.
+//! Bound queries and their parts, which the clauses of a query hand to each other.
 
 use super::group::Group;
 use super::scope::Scope;
@@ -10,16 +10,16 @@ use hotrow_txn::LockFor;
 use sqlparser::ast::SelectItem;
 use std::collections::HashMap;
 
-/// The select list, bound.
+/// A bound select list.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub(super) exprs: Vec<Expr>,
     pub(super) columns: Vec<OutputColumn>,
-    /// Whether each column's type is only a guess, as in [`Bound`].
+    /// Whether the type of each column may still change, as in [`Bound`].
     pub(super) loose: Vec<bool>,
 }
 
-/// An ORDER BY item, bound to a position in the output or to an expression of its own.
+/// A bound ORDER BY item. If it means an output column, by name or position, `expr` is the expression of that column.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) expr: Expr,
@@ -28,16 +28,16 @@ pub(super) struct Order {
     pub(super) nulls_first: bool,
 }
 
-/// A query, bound.
+/// A bound query: its plan and its columns.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) node: Node,
     pub(super) columns: Vec<OutputColumn>,
-    /// Whether each column's type is only a guess, because the column is a literal, NULL or a parameter.
+    /// Whether the type of each column may still change, because the column is a literal, NULL or a parameter.
     pub(super) loose: Vec<bool>,
 }
 
-/// The items of a FROM clause or of a part of it: their sources and their names.
+/// The FROM items of a query or of a part of it: their sources, and the names that they give to columns.
 #[derive(Debug, Default)]
 pub(super) struct From {
     pub(super) group: Group,
@@ -99,17 +99,17 @@ pub(super) enum Within {
     Step(usize),
 }
 
-/// A way to find the rows of EXISTS's query in a hash table.
+/// The comparisons by which an EXISTS finds the rows of its query in a hash table.
 #[derive(Debug)]
 pub(super) struct Matching {
-    /// The values of the row around the query that equal the query's first columns, over the frame; trailing blanks do
-    /// not count where the flag says so.
+    /// The values of the outer row that must equal the query's first columns, as expressions over the frame. The flag
+    /// says that trailing blanks do not count.
     pub(super) operands: Vec<(Expr, bool)>,
-    /// The remaining condition, over the query's row and the frame.
+    /// The remaining condition, as an expression over the query's row and the frame.
     pub(super) condition: Option<Expr>,
 }
 
-/// The columns that each `*` stands for, by the line and the column of the `*` in the text.
+/// The columns for which each `*` stands, by the line and the column of the `*` in the text.
 pub(super) type Stars = HashMap<(u64, u64), Vec<SelectItem>>;
 
 /// The plan of a statement, and the columns of its result if it has one.
@@ -123,7 +123,7 @@ pub(super) fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<It
     }
 }
 
-/// Computed rows.
+/// Makes the node of computed rows.
 pub(super) fn computed(rows: Vec<Vec<Expr>>) -> Node {
     if !rows.iter().flatten().any(Expr::has_subquery) {
         return Node::Values(rows);

@@ -9,7 +9,7 @@ use crate::{SqlError, state};
 use sqlparser::ast::Expr as A;
 
 impl Binder<'_> {
-    /// `(a, b) <op> (c, d)`: equal if all parts are; less if the first that differs is.
+    /// Binds `(a, b) <op> (c, d)`. Rows are equal if all their parts are; otherwise the first parts that differ decide.
     pub(super) fn compare_rows(
         &mut self,
         op: Comparison,
@@ -37,7 +37,8 @@ impl Binder<'_> {
         Ok(Typed::bool(expr))
     }
 
-    /// From the last part to the first: it decides, or is equal and the rest decides.
+    /// Makes the condition for an order of rows, from the last parts to the first: each pair decides, or is equal and
+    /// the following pairs decide.
     fn order_rows(&mut self, op: Comparison, mut pairs: Vec<(Typed, Typed)>) -> Result<Expr, SqlError> {
         let strict = match op {
             Comparison::LessOrEqual => Comparison::Less,
@@ -54,7 +55,7 @@ impl Binder<'_> {
         Ok(rest)
     }
 
-    /// `(a, b) [NOT] IN ((1, 2), (3, 4))`
+    /// Binds `(a, b) [NOT] IN ((1, 2), (3, 4))`.
     pub(super) fn row_in_list(
         &mut self,
         row: &[A],

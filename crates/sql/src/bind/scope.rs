@@ -1,51 +1,51 @@
-//! The columns that names can mean.
+//! Scopes: the columns that names in an expression can mean.
 //!
-//! The columns of all FROM items of a query are numbered in the order in which they stand there; expressions are bound
-//! over these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that
-//! mean nothing in a query are looked for in the queries around it.
+//! The columns of all FROM items of a query are numbered in the order of the items, and expressions are bound over
+//! these numbers. The places of the columns in the rows are known only once the joins are planned. A name that means
+//! nothing in a query is looked up in the queries around it.
 
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 
-/// The columns that names can mean.
+/// The FROM items whose columns an expression can name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     relations: Vec<Relation>,
 }
 
-/// A FROM item.
+/// A FROM item, with the names that it gives to columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relation {
     /// The alias of the item, or its own name. `None` for the columns that USING merges, and for a subquery without an
     /// alias.
     pub(super) name: Option<String>,
-    /// The name of the table that an alias hides.
+    /// The name of the item's table, even if an alias hides it.
     pub(super) table: Option<String>,
-    /// The full name of the table, by which the catalogs number it.
+    /// The full name of the item's table, from which the system relations' number of the table is derived.
     pub(super) stored: Option<String>,
-    /// The name of a table with its schema, whichever that is, if no alias hides it.
+    /// The name of the item's table with its schema, in the form of [`qualified`]; `None` if an alias hides it.
     pub(super) full: Option<String>,
     /// The columns of the item, without a table's hidden key.
     pub(super) columns: Vec<Named>,
-    /// The columns that have names but that `*` does not show.
+    /// The columns that have names although `*` does not stand for them.
     pub(super) hidden: Vec<Named>,
-    /// The positions of a table's primary-key columns; empty if the table has no such key.
+    /// The positions of a table's primary key columns; empty if the key is hidden or the item is no table.
     pub(super) key: Vec<usize>,
 }
 
-/// A column with a name.
+/// A column that has a name.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) ty: Type,
     /// The value of the column, as an expression over the query's columns.
     pub(super) expr: Expr,
-    /// Whether USING has merged the column into another one: then a name must have the relation's before it to mean
-    /// this one.
+    /// Whether USING has merged the column into another one. The name then means this column only if the relation's
+    /// name stands before it.
     pub(super) merged: bool,
-    /// The relation's column that the values come from, if there is one and the item is no table itself.
+    /// The stored column from which the values come; `None` if there is none, or if the item is a table itself.
     pub(super) origin: Option<Origin>,
 }
 
@@ -60,14 +60,14 @@ pub(super) enum Found<'s> {
 #[derive(Debug)]
 pub(super) struct Level {
     pub(super) scope: Scope,
-    /// The number of the frame that shows its row.
+    /// The number of the frame through which inner queries see the query's row.
     pub(super) frame: usize,
-    /// The columns that the frame shows.
+    /// The query's columns to which inner queries refer.
     pub(super) columns: Vec<usize>,
 }
 
 impl Relation {
-    /// Columns of these names from `offset` on.
+    /// Makes a FROM item whose columns have these names, and numbers from `offset` on.
     pub(super) fn new(name: Option<String>, columns: impl IntoIterator<Item = OutputColumn>, offset: usize) -> Self {
         let named = |(at, column): (usize, OutputColumn)| Named {
             name: column.name,
@@ -87,12 +87,12 @@ impl Relation {
         }
     }
 
-    /// Takes its last column away from `*`.
+    /// Hides the last column from `*`. Its name can still be used.
     pub(super) fn hide_last(&mut self) {
         self.hidden.extend(self.columns.pop());
     }
 
-    /// A table's columns.
+    /// Makes a FROM item of a table's visible columns.
     pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
         let columns = table.schema.columns[..table.visible()].iter();
         let columns = columns.map(|column| OutputColumn::new(column.name.clone(), column.ty));
@@ -104,30 +104,30 @@ impl Relation {
     }
 }
 
-/// A relation's name with its schema, as [`Scope`] looks for it.
+/// Returns a relation's name with its schema in a form that no statement can contain.
 pub(super) fn qualified(schema: &str, name: &str) -> String {
     format!("{name}\0{schema}\0")
 }
 
 impl Relation {
-    /// Whether a name, which may be a [qualified] one, means it.
+    /// Whether a name means this FROM item. The name may be in the form of [`qualified`].
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.name.as_deref() == Some(name) || self.full.as_deref() == Some(name)
     }
 }
 
 impl Scope {
-    /// The columns of one table.
+    /// Makes the scope of a single table.
     pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
         Self { relations: vec![Relation::table(table, alias, 0)] }
     }
 
-    /// The columns of a result.
+    /// Makes the scope of a result's columns, which have no relation.
     pub(super) fn output(columns: &[OutputColumn]) -> Self {
         Self { relations: vec![Relation::new(None, columns.iter().cloned(), 0)] }
     }
 
-    /// Adds, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
+    /// Adds the relation `excluded`: the columns of the row that INSERT … ON CONFLICT DO UPDATE has not inserted.
     pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
         self.relations.push(Relation::table(table, Some("excluded"), table.schema.columns.len()));
         self
@@ -149,13 +149,14 @@ impl Scope {
         self.relations.iter().any(|known| known.is_called(name))
     }
 
-    /// Adds what another FROM item has.
+    /// Adds the FROM items of another scope.
     ///
     /// # Errors
-    /// Two of one name.
+    ///
+    /// 42712 if both have an item of the same name.
     pub(super) fn append(&mut self, other: Scope) -> Result<(), SqlError> {
         for relation in other.relations {
-            // Tables of one name in different schemas are told apart by these.
+            // Tables of the same name in different schemas are not the same.
             let is_same = |known: &Relation| {
                 known.name == relation.name
                     && (known.full.is_none() || relation.full.is_none() || known.full == relation.full)
@@ -171,7 +172,7 @@ impl Scope {
         Ok(())
     }
 
-    /// The column of this name, of the relation if one is given.
+    /// Looks up the column of this name, in the relation of the given name or else in all relations.
     pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<'_> {
         let named = |known: &&Relation| relation.is_none_or(|wanted| known.is_called(wanted));
         let columns = self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(&known.hidden));
@@ -183,7 +184,7 @@ impl Scope {
         }
     }
 
-    /// The name of a column, for messages.
+    /// Returns the name of a column with its relation, for messages.
     pub(super) fn name_of(&self, column: usize) -> String {
         for relation in &self.relations {
             if let (Some(name), Some(named)) =
@@ -196,7 +197,8 @@ impl Scope {
     }
 }
 
-/// Makes an expression over a query's columns one over the frame that shows them.
+/// Rewrites an expression over a query's columns into one over the frame that shows them. Adds the columns to
+/// `columns`.
 pub(super) fn show(expr: &mut Expr, frame: usize, columns: &mut Vec<usize>) {
     match expr {
         Expr::Column(column) => {

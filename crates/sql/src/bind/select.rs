@@ -1,4 +1,4 @@
-//! Queries.
+//! Binds queries.
 
 use super::binder::{Aggregates, Binder};
 use super::condition::{conjuncts, is_volatile};
@@ -22,7 +22,7 @@ use hotrow_txn::LockFor;
 use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
 
 impl Binder<'_> {
-    /// A query: SELECT, VALUES, or several of them.
+    /// Binds a query: SELECT, VALUES, or a combination of queries. Columns whose types are still open become texts.
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<(Node, Vec<OutputColumn>), SqlError> {
         let mut bound = self.inner_query(query)?;
         self.settle(&mut bound)?;
@@ -74,7 +74,8 @@ impl Binder<'_> {
         }
     }
 
-    /// ORDER BY over a result: its columns, and expressions of them where there is one query only.
+    /// Adds ORDER BY to a query that is bound already. The clause may name the result's columns. If `plain`, the query
+    /// combines several queries, and the clause may not contain expressions of its columns.
     fn ordered(&mut self, bound: Bound, order_by: &ast::OrderBy, plain: bool) -> Result<Bound, SqlError> {
         let Bound { node, columns, loose } = bound;
         let exprs: Vec<_> = (0..columns.len()).map(Expr::Column).collect();
@@ -201,19 +202,19 @@ impl Binder<'_> {
         }
         let extreme = if groups.is_empty() && sets.is_empty() { group.first_by(&calls) } else { None };
         let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { extreme.into_iter().collect() };
-        // Functions whose rows are grouped run below the aggregation, the others above it.
+        // Functions that are grouped by run below the aggregation, the others above it.
         let mut lower = if grouped { used_by(&sets, &groups) } else { std::mem::take(&mut sets) };
         if grouped {
             self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having, (&mut windows, &sets))?;
             sets = grouped_sets(used_by(&sets, above(&output, &orders)), &groups, &scope)?;
             refuse_open_groups(&lower, &sets)?;
         }
-        // Functions that make rows of sorted ones do so after the sort, but where it looks at what they make.
+        // If rows are sorted, functions that return rows run after the sort, unless the order depends on their results.
         let is_set = |order: &Order| order.expr.any(&mut |part| matches!(part, Expr::Set(_)));
         let sorts = order_by.is_some() && !distinct;
         let late = sorts && !orders.iter().any(is_set);
         let mut layer = (!windows.is_empty()).then(|| windows.layer(&mut output, &mut orders));
-        // What is evaluated over the joined rows.
+        // The expressions that are evaluated over the joined rows.
         let mut below: Vec<&mut Expr> = if grouped {
             let parts = calls.iter_mut().flat_map(AggregateCall::parts_mut);
             groups.iter_mut().chain(parts).collect()
@@ -232,7 +233,7 @@ impl Binder<'_> {
         for expr in below.iter_mut().map(|expr| &mut **expr).chain(arguments) {
             planned.place(expr)?;
         }
-        // The only row of an input is in any order, what functions make of it is not.
+        // An aggregation without groups has one row, which is in any order. The rows that functions make of it are not.
         let in_order = planned.in_order && (lower.is_empty() && sets.is_empty() || !sorted_by.is_empty());
         let width = if let Node::Materialise(_, keep) = &planned.node { keep.len() } else { 0 };
         let late = late && !in_order;
@@ -270,7 +271,7 @@ impl Binder<'_> {
         arranged(node, output, orders, (sorts, distinct, leading), &after)
     }
 
-    /// Refuses aggregate functions over the rows before of WITH RECURSIVE.
+    /// Refuses aggregate functions over the previous rows of a WITH RECURSIVE query.
     fn check_recursive_term(&self, calls: &[AggregateCall]) -> Result<(), SqlError> {
         if calls.is_empty() || !self.recurs {
             return Ok(());
@@ -279,7 +280,8 @@ impl Binder<'_> {
         Err(SqlError::new(state::INVALID_RECURSION, message))
     }
 
-    /// The select list, the order, HAVING and the groups, all bound over the input.
+    /// Binds the select list, ORDER BY, HAVING and GROUP BY over the input. The last part of the result is the number
+    /// of leading ORDER BY items that belong to DISTINCT ON.
     #[allow(clippy::type_complexity, reason = "five parts of one clause list, taken apart at once by the only caller")]
     fn select_parts(
         &mut self,
@@ -311,7 +313,8 @@ impl Binder<'_> {
         Ok((output, orders, having, groups, leading))
     }
 
-    /// DISTINCT ON: rows are sorted by its expressions first. How many of the orders these are.
+    /// Binds DISTINCT ON, and makes the rows be sorted by its expressions first: those that ORDER BY lacks are added to
+    /// `orders`. Returns the number of leading `orders` that belong to DISTINCT ON.
     fn distinct_on(
         &mut self,
         exprs: &[A],
@@ -338,7 +341,7 @@ impl Binder<'_> {
         Ok(leading)
     }
 
-    /// A select list or RETURNING.
+    /// Binds a select list or RETURNING.
     pub(super) fn output(&mut self, items: &[SelectItem], scope: &Scope) -> Result<Output, SqlError> {
         check_width(items.len())?;
         let mut output = Output::default();
@@ -374,7 +377,7 @@ impl Binder<'_> {
             }
             let typed = self.expr(expr, scope)?;
             let loose = typed.ty.is_none() && matches!(typed.expr, Expr::Const(_) | Expr::Param(_));
-            // Of a literal, NULL or parameter whoever wants the rows may say the type.
+            // The place of the query decides the type of a literal, NULL or parameter.
             let (expr, ty) = if loose { (typed.expr, Type::Text) } else { self.resolved(typed)? };
             let origin = self.origin(&expr, scope);
             output.loose.push(loose);
@@ -385,7 +388,7 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// `*` and `table.*`
+    /// Adds the columns for which `*` or `table.*` stands.
     fn all_columns(&self, scope: &Scope, relation: Option<&str>, output: &mut Output) -> Result<(), SqlError> {
         if scope.is_empty() && relation.is_none() {
             return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid"));
@@ -441,7 +444,12 @@ impl Binder<'_> {
         self.resolved(typed)
     }
 
-    /// The output column that a bare integer means in ORDER BY and GROUP BY.
+    /// Returns the position of the output column that an integer means in ORDER BY, GROUP BY or DISTINCT ON. Returns
+    /// `None` if the expression is no literal number, text or boolean.
+    ///
+    /// # Errors
+    ///
+    /// 42601 for any other literal, 42P10 if the select list has no such position.
     pub(super) fn listed_position(
         &mut self,
         expr: &A,
@@ -470,7 +478,7 @@ impl Binder<'_> {
     }
 }
 
-/// The maximum number of a result's columns, PostgreSQL's.
+/// The maximum number of columns of a result, which is PostgreSQL's.
 const MAX_COLUMNS: usize = 1664;
 
 fn check_width(columns: usize) -> Result<(), SqlError> {
@@ -481,7 +489,8 @@ fn check_width(columns: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The select list over the rows, in order.
+/// Adds the select list, ORDER BY and DISTINCT to the rows of a node. If `sorts`, expressions that must be evaluated in
+/// the order of the result are evaluated after the sort.
 fn arranged(
     node: Node,
     output: Output,
@@ -500,7 +509,7 @@ fn arranged(
     Ok(Bound { node, columns, loose })
 }
 
-/// Output, order and DISTINCT on top of the rows.
+/// Adds the select list, ORDER BY and DISTINCT to the rows of a node.
 fn project(
     mut node: Node,
     mut exprs: Vec<Expr>,
@@ -588,7 +597,8 @@ fn place_in(list: &mut Vec<Expr>, expr: Expr) -> usize {
     })
 }
 
-/// Makes an expression over rows one over the sorted rows, which have the columns that it looks at among them.
+/// Rewrites an expression over rows into one over the sorted rows. The columns to which it refers are added to `early`,
+/// the columns of the sorted rows.
 fn sort_first(expr: &mut Expr, early: &mut Vec<Expr>) {
     match expr {
         Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) => {
@@ -598,7 +608,8 @@ fn sort_first(expr: &mut Expr, early: &mut Vec<Expr>) {
     }
 }
 
-/// FOR UPDATE and FOR SHARE. A share lock is an update lock: stronger, and no engine has less to offer at every level.
+/// Returns the locks that FOR UPDATE and FOR SHARE ask for. FOR SHARE takes the lock of FOR UPDATE, which is stronger:
+/// no engine has a weaker lock at every isolation level.
 fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
     let mut all = LockFor::Read;
     let mut names = Vec::new();
@@ -616,12 +627,12 @@ fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
     Ok(match (all, names.is_empty()) {
         (LockFor::Read, true) => Locking::None,
         (LockFor::Read, false) => Locking::Of(names),
-        // What is said of one table beside what is said of all is said of all.
+        // A lock on all tables takes the strongest option that is given for any of them.
         _ => Locking::All(names.iter().fold(all, |all, (_, lock)| all.max(*lock))),
     })
 }
 
-/// FOR UPDATE of rows that are no table's.
+/// Makes the error for FOR UPDATE of a query whose rows are not rows of tables.
 fn no_rows_to_lock(unique: bool, grouped: bool, without_calls: bool, without_sets: bool) -> SqlError {
     let what = match (unique, grouped, without_calls) {
         (true, ..) => "DISTINCT clause",

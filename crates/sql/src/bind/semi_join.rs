@@ -1,9 +1,9 @@
-//! EXISTS whose query compares columns with the row around it: semi and anti joins.
+//! EXISTS whose query compares columns with the outer row: semi joins and anti joins.
 //!
-//! If an index serves such a comparison, the query runs for each row and finds its own. If none does, the query runs
-//! once, without its comparisons: its rows are kept in a hash table, by the columns that must be equal, and the other
-//! comparisons are checked for each row that is found there. As one of the conditions that rows must satisfy EXISTS is
-//! a join, anywhere else a test of the table.
+//! If an index serves such a comparison, the query runs for each outer row and finds its own rows by the index. If none
+//! does, the query runs once and without its comparisons. Its rows are kept in a hash table, by the columns that must
+//! be equal, and the other comparisons are checked for each row that is found in the table. An EXISTS that is one of
+//! the conjuncts of a condition becomes a join. At any other place it is a look-up in the table.
 
 use super::binder::Binder;
 use super::condition::{conjunction, is_volatile};
@@ -19,7 +19,7 @@ use crate::plan::{HashJoin, JoinKey, JoinKind, Node};
 use sqlparser::ast;
 
 impl Binder<'_> {
-    /// EXISTS
+    /// Binds EXISTS.
     pub(super) fn exists(&mut self, query: &ast::Query, scope: &Scope) -> Result<Expr, SqlError> {
         self.may_match = matches!(&*query.body, ast::SetExpr::Select(_)) && query.with.is_none() && has_any_row(query);
         let bound = self.query_of_expression(query, scope);
@@ -39,8 +39,8 @@ impl Binder<'_> {
         Ok(asked(node, level, SubqueryTest::Matches(blanks, condition), operands))
     }
 
-    /// The query of EXISTS without its comparisons with the row that a frame shows, if a hash table serves them; else
-    /// the group as it was.
+    /// Plans the query of EXISTS without its comparisons with the outer row, which the frame shows, if a hash table
+    /// serves these comparisons. Otherwise returns the group unchanged.
     pub(super) fn matched(&mut self, mut group: Group, frame: usize) -> Result<Result<Bound, Group>, SqlError> {
         let looks_out = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame));
         let refuses = |expr: &Expr| expr.has_subquery() || is_volatile(expr);
@@ -85,7 +85,8 @@ impl Binder<'_> {
 }
 
 impl Group {
-    /// Whether an index finds a table's rows by what a condition of the group, or one of those above it, sees outside.
+    /// Whether an index finds rows of a source by the outer row: by a condition of the group, or by one of those
+    /// `above` it. `looks_out` is true of an expression that refers to the outer row.
     fn is_served(&self, above: &[Expr], looks_out: &impl Fn(&Expr) -> bool) -> bool {
         let conditions = [&self.conditions[..], above].concat();
         self.sources.iter().any(|source| {
@@ -111,8 +112,8 @@ impl Group {
     }
 }
 
-/// The sides of an equality between the row outside and the query's own, in this order, and whether trailing blanks do
-/// not count.
+/// Returns the sides of an equality between an expression over the outer row and one over the query's own row, in this
+/// order, and whether trailing blanks do not count. Returns `None` for any other condition.
 fn sides<'e>(condition: &'e Expr, looks_out: &impl Fn(&Expr) -> bool) -> Option<(&'e Expr, &'e Expr, bool)> {
     let Expr::Compare(Comparison::Equal, pair, blanks) = condition else { return None };
     let (left, right) = &**pair;
@@ -124,7 +125,7 @@ fn sides<'e>(condition: &'e Expr, looks_out: &impl Fn(&Expr) -> bool) -> Option<
     (is_inner(left) && is_outer(right)).then_some((right, left, *blanks))
 }
 
-/// Replaces what a frame shows by what it is.
+/// Replaces the columns that a frame shows by their expressions in `shown`.
 fn unframe(expr: &mut Expr, frame: usize, shown: &[Expr]) {
     match expr {
         Expr::Outer(at, column) if *at == frame => {
@@ -136,7 +137,7 @@ fn unframe(expr: &mut Expr, frame: usize, shown: &[Expr]) {
     }
 }
 
-/// Whether ORDER BY, LIMIT and OFFSET leave a row where there is one.
+/// Whether a query surely has a row with its ORDER BY, LIMIT and OFFSET if it has one without them.
 fn has_any_row(query: &ast::Query) -> bool {
     let is_positive = |limit: &ast::Expr| match limit {
         ast::Expr::Value(value) => match &value.value {
@@ -155,7 +156,8 @@ fn has_any_row(query: &ast::Query) -> bool {
     limit && query.fetch.is_none()
 }
 
-/// The rows for which EXISTS holds, or does not, if that is what a condition says; else the condition.
+/// Joins the rows with the query of a condition that is EXISTS or NOT EXISTS, so that the rows for which the condition
+/// holds remain. Any other condition is returned with the rows unchanged.
 pub(super) fn semi_join(
     planned: Planned,
     condition: Expr,

@@ -1,4 +1,4 @@
-//! UNION, INTERSECT, EXCEPT: columns of one type, whatever side they come from.
+//! UNION, INTERSECT and EXCEPT: both sides get columns of the same types.
 
 use super::binder::Binder;
 use super::json::check_equality;
@@ -14,7 +14,7 @@ use hotrow_storage::Type;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
 
 impl Binder<'_> {
-    /// A set operation; a chain of one of them is one node.
+    /// Binds a set operation. A chain of the same operation becomes one node.
     pub(super) fn set_operation(&mut self, whole: &SetExpr) -> Result<Bound, SqlError> {
         depth::check()?;
         let SetExpr::SetOperation { op, set_quantifier, .. } = whole else { return self.body(whole, None) };
@@ -69,7 +69,7 @@ impl Binder<'_> {
         Ok(Bound { node, columns, loose })
     }
 
-    /// Brings the columns of all operands to the types that they have in common.
+    /// Casts the columns of all operands to the types that they have in common.
     #[allow(clippy::type_complexity, reason = "the columns, and of each whether its type is known: as in Bound")]
     pub(super) fn match_columns(
         &mut self,
@@ -111,7 +111,7 @@ impl Binder<'_> {
         Ok((columns, loose))
     }
 
-    /// Casts the columns of a query to others' types.
+    /// Casts the columns of a query to the types of these columns.
     pub(super) fn cast_columns(&mut self, bound: &mut Bound, columns: &[OutputColumn]) -> Result<(), SqlError> {
         let mut exprs = Vec::with_capacity(columns.len());
         for (at, (column, wanted)) in bound.columns.iter().zip(columns).enumerate() {
@@ -125,7 +125,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Gives a column whose type nothing has said a type: it is a literal, NULL or a parameter.
+    /// Gives a type to a column whose type is still open, because the column is a literal, NULL or a parameter.
     pub(super) fn retype(
         &mut self,
         node: &mut Node,
@@ -158,7 +158,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Makes text of what nothing says the type of.
+    /// Makes texts of the columns whose types are still open.
     pub(super) fn settle(&mut self, bound: &mut Bound) -> Result<(), SqlError> {
         for at in 0..bound.loose.len() {
             if std::mem::take(&mut bound.loose[at]) {

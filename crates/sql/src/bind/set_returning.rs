@@ -1,8 +1,8 @@
 //! Set-returning functions in a select list.
 //!
 //! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are.
-//! They run over the rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of
-//! others run below these.
+//! They run over the rows to which their arguments refer: those of FROM, or the groups. Functions that are arguments of
+//! other functions run below these.
 
 use super::binder::{Aggregates, Binder, span_of};
 use super::errors::no_function;
@@ -21,7 +21,7 @@ use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArgu
 use sqlparser::tokenizer::Span;
 
 impl Binder<'_> {
-    /// The call of a set-returning function in an expression: its columns.
+    /// Binds a call of a set-returning function in an expression. Returns the columns of the function's rows.
     fn set_call(&mut self, function: TableFunction, arguments: Vec<Typed>, span: Span) -> Result<Vec<Typed>, SqlError> {
         if let (TableFunction::Unnest, [_, _, ..]) = (function, arguments.as_slice()) {
             let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
@@ -44,7 +44,7 @@ impl Binder<'_> {
         Ok((first..).zip(results).map(|(column, (_, ty))| Typed::new(Expr::Set(column), ty)).collect())
     }
 
-    /// The call of a set-returning function whose rows have one column.
+    /// Binds a call of a set-returning function, whose rows must have one column.
     pub(super) fn set_returning(
         &mut self,
         function: TableFunction,
@@ -58,7 +58,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The fields of an expression whose values are rows, with their names; none if it is another one.
+    /// Returns the fields of an expression whose values are rows, with their names. Returns `None` for any other
+    /// expression.
     pub(super) fn fields(&mut self, expr: &A, scope: &Scope) -> Result<Option<Vec<(&'static str, Typed)>>, SqlError> {
         let (name, list) = match expr {
             A::Nested(inner) => return self.fields(inner, scope),
@@ -99,7 +100,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a clause in which no set-returning function may be; `place` is PostgreSQL's name of it.
+    /// Binds a clause in which no set-returning function may stand. Errors name the clause as `place`, which is
+    /// PostgreSQL's name of it.
     pub(super) fn without_sets(
         &mut self,
         place: &'static str,
@@ -111,12 +113,13 @@ impl Binder<'_> {
         bound
     }
 
-    /// How many calls of set-returning functions were bound so far.
+    /// Returns the number of calls of set-returning functions that have been bound so far.
     pub(super) fn sets_bound(&self) -> usize {
         self.sets.bound
     }
 
-    /// An error if there were more since: within `place` only what is needed is computed.
+    /// Returns an error if calls have been bound since there were `before`. In `place`, only the expressions that are
+    /// needed are evaluated, so a set-returning function may not stand there.
     pub(super) fn refuse_sets(&self, before: usize, place: &str) -> Result<(), SqlError> {
         if self.sets.bound == before {
             return Ok(());
@@ -126,8 +129,8 @@ impl Binder<'_> {
         Err(self.locate(error, self.sets.last.unwrap_or_else(Span::empty)))
     }
 
-    /// The arguments of a set-returning function, of the types that it takes, and its columns: names, if they have
-    /// some, and types.
+    /// Casts the arguments of a set-returning function to the types that it takes. Returns them with the function's
+    /// columns: their types, and their names if they have any.
     #[allow(clippy::type_complexity, reason = "arguments and columns, taken apart at once by both callers")]
     pub(super) fn table_function_types(
         &mut self,
@@ -202,7 +205,7 @@ impl Binder<'_> {
                 }
                 let times = [Type::Date, Type::Timestamp, Type::TimestampTz];
                 let time = types[..2].iter().flatten().filter(|ty| times.contains(ty)).max_by_key(|ty| {
-                    // What has no zone is taken for what has one, and a date for either.
+                    // A timestamp without a zone is cast to one with a zone, and a date to either.
                     times.iter().position(|known| known == *ty)
                 });
                 if let (Some(time), [_, _, None | Some(Type::Interval)]) = (time, types.as_slice()) {

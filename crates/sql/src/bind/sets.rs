@@ -7,35 +7,36 @@ use crate::plan::Node;
 use crate::plan::table_function::RowsOf;
 use sqlparser::tokenizer::Span;
 
-/// The set-returning functions of a query's select list.
+/// The set-returning functions of a query, as far as it is bound.
 #[derive(Debug, Default)]
 pub(super) struct SetFunctions {
     /// The calls that were found so far. The arguments of a call may contain calls that precede it.
     pub(super) calls: Vec<SetCall>,
-    /// The number of calls that were bound, with each repetition of the same call, and the place of the last one.
+    /// The number of calls that were bound, in which repetitions of a call count, and the span of the last one.
     pub(super) bound: usize,
     pub(super) last: Option<Span>,
     /// PostgreSQL's name of the clause that is bound, if no set-returning function may stand in it.
     pub(super) refused: Option<&'static str>,
 }
 
-/// A call.
+/// A call of a set-returning function.
 #[derive(Clone, Debug)]
 pub(super) struct SetCall {
-    /// The number of the call's first column; the others follow.
+    /// The number of the call's first column. The other columns have the following numbers.
     pub(super) first: usize,
     pub(super) rows: RowsOf,
 }
 
-/// Between the name of a column whose values are rows and those of their fields.
+/// The separator between the name of a column whose values are rows and the name of a field of these rows.
 const FIELD: char = '\0';
 
-/// The name of the column that holds a field of another column's rows. No statement can have such a name in it.
+/// Returns the name of the column that holds one field of a column whose values are rows. No statement can contain such
+/// a name.
 pub(super) fn field_column(column: &str, field: &str) -> String {
     format!("{column}{FIELD}{field}")
 }
 
-/// An error if one of a result's columns is a field of a column that cannot be shown.
+/// Returns an error if a column of a result is one field of a column whose values are rows, which cannot be shown.
 pub(super) fn refuse_rows(columns: &[crate::OutputColumn]) -> Result<(), SqlError> {
     match columns.iter().any(|column| column.name.contains(FIELD)) {
         true => Err(unsupported("a row as a value")),
@@ -43,7 +44,7 @@ pub(super) fn refuse_rows(columns: &[crate::OutputColumn]) -> Result<(), SqlErro
     }
 }
 
-/// The columns of set-returning functions that an expression looks at.
+/// Calls `visit` for each column of a set-returning function to which an expression refers.
 fn columns_in(expr: &Expr, visit: &mut dyn FnMut(usize)) {
     expr.any(&mut |part| {
         if let Expr::Set(column) = part {
@@ -53,12 +54,13 @@ fn columns_in(expr: &Expr, visit: &mut dyn FnMut(usize)) {
     });
 }
 
-/// The position of the call that a column belongs to.
+/// Returns the position of the call to which a column belongs.
 fn call_of(calls: &[SetCall], column: usize) -> usize {
     calls.partition_point(|call| call.first <= column).saturating_sub(1)
 }
 
-/// Of each call, whether some of the expressions look at its rows, if only for an argument of another one.
+/// Returns for each call whether some of the expressions refer to its rows, directly or through the arguments of
+/// another call.
 fn used<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<bool> {
     let mut used = vec![false; calls.len()];
     for expr in exprs {
@@ -74,14 +76,14 @@ fn used<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec
     used
 }
 
-/// The calls that some of the expressions look at.
+/// Returns the calls to which some of the expressions refer, directly or through the arguments of another call.
 pub(super) fn used_by<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<SetCall> {
     let used = used(calls, exprs);
     calls.iter().zip(used).filter(|(_, used)| *used).map(|(call, _)| call.clone()).collect()
 }
 
-/// An error if functions above and below an aggregation have parameters: whether they are the same depends on the
-/// values.
+/// Returns an error if there are functions both below and above an aggregation and any of them has a parameter: the
+/// parameters' values would decide whether two calls are the same.
 pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result<(), SqlError> {
     let has_params = |calls: &[SetCall]| {
         let mut arguments = calls.iter().flat_map(|call| &call.rows.arguments);
@@ -93,8 +95,9 @@ pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result
     }
 }
 
-/// Puts the functions that expressions look at over the node with the rows that they and their arguments look at, of so
-/// many columns if anything has subqueries, and makes the expressions look at the rows that come of it.
+/// Adds operators over the node that run the set-returning functions to which expressions refer, and rewrites the
+/// expressions into expressions over the rows that result. `width` is the number of the node's columns; it matters only
+/// if an expression has a subquery.
 pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs: &mut [&mut Expr]) -> Node {
     if calls.is_empty() {
         return node;
@@ -103,7 +106,7 @@ pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs:
     if waiting.is_empty() {
         return node;
     }
-    // Where the columns of calls below begin, and how many of them there are before the node's own.
+    // The place at which each call's columns begin. In all, `total` such columns precede the node's own.
     let mut places: Vec<(SetCall, usize)> = Vec::new();
     let mut total = 0;
     while !waiting.is_empty() {
@@ -149,7 +152,7 @@ pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs:
     if asks { Node::Materialise(Box::new(node), (0..width).collect()) } else { node }
 }
 
-/// Makes an expression look at rows that have functions' columns before the others.
+/// Rewrites an expression over rows into one over rows in which the columns of functions precede the others.
 fn look(expr: &mut Expr, places: &[(SetCall, usize)], total: usize) {
     match expr {
         Expr::Column(column) => *column += total,

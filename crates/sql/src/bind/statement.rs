@@ -1,4 +1,4 @@
-//! Statements: what each kind of them is bound and planned by.
+//! Binds and plans statements of all kinds.
 
 use super::binder::Binder;
 use super::with;
@@ -13,14 +13,15 @@ use sqlparser::ast;
 use std::ops::Range;
 
 impl Binder<'_> {
-    /// Binds and plans a statement. `sql` and the statement's `tokens` in it are kept to make the plan again.
+    /// Binds and plans a statement. `sql` and the range of the statement's `tokens` are stored with the plan, so that
+    /// it can be made again.
     pub(crate) fn statement(
         mut self,
         sql: Arc<str>,
         tokens: Range<usize>,
         statement: Syntax<ast::Statement>,
     ) -> Result<Statement, SqlError> {
-        // Read before the tables are: a change in between makes the plan stale, not wrong.
+        // The version is read before the definitions are: a change in between makes the plan stale, not wrong.
         let version = AtomicU64::new(self.view.catalog.version());
         let declared = self.params.clone();
         let (plan, columns) = self.plan(statement)?;
@@ -74,7 +75,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A query with its columns, for COPY TO.
+    /// Binds and plans the query of a COPY TO. Returns the columns of its result with the plan.
     pub(crate) fn copy_query(
         &mut self,
         statement: Syntax<ast::Statement>,

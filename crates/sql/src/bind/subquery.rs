@@ -1,4 +1,4 @@
-//! Subqueries of expressions.
+//! Subqueries in expressions.
 
 use super::binder::{Aggregates, Binder};
 use super::query::{Bound, Locking};
@@ -14,7 +14,7 @@ use hotrow_storage::Type;
 use sqlparser::ast::{self, BinaryOperator as B, Expr as A};
 
 impl Binder<'_> {
-    /// Anything with a subquery in it.
+    /// Binds an expression that has a subquery of its own: a scalar subquery, EXISTS, IN, ANY or ALL.
     pub(super) fn subquery(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let of_elements = matches!(expr, A::AnyOp { right, .. } | A::AllOp { right, .. } if !is_query(right));
         if let Some(place) = self.without_subqueries
@@ -42,8 +42,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a subquery of one column, with the test that `test` makes for the column's type. Returns the expression
-    /// and the column's type.
+    /// Binds a subquery that must have a single column. `test` makes the test of its rows from the column's type.
+    /// Returns the expression and the column's type.
     pub(super) fn whole_column(
         &mut self,
         query: &ast::Query,
@@ -62,7 +62,7 @@ impl Binder<'_> {
         Ok((asked(bound.node, level, test(ty)?, Vec::new()), ty))
     }
 
-    /// A query that sees the row of the expression around it.
+    /// Binds a query that may refer to the row of the expression around it.
     pub(super) fn query_of_expression(
         &mut self,
         query: &ast::Query,
@@ -165,7 +165,8 @@ fn negated_if(negated: bool, expr: Expr) -> Typed {
     Typed::bool(if negated { Expr::Not(Box::new(expr)) } else { expr })
 }
 
-/// The name of a subquery's column, as a column of the query around it.
+/// Returns the name of a scalar subquery's column, which is also the default name of the outer query's column. Returns
+/// `None` if it has no name.
 pub(super) fn name_of(query: &ast::Query) -> Option<String> {
     let ast::SetExpr::Select(select) = &*query.body else { return None };
     match select.projection.first()? {

@@ -1,4 +1,4 @@
-//! Functions in FROM, whose results are rows.
+//! Functions in FROM, whose results are sets of rows.
 
 use super::binder::{Aggregates, Binder};
 use super::query::From;
@@ -11,17 +11,18 @@ use crate::{OutputColumn, SqlError};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A};
 
-/// A function in FROM as it is written.
+/// A call of a function in FROM, as the statement has it.
 pub(super) struct Written<'a> {
     pub(super) function: TableFunction,
     pub(super) arguments: Vec<&'a A>,
-    /// WITH ORDINALITY
+    /// Whether the call has WITH ORDINALITY.
     pub(super) numbered: bool,
     pub(super) alias: Option<&'a ast::TableAlias>,
 }
 
 impl<'a> Written<'a> {
-    /// The function of a name with these arguments; none if there is no such.
+    /// Returns the call of the function of this name, or `None` if no such function returns rows or if an argument is
+    /// no plain expression.
     pub(super) fn named(
         name: &ast::ObjectName,
         arguments: &'a [ast::FunctionArg],
@@ -39,7 +40,7 @@ impl<'a> Written<'a> {
 }
 
 impl Binder<'_> {
-    /// A function in FROM. `visible` are the items that its arguments may look at.
+    /// Binds a call of a function in FROM. Its arguments may refer to the items in `visible`.
     pub(super) fn table_function(&mut self, written: &Written<'_>, visible: Scope) -> Result<From, SqlError> {
         let function = written.function;
         let aggregates = std::mem::replace(&mut self.aggregates, Aggregates::Refused("functions in FROM"));
@@ -49,7 +50,7 @@ impl Binder<'_> {
         self.aggregates = aggregates;
         let (arguments, shown): (Vec<Typed>, _) = bound?;
         let (list, results) = self.table_function_types(function, arguments)?;
-        // The only column of a function is called as the function's rows are.
+        // If the function has a single column, an alias for its rows is also the name of the column.
         let alias = written.alias.map(|alias| fold(&alias.name));
         let name = match results.len() {
             1 => alias.unwrap_or_else(|| function.name().to_owned()),

@@ -4,12 +4,12 @@ use crate::expr::Expr;
 use hotrow_storage::Type;
 use sqlparser::tokenizer::Location;
 
-/// A bound expression and its type; `None` while that is not known: a string literal, a parameter, NULL.
+/// A bound expression and its type. The type is `None` as long as it is open: of a string literal, a parameter or NULL.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) ty: Option<Type>,
-    /// Where it begins, if that is a name or a literal.
+    /// The position at which the expression begins in the text, if it is a name or a literal; else `NOWHERE`.
     pub(crate) at: Location,
 }
 
@@ -18,7 +18,7 @@ impl Typed {
         Self { expr, ty: Some(ty), at: NOWHERE }
     }
 
-    /// An expression whose type its place decides.
+    /// Makes an expression whose type depends on the place at which it stands.
     pub(crate) fn unknown(expr: Expr) -> Self {
         Self { expr, ty: None, at: NOWHERE }
     }
@@ -28,5 +28,5 @@ impl Typed {
     }
 }
 
-/// The place of what has none.
+/// The position of an expression that has none.
 pub(super) const NOWHERE: Location = Location { line: 0, column: 0 };

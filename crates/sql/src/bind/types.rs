@@ -1,4 +1,4 @@
-//! Types: which one several expressions have in common, and how an expression gets the type its place wants.
+//! Types: the types that several expressions have in common, and casts to the type that a place requires.
 
 use super::binder::Binder;
 use super::typed::Typed;
@@ -8,8 +8,8 @@ use crate::types::{Styles, decode_text, is_number, rank, type_name};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type, Value};
 
-/// The number type that operands of these types are brought to; unknown ones follow the others. `None` if some are no
-/// numbers or all are unknown.
+/// Returns the numeric type to which operands of these types are cast. Unknown types follow the others. Returns `None`
+/// if one of the types is not numeric or all are unknown.
 pub fn common_number(types: &[Option<Type>]) -> Option<Type> {
     let mut best: Option<(u8, Type)> = None;
     for ty in types.iter().flatten() {
@@ -21,7 +21,8 @@ pub fn common_number(types: &[Option<Type>]) -> Option<Type> {
     best.map(|(_, ty)| ty)
 }
 
-/// A type without length, precision and scale; `char(n)` and `varchar(n)` become text, among elements too.
+/// Returns a type without length, precision and scale. `char(n)` and `varchar(n)` become text, also as the types of
+/// elements.
 pub(super) fn without_modifier(ty: Type) -> Type {
     match ty {
         Type::Numeric(_) => Type::Numeric(None),
@@ -32,7 +33,8 @@ pub(super) fn without_modifier(ty: Type) -> Type {
     }
 }
 
-/// The type of a function's result that was an argument's.
+/// Returns the type of a function's result that is of the same type as an argument: the type without its modifier,
+/// except that a `char` keeps its length and a varchar stays a varchar.
 pub(super) fn plain_type(ty: Type) -> Type {
     match ty {
         Type::Varchar(_) => Type::Varchar(None),
@@ -41,13 +43,14 @@ pub(super) fn plain_type(ty: Type) -> Type {
     }
 }
 
-/// The type that two types have in common for CASE, COALESCE, VALUES and comparisons.
+/// Returns the type that two types have in common for CASE, COALESCE, VALUES and comparisons, or `None` if they have
+/// none.
 pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     if left == right {
         return Some(left);
     }
     if left.is_text() && right.is_text() {
-        // Each can be the other without being asked, so that the first one stays.
+        // Each of them casts to the other implicitly, so the first one stays.
         return Some(if matches!(left, Type::Varchar(_)) { Type::Varchar(None) } else { Type::Text });
     }
     if is_number(left) && is_number(right) {
@@ -69,7 +72,12 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
 }
 
 impl Binder<'_> {
-    /// Brings an expression to a type, if there is a cast of that strictness.
+    /// Casts an expression to a type.
+    ///
+    /// # Errors
+    ///
+    /// 42846 if there is no cast of this strictness; the error of reading the text if it is a literal that is no value
+    /// of the type.
     pub(crate) fn coerce(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         let at = typed.at;
         self.coerce_typed(typed, to, strictness).map_err(|error| self.locate_at(error, at))
@@ -85,14 +93,14 @@ impl Binder<'_> {
             let message = format!("cannot cast type {} to {}", type_name(Some(from)), type_name(Some(to)));
             return Err(SqlError::new(state::CANNOT_COERCE, message));
         }
-        // A number that exceeds our numeric is read as the double that it is to be.
+        // A number that exceeds the range of `numeric` is read as the double to which it is cast.
         if let (Expr::Cast(text, Type::Text, Type::Numeric(None), _), Type::Float4 | Type::Float8) = (&typed.expr, to)
             && let Expr::Const(Value::Text(text)) = &**text
         {
             return Ok(Expr::Const(decode_text(to, text, self.view.styles)?));
         }
-        // A constant is cast once, now; one that cannot be is left to fail when it is reached, and one that has a style
-        // waits for the session's.
+        // A constant is cast now, once. If the cast fails, it stays, and fails when it is evaluated. A cast that
+        // depends on a style waits for the session's style.
         if let Expr::Const(value) = &typed.expr
             && !Styles::matter(from, to)
             && let Ok(value) = cast(value.clone(), from, to, strictness, self.view.styles)
@@ -102,14 +110,14 @@ impl Binder<'_> {
         Ok(Expr::Cast(Box::new(typed.expr), from, to, strictness))
     }
 
-    /// A literal becomes a constant of the type, a parameter gets the type.
+    /// Casts an expression of unknown type: a literal becomes a constant of the type, a parameter gets the type.
     fn coerce_unknown(&mut self, expr: Expr, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         match expr {
             Expr::Const(Value::Null) => Ok(Expr::NULL),
             Expr::Const(Value::Text(text)) => {
                 let base = without_modifier(to);
                 let value = decode_text(base, &text, self.view.styles)?;
-                // What is too long or too large is an error where it is wanted.
+                // A value that is too long or too large becomes a cast, which fails only if it is evaluated.
                 Ok(match crate::expr::fit(value.clone(), to, strictness) {
                     Ok(value) => Expr::Const(value),
                     Err(_) => Expr::Cast(Box::new(Expr::Const(value)), base, to, strictness),
@@ -131,7 +139,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An expression as the value of a column, as INSERT and UPDATE store it.
+    /// Casts an expression to the type of a column, as INSERT and UPDATE do.
     pub(crate) fn assign(&mut self, typed: Typed, column: &str, to: Type) -> Result<Expr, SqlError> {
         let from = typed.ty;
         if let Some(from) = from
@@ -149,7 +157,8 @@ impl Binder<'_> {
         self.coerce(typed, to, Strictness::Assignment)
     }
 
-    /// An expression whose type must be boolean. `place` is PostgreSQL's name of where it stands.
+    /// Casts an expression to boolean. Errors name the place of the expression as `place`, which is PostgreSQL's name
+    /// of it.
     pub(crate) fn condition(&mut self, typed: Typed, place: &str) -> Result<Expr, SqlError> {
         if typed.expr.any(&mut |part| matches!(part, Expr::Set(_))) {
             let message = format!("argument of {place} must not return a set");
@@ -164,7 +173,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An expression that is shown: what has no type is text.
+    /// Returns an expression of a result with its type. An unknown type becomes text.
     pub(crate) fn resolved(&mut self, typed: Typed) -> Result<(Expr, Type), SqlError> {
         match typed.ty {
             Some(ty) => Ok((typed.expr, ty)),
@@ -172,7 +181,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Brings expressions to the type they have in common. `place` names what they are part of.
+    /// Casts expressions to the type that they have in common. Errors name the construct that they are part of as
+    /// `place`.
     pub(crate) fn unify(&mut self, list: Vec<Typed>, place: &str) -> Result<(Vec<Expr>, Type), SqlError> {
         let mut wanted: Option<Type> = None;
         for typed in &list {
@@ -187,7 +197,7 @@ impl Binder<'_> {
             });
         }
         let ty = match wanted {
-            // What has no type has no length either.
+            // A literal without a type has no length either.
             Some(Type::Varchar(_)) if list.iter().any(|typed| typed.ty.is_none()) => Type::Varchar(None),
             Some(Type::Numeric(_)) if list.iter().any(|typed| typed.ty.is_none()) => Type::Numeric(None),
             wanted => wanted.unwrap_or(Type::Text),
@@ -197,7 +207,7 @@ impl Binder<'_> {
         Ok((exprs, ty))
     }
 
-    /// The parameter `$name`.
+    /// Binds the parameter `$name`.
     pub(super) fn parameter(&mut self, name: &str) -> Result<Typed, SqlError> {
         let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
         let known = |number: &usize| self.variables.is_none_or(|variables| variables.has_argument(*number));
@@ -210,7 +220,7 @@ impl Binder<'_> {
         Ok(Typed { ty: self.params[number - 1], ..Typed::unknown(Expr::Param(number - 1)) })
     }
 
-    /// A column's name as the syntax has it, for output.
+    /// Returns the name of a result column from an identifier of the syntax.
     pub(super) fn alias(ident: &sqlparser::ast::Ident) -> String {
         fold(ident)
     }

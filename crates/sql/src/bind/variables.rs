@@ -1,22 +1,23 @@
-//! The names that the body of a procedure may use beside columns.
+//! The arguments and variables of a procedure, which names in its body may mean.
 
 use super::typed::Typed;
 use crate::expr::Expr;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 
-/// The arguments and variables that a procedure's body may name, by their slots in its frame.
+/// The arguments and variables that a procedure's body may name, by their positions in its frame.
 #[derive(Debug)]
 pub(crate) struct Variables<'v> {
     pub(super) procedure: &'v str,
     pub(super) names: Vec<Option<&'v str>>,
     pub(super) types: Vec<Type>,
-    /// The number of arguments. They come first, and the body may use their numbers too.
+    /// The number of arguments, which are the first in the frame. The body may also name them by number, as `$1`.
     pub(super) arguments: usize,
 }
 
 impl<'v> Variables<'v> {
-    /// Returns the variable of this name, which may have the procedure's name before it.
+    /// Returns the variable of this name, or `None` if there is none. If `procedure` is given, it must be the
+    /// procedure's name.
     pub(super) fn find(&self, procedure: Option<&str>, name: &str) -> Option<Typed> {
         if procedure.is_some_and(|procedure| procedure != self.procedure) {
             return None;
@@ -25,7 +26,7 @@ impl<'v> Variables<'v> {
         Some(Typed::new(Expr::Param(slot), self.types[slot]))
     }
 
-    /// Whether `$number` is an argument.
+    /// Whether the procedure has an argument `$number`.
     pub(super) fn has_argument(&self, number: usize) -> bool {
         number <= self.arguments
     }

@@ -1,4 +1,4 @@
-//! Views: from a definition to what it means where it is mentioned.
+//! Views: makes their definitions, and binds them as FROM items.
 
 use super::binder::Binder;
 use super::query::{From, Locking, Stars};
@@ -14,7 +14,8 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
 
-/// A view's definition from its query; `names` are those that its first columns are given.
+/// Makes the definition of a view from its query. `names` are the names of the first columns; the other columns keep
+/// the names that the query gives them. `fixed` says what relations' names in the query mean.
 pub(crate) fn define_view(
     name: &str,
     names: &[String],
@@ -54,7 +55,7 @@ pub(crate) fn define_view(
     })
 }
 
-/// Whether a view can still be made, with the columns that it has.
+/// Whether the view could still be defined with the same columns.
 pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
     let names: Vec<_> = stored.columns.iter().map(|column| column.name.clone()).collect();
     let view = View { styles: stored.styles, ..view };
@@ -62,7 +63,7 @@ pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
     now.is_ok_and(|now| are_alike(&now.columns, &stored.columns))
 }
 
-/// Why a name means no table that could be changed.
+/// Makes the error for a name that means no table: 42809 if it is a view, else 42P01.
 pub(crate) fn not_a_table(name: &str, view: View<'_>) -> SqlError {
     match view.view(name) {
         Some(_) => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a table")),
@@ -70,7 +71,7 @@ pub(crate) fn not_a_table(name: &str, view: View<'_>) -> SqlError {
     }
 }
 
-/// The columns that `*`, or `relation.*`, means, with the names of their relations.
+/// Returns the columns for which `*` or `relation.*` stands, each with the name of its relation.
 pub(super) fn star<'s>(
     scope: &'s Scope,
     relation: Option<&'s str>,
@@ -81,7 +82,7 @@ pub(super) fn star<'s>(
 }
 
 impl Binder<'_> {
-    /// Notes what a `*` means, if somebody wants to know.
+    /// Records the columns for which a `*` stands, if the caller of the binder needs them.
     pub(super) fn note_star(&mut self, options: &ast::WildcardAdditionalOptions, scope: &Scope, of: Option<&str>) {
         let Some(stars) = &mut self.stars else { return };
         let quoted = |name: &str| ast::Ident::with_quote('"', name);
@@ -95,7 +96,7 @@ impl Binder<'_> {
         stars.insert((place.line, place.column), star(scope, of).map(item).collect());
     }
 
-    /// A view in FROM: its query sees nothing of what is around it.
+    /// Binds a view in FROM. Its query cannot refer to anything around it.
     pub(super) fn view_item(
         &mut self,
         view: &Arc<StoredView>,
@@ -137,7 +138,7 @@ impl Binder<'_> {
     }
 }
 
-/// Puts columns in the place of `*`.
+/// Replaces each `*` of a query by the columns for which it stands.
 fn write_out(query: &mut ast::Query, stars: &Stars) {
     for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
         write_out(&mut cte.query, stars);

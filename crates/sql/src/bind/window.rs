@@ -1,4 +1,4 @@
-//! Window functions: their calls, OVER and WINDOW, and what stands above the rows that they make.
+//! Window functions: binds their calls, and the clauses OVER and WINDOW.
 
 use super::aggregate::{Given, aggregate_named};
 use super::binder::{Aggregates, Binder};
@@ -17,7 +17,7 @@ use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, WindowFrameBound as B, WindowType};
 
-/// The window functions that are nothing else.
+/// The functions that are window functions only. Aggregate functions can be used as window functions, too.
 const WINDOW_FUNCTIONS: [&str; 11] = [
     "row_number",
     "rank",
@@ -41,7 +41,7 @@ fn windowing(message: impl Into<String>) -> SqlError {
 }
 
 impl Binder<'_> {
-    /// A call of a function with OVER.
+    /// Binds a call of a function with OVER.
     pub(super) fn window_function(
         &mut self,
         given: &Given<'_>,
@@ -99,7 +99,7 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Window(position), ty))
     }
 
-    /// The function for its arguments, and the type of its result.
+    /// Binds the function of a call with its arguments. Returns the type of its result, too.
     fn window_call(&mut self, given: &Given<'_>, scope: &Scope) -> Result<(WindowFunction, Type), SqlError> {
         let name = given.name;
         if let Some(aggregate) = aggregate_named(name) {
@@ -117,7 +117,7 @@ impl Binder<'_> {
                 ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument)) => {
                     arguments.push(self.expr(argument, scope)?);
                 }
-                // As good as nothing.
+                // A `*` counts as no argument.
                 ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => {}
                 _ => return Err(unsupported("this kind of argument")),
             }
@@ -178,7 +178,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An argument that is to be an integer; none if it is none.
+    /// Casts an argument to integer. Returns `None` if there is no implicit cast.
     fn whole_number(&mut self, typed: Typed) -> Result<Option<Expr>, SqlError> {
         if typed.ty.is_some_and(|ty| !can_cast(ty, Type::Int4, Strictness::Implicit)) {
             return Ok(None);
@@ -186,7 +186,7 @@ impl Binder<'_> {
         self.coerce(typed, Type::Int4, Strictness::Implicit).map(Some)
     }
 
-    /// WINDOW.
+    /// Binds the WINDOW clause.
     pub(super) fn window_clause(
         &mut self,
         definitions: &[ast::NamedWindowDefinition],
@@ -351,7 +351,7 @@ impl Binder<'_> {
             FrameUnits::Groups => ("window GROUPS", "GROUPS"),
             FrameUnits::Range => ("window RANGE", "RANGE"),
         };
-        // sqlparser takes a string for an interval.
+        // The parser takes the string for an interval literal.
         let offset = match offset {
             A::Interval(interval) if interval.leading_field.is_none() => &*interval.value,
             other => other,
@@ -375,7 +375,7 @@ impl Binder<'_> {
         Ok(coerced)
     }
 
-    /// The offset of a RANGE over values of a type.
+    /// Casts the offset of a RANGE frame to the type of distances between values of type `ty`.
     fn distance(&mut self, offset: Typed, ty: Type) -> Result<Expr, SqlError> {
         let shown = type_name(Some(if matches!(ty, Type::Varchar(_)) { Type::Text } else { ty }));
         let wanted: &[Type] = match ty {
@@ -416,7 +416,7 @@ impl Binder<'_> {
     }
 }
 
-/// An argument of any type that is known.
+/// Returns an argument of any type with its type, which must be known.
 fn any_element(typed: Typed) -> Result<(Expr, Type), SqlError> {
     let message = "could not determine polymorphic type because input has type unknown";
     let ty = typed.ty.ok_or_else(|| SqlError::new(state::DATATYPE_MISMATCH, message))?;

@@ -1,4 +1,4 @@
-//! The window functions of a query, and what stands above the rows that they make.
+//! The window functions of a query, and the operators that compute them.
 
 use super::query::{Order, Output, kept_for};
 use crate::expr::Expr;
@@ -9,11 +9,12 @@ use hotrow_storage::Type;
 /// The window functions of a query.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    /// PostgreSQL's name of the place that is bound, if aggregates may stand there but no window functions.
+    /// PostgreSQL's name of the clause that is bound, if aggregate functions may stand in it but window functions may
+    /// not.
     pub(super) refused: Option<&'static str>,
     /// The windows that WINDOW defines, by name.
     pub(super) named: Vec<(String, Definition)>,
-    /// The calls that were found.
+    /// The calls that have been bound so far.
     pub(super) calls: Vec<Call>,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct WindowKey {
     pub(super) nulls_first: bool,
 }
 
-/// A call of a window function, with the rows that it looks at.
+/// A bound call of a window function, with the window that it looks at.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) partition: Vec<WindowKey>,
@@ -43,18 +44,19 @@ pub(super) struct Call {
     pub(super) call: WindowCall,
 }
 
-/// The calls of one sort.
+/// The calls that need the rows in the same order.
 struct Sorted {
-    /// The number of the sort, in the order in which sorts were found.
+    /// The position of this order among all orders, as they were found.
     number: usize,
     keys: Vec<WindowKey>,
     sort: WindowSort,
 }
 
-/// The operators of the window functions, between the rows of FROM, or the groups, and the select list.
+/// The operators of a query's window functions. They stand between the rows of FROM, or of the aggregation, and the
+/// select list.
 #[derive(Debug)]
 pub(super) struct Layer {
-    /// Expressions over the rows below: the columns of the rows that the functions look at.
+    /// The expressions over the rows below that make the columns of the window functions' input.
     pub(super) columns: Vec<Expr>,
     sorts: Vec<WindowSort>,
 }
@@ -79,7 +81,8 @@ impl Windows {
         })
     }
 
-    /// Makes everything above the window functions look at their rows.
+    /// Groups the calls by the order that they need, and rewrites all expressions above into expressions over the
+    /// resulting rows.
     pub(super) fn layer(self, output: &mut Output, orders: &mut [Order]) -> Layer {
         let (mut columns, mut sorts) = (Vec::new(), Vec::<Sorted>::new());
         let mut places = Vec::with_capacity(self.calls.len());
@@ -96,8 +99,8 @@ impl Windows {
             places.push((at, sorts[at].sort.calls.len()));
             sorts[at].sort.calls.push(call);
         }
-        // The rows of one sort are the next one's: what has more keys comes first, and leaves little to do for a part
-        // of them.
+        // The rows stay sorted for the next order: the order with more keys comes first, and a prefix of it then costs
+        // little.
         sorts.sort_by_key(|sorted| std::cmp::Reverse(sorted.keys.len()));
         let numbers: Vec<_> = sorts.iter().map(|sorted| sorted.number).collect();
         let mut sorts: Vec<_> = sorts.into_iter().map(|sorted| sorted.sort).collect();
@@ -116,7 +119,7 @@ impl Windows {
 }
 
 impl WindowKey {
-    /// The key over columns, of which it becomes one.
+    /// Returns the key as a sort key over `columns`, to which its expression is added.
     fn placed(&self, columns: &mut Vec<Expr>) -> SortKey {
         let column = place(&self.expr, columns);
         let blanks = matches!(self.ty, Type::Char(_));
@@ -157,7 +160,7 @@ impl Layer {
         self.columns.len() + self.sorts.iter().map(|sort| sort.calls.len()).sum::<usize>()
     }
 
-    /// The window functions over the rows below.
+    /// Adds the operator of the window functions to the rows below.
     pub(super) fn over(self, below: Node) -> Node {
         let width = self.columns.len();
         let calls = self.sorts.iter().flat_map(|sort| &sort.calls);

@@ -1,7 +1,7 @@
 //! WITH: queries with names.
 //!
-//! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept
-//! when the query begins, and read as often as they are mentioned.
+//! A query that is mentioned once takes the place of its mention, so that conditions there find its indexes. The rows
+//! of any other query are kept when the query with the WITH clause begins, and read as many times as it is mentioned.
 
 use super::binder::Binder;
 use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
@@ -12,7 +12,8 @@ use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
-/// The change of rows that a statement is, whose WITH makes a query of it to the parser.
+/// Returns the INSERT, UPDATE or DELETE that a query stands for: the parser makes a query of such a statement if WITH
+/// precedes it.
 pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
     match &*query.body {
         SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) => Some(change),
@@ -21,7 +22,7 @@ pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
 }
 
 impl Binder<'_> {
-    /// The queries of a WITH clause, which names mean from now on.
+    /// Binds the queries of a WITH clause. From then on, their names have a meaning.
     pub(super) fn with(&mut self, with: &ast::With) -> Result<(), SqlError> {
         let first = self.named.len();
         for cte in &with.cte_tables {
@@ -39,7 +40,7 @@ impl Binder<'_> {
             let mut bound = bound?;
             self.settle(&mut bound)?;
             rename(&name, &mut bound.columns, &cte.alias)?;
-            // Its name where it is defined, where it mentions itself, and one more.
+            // A name is mentioned where it is defined, where a recursive query mentions itself, and at one place more.
             let own = if matches!(bound.node, Node::Recursive(_)) { 3 } else { 2 };
             let inline = cte.materialized != Some(ast::CteAsMaterialized::Materialized)
                 && mentions(self.text, &name).is_some_and(|count| count <= own);
@@ -50,7 +51,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A change of rows, with the queries before it.
+    /// Binds an INSERT, UPDATE or DELETE with the WITH clause before it.
     pub(super) fn change_with(
         &mut self,
         query: &ast::Query,
@@ -69,19 +70,20 @@ impl Binder<'_> {
         if let Some(source) = plan.query_mut() {
             *source = self.end_with(first, std::mem::replace(source, Node::One));
         }
-        // Who looks at no query has none of them.
+        // A plan without a query mentions none of the queries of WITH.
         self.named.truncate(first);
         Ok((plan, columns))
     }
 
-    /// A query with those of its WITH that have to be kept; their names mean nothing any more.
+    /// Ends the scope of the WITH queries from position `first` on. Returns the plan of the query around them, which
+    /// begins by keeping the rows of those that were mentioned and not put in place.
     pub(super) fn end_with(&mut self, first: usize, node: Node) -> Node {
         let kept = self.named.drain(first..).filter(|query| query.references > 0);
         let kept: Vec<_> = kept.filter_map(|query| Some((query.rows, query.plan?))).collect();
         if kept.is_empty() { node } else { Node::With(kept, Box::new(node)) }
     }
 
-    /// A name in FROM that means a query of WITH.
+    /// Binds a name in FROM that means a query of WITH. Returns `None` if it means none.
     pub(super) fn with_item(
         &mut self,
         name: &ast::ObjectName,
@@ -116,7 +118,7 @@ impl Binder<'_> {
         self.rows_item(node, None, columns, Some(wanted.clone()), alias).map(Some)
     }
 
-    /// A query of WITH RECURSIVE, whether or not it mentions itself.
+    /// Binds a query of WITH RECURSIVE, whether or not it mentions itself.
     fn recursive_query(&mut self, name: &str, cte: &ast::Cte) -> Result<Bound, SqlError> {
         let query = &*cte.query;
         let mut itself = WithQuery {
@@ -158,14 +160,14 @@ impl Binder<'_> {
         Ok(Bound { node: Node::Recursive(Box::new(recursive)), columns, loose })
     }
 
-    /// How often the recursive term that is being bound has mentioned its query.
+    /// Returns the number of times that the recursive term that is being bound has mentioned its query.
     pub(super) fn self_references(&self) -> usize {
         let is_step = |query: &&WithQuery| matches!(query.within, Within::Step(_));
         self.named.iter().filter(is_step).map(|query| query.references).sum()
     }
 
-    /// Refuses a mention of a query itself in a part of its recursive term, if there has been one since there were
-    /// `before`.
+    /// Returns an error if a recursive term has mentioned its query since there were `before` mentions. `place` is the
+    /// part of the term in which it may not.
     pub(super) fn refuse_self_reference(&self, before: usize, place: &str) -> Result<(), SqlError> {
         if self.self_references() == before {
             return Ok(());
@@ -177,7 +179,7 @@ impl Binder<'_> {
         Err(SqlError::new(state::INVALID_RECURSION, message))
     }
 
-    /// The two sides of the UNION, and the columns.
+    /// Binds the two sides of a recursive query's UNION. Returns their plans and the columns.
     fn recursive_terms(
         &mut self,
         place: usize,
@@ -227,7 +229,7 @@ impl Binder<'_> {
     }
 }
 
-/// The clause of a recursive query that cannot be carried out, if it has one.
+/// Returns the name of the first clause that a recursive query has and may not have.
 fn unfit_clause(query: &ast::Query) -> Option<&'static str> {
     let has_offset = matches!(&query.limit_clause, Some(ast::LimitClause::LimitOffset { offset: Some(_), .. }));
     if query.order_by.is_some() {
@@ -256,7 +258,8 @@ fn rename(name: &str, columns: &mut [OutputColumn], alias: &ast::TableAlias) -> 
     Ok(())
 }
 
-/// How often a text mentions a name, but as a column's relation; none if that cannot be told.
+/// Counts how often a text mentions a name, apart from its use as the relation of a column. Returns `None` if that
+/// cannot be told.
 fn mentions(text: &str, name: &str) -> Option<usize> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     if text.is_empty() || !name.chars().all(is_part) {

@@ -13,14 +13,14 @@ use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
 use std::collections::{BTreeMap, HashMap};
 
-/// All sequences: by name, and the names by number.
+/// All sequences, by their names and by their numbers.
 #[derive(Debug, Default)]
 struct Sequences {
     by_name: BTreeMap<String, Arc<Sequence>>,
     by_id: HashMap<u32, Arc<Sequence>>,
 }
 
-/// All tables, and the locks on their names.
+/// The committed definitions of the database, and the locks on the names of its tables.
 #[derive(Debug, Default)]
 pub struct Catalog {
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
@@ -28,7 +28,7 @@ pub struct Catalog {
     sequences: RwLock<Sequences>,
     views: RwLock<BTreeMap<String, Arc<StoredView>>>,
     schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
-    /// The number of the newest sequence.
+    /// The number of the sequence that was made last.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
     /// The numbers that the system relations give to names.
@@ -37,42 +37,43 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The version of the catalog, which goes up with every commit that changes it.
+    /// Returns the version of the catalog, which goes up with every commit that changes it.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The table of this name.
+    /// Returns the committed table of this full name.
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
         self.tables.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
-    /// All tables.
+    /// Returns all committed tables.
     pub fn tables(&self) -> Vec<Arc<Table>> {
         self.tables.read().unwrap_or_else(|poison| poison.into_inner()).values().cloned().collect()
     }
 
-    /// The procedure of this name.
+    /// Returns the committed procedure of this name.
     pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
         self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
-    /// The view of this name.
+    /// Returns the committed view of this full name.
     pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
         self.views.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
-    /// The schema of this name, if it is one of the user's.
+    /// Returns the committed schema of this name, if a user has made one. `public` is found only if its definition has
+    /// been changed.
     pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
         self.schemas.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
-    /// The sequence of this name.
+    /// Returns the committed sequence of this full name.
     pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name).cloned()
     }
 
-    /// The sequence of this number.
+    /// Returns the committed sequence of this number.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
     }
@@ -89,18 +90,18 @@ impl Catalog {
         *numbers.entry(name.to_owned()).or_insert(next)
     }
 
-    /// A number for a new sequence.
+    /// Returns a number for a new sequence, which no other sequence has had.
     pub fn new_sequence_id(&self) -> u32 {
         self.last_sequence.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The lock on a name, whether or not there is a table of that name.
+    /// Returns the lock on a name. A name has a lock whether or not there is a table of that name.
     pub fn lock(&self, name: &str) -> Arc<TableLock> {
         if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
             return lock.clone();
         }
         let mut locks = self.locks.write().unwrap_or_else(|poison| poison.into_inner());
-        // Names that nobody uses any more go now and then.
+        // Locks of names that nobody uses any more are dropped now and then.
         if locks.len() >= 1024 && locks.len().is_power_of_two() {
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         }
@@ -132,7 +133,8 @@ impl Catalog {
             };
         }
         let mut sequences = self.sequences.write().unwrap_or_else(|poison| poison.into_inner());
-        // A name may be given to another sequence: all that go do so before any comes.
+        // A name may go from one sequence to another: all sequences that lose a name are removed before any is
+        // added.
         for name in changes.sequences.keys() {
             if let Some(gone) = sequences.by_name.remove(name) {
                 sequences.by_id.remove(&gone.id);
@@ -157,22 +159,22 @@ impl Catalog {
 /// The catalog changes of a transaction that has not committed yet.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The new definition of a table by its name; none if the transaction drops the table.
+    /// The new definition of each changed table, by its name; `None` if the transaction drops the table.
     pub tables: BTreeMap<String, Option<Arc<Table>>>,
-    /// The new definition of a procedure by its name; none if the transaction drops the procedure.
+    /// The new definition of each changed procedure, by its name; `None` if the transaction drops the procedure.
     pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
-    /// The new definition of a sequence by its name; none if the transaction drops the sequence.
+    /// The new definition of each changed sequence, by its name; `None` if the transaction drops the sequence.
     pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
-    /// The new definition of a view by its name; none if the transaction drops the view.
+    /// The new definition of each changed view, by its name; `None` if the transaction drops the view.
     pub views: BTreeMap<String, Option<Arc<StoredView>>>,
-    /// The new definition of a schema by its name; none if the transaction drops the schema.
+    /// The new definition of each changed schema, by its name; `None` if the transaction drops the schema.
     pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
     /// The engine's tables that the transaction has made, whether or not a definition uses them.
     pub created: Vec<TableId>,
 }
 
 impl Changes {
-    /// Whether the transaction has changed nothing.
+    /// Whether the transaction has changed nothing in the catalog.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
             && self.procedures.is_empty()
@@ -190,14 +192,15 @@ pub struct View<'a> {
     pub catalog: &'a Catalog,
     /// The transaction's own changes, which hide the committed definitions of the same names.
     pub changes: &'a Changes,
-    /// The schemas in which a relation without a schema is looked up; none for `public` alone.
+    /// The schemas in which a relation is looked up whose name is written without a schema; `None` stands for `public`
+    /// alone.
     pub path: Option<&'a Arc<[String]>>,
-    /// The styles in which literals of dates and the like are read.
+    /// The styles in which literals of dates, times and intervals are read.
     pub styles: Styles,
 }
 
 impl View<'_> {
-    /// The table of this name.
+    /// Returns the table of this full name, with the transaction's own changes.
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
         match self.changes.tables.get(name) {
             Some(change) => change.clone(),
@@ -205,7 +208,7 @@ impl View<'_> {
         }
     }
 
-    /// The procedure of this name.
+    /// Returns the procedure of this name, with the transaction's own changes.
     pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
         match self.changes.procedures.get(name) {
             Some(change) => change.clone(),
@@ -213,7 +216,7 @@ impl View<'_> {
         }
     }
 
-    /// The view of this name.
+    /// Returns the view of this full name, with the transaction's own changes.
     pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
         match self.changes.views.get(name) {
             Some(change) => change.clone(),
@@ -221,7 +224,8 @@ impl View<'_> {
         }
     }
 
-    /// The schema of this name, if it is one of the user's.
+    /// Returns the schema of this name, if a user has made one. `public` is found only if its definition has been
+    /// changed.
     pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
         match self.changes.schemas.get(name) {
             Some(change) => change.clone(),
@@ -229,7 +233,7 @@ impl View<'_> {
         }
     }
 
-    /// The names of all schemas of the user and of `public`, in their order, with what is known of them.
+    /// Returns the schemas that users have made, and `public`, by their names.
     pub fn schemas(&self) -> BTreeMap<String, Arc<Schema>> {
         let mut all = self.catalog.schemas.read().unwrap_or_else(|poison| poison.into_inner()).clone();
         for (name, change) in &self.changes.schemas {
@@ -242,14 +246,14 @@ impl View<'_> {
         all
     }
 
-    /// All views.
+    /// Returns all views.
     pub fn views(&self) -> Vec<Arc<StoredView>> {
         let known = self.catalog.views.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.values().filter(|known| !self.changes.views.contains_key(&known.name));
         known.chain(self.changes.views.values().flatten()).cloned().collect()
     }
 
-    /// The sequence of this name.
+    /// Returns the sequence of this full name, with the transaction's own changes.
     pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
         match self.changes.sequences.get(name) {
             Some(change) => change.clone(),
@@ -257,7 +261,7 @@ impl View<'_> {
         }
     }
 
-    /// The sequence of this number.
+    /// Returns the sequence of this number, with the transaction's own changes.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
         if self.changes.sequences.is_empty() {
             return self.catalog.sequence_by_id(id);
@@ -267,29 +271,29 @@ impl View<'_> {
         own.or_else(|| known().filter(|known| !self.changes.sequences.contains_key(&known.name)))
     }
 
-    /// All sequences.
+    /// Returns all sequences.
     pub fn sequences(&self) -> Vec<Arc<Sequence>> {
         let known = self.catalog.sequences.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.by_name.values().filter(|known| !self.changes.sequences.contains_key(&known.name));
         known.chain(self.changes.sequences.values().flatten()).cloned().collect()
     }
 
-    /// Whether the name of a table still means this definition.
+    /// Whether the table's name still means this definition, and not another one.
     pub fn is_table(&self, table: &Arc<Table>) -> bool {
         self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
     }
 
-    /// Whether the name of a procedure still means this definition.
+    /// Whether the procedure's name still means this definition, and not another one.
     pub fn is_procedure(&self, procedure: &Arc<Procedure>) -> bool {
         self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
     }
 
-    /// Whether the name of a view still means this definition.
+    /// Whether the view's name still means this definition, and not another one.
     pub fn is_view(&self, view: &Arc<StoredView>) -> bool {
         self.view(&view.name).is_some_and(|now| Arc::ptr_eq(&now, view))
     }
 
-    /// The foreign keys that lead to a table, with the tables that have them.
+    /// Returns the foreign keys that refer to a table, each with the table that has it.
     pub fn referrers(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
         let found = |referrer: &Referrer| {
             let child = self.table(&referrer.table)?;
@@ -299,7 +303,7 @@ impl View<'_> {
         table.rules.referrers.iter().filter_map(found).collect()
     }
 
-    /// All tables.
+    /// Returns all tables.
     pub fn tables(&self) -> Vec<Arc<Table>> {
         let mut tables: Vec<_> =
             self.catalog.tables().into_iter().filter(|table| !self.changes.tables.contains_key(table.name())).collect();
@@ -307,7 +311,7 @@ impl View<'_> {
         tables
     }
 
-    /// The table that has an index of this name (a primary key's is one).
+    /// Returns the table that has an index of this full name. The index of a primary key has the constraint's name.
     pub fn table_of_index(&self, name: &str) -> Option<Arc<Table>> {
         let (schema, name) = schema::split(name);
         let has = |table: &Arc<Table>| {

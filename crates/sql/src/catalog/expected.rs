@@ -27,7 +27,7 @@ impl Default for ExpectedRows {
 }
 
 impl ExpectedRows {
-    /// The last count; the default estimate if the rows have not been counted.
+    /// Returns the last count, or the default estimate if the rows have not been counted.
     pub fn get(&self) -> u64 {
         // Relaxed: it is a guess, and says nothing of other memory.
         self.0.load(Ordering::Relaxed)
@@ -35,13 +35,13 @@ impl ExpectedRows {
 
     fn note(&self, rows: u64) {
         if self.get() != rows {
-            // Relaxed: the same.
+            // Relaxed: the same as in `get`.
             self.0.store(rows, Ordering::Relaxed);
         }
     }
 }
 
-/// The estimate of a table's rows for which a plan was made.
+/// The estimate of one table's rows that was used when a plan was made.
 #[derive(Clone, Debug)]
 pub struct Expected {
     table: Arc<Table>,
@@ -49,18 +49,19 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The present estimate of a table's rows.
+    /// Records the present estimate of a table's rows for a plan that is made with it.
     pub fn of(table: &Arc<Table>) -> Self {
         Self { table: table.clone(), rows: table.expected_rows.get() }
     }
 
-    /// Counts the rows of the table for the next plan. The caller holds the table's lock.
+    /// Counts the rows of the table and stores the count as the estimate for the plans that are made next. The caller
+    /// holds the table's lock.
     pub fn look(&self, engine: &dyn Engine) {
         self.table.expected_rows.note(engine.row_count(self.table.id).max(LEAST));
     }
 
-    /// Whether the present estimate is within a factor of eight of the plan's. Both count a hundred rows more than they
-    /// say, so that small tables are as good as empty.
+    /// Whether the table's present estimate is within a factor of eight of the one that was used for the plan. A
+    /// hundred rows are added to both before they are compared, so that small tables are as good as empty.
     pub fn holds(&self) -> bool {
         let (one, other) = (self.rows.saturating_add(100), self.table.expected_rows.get().saturating_add(100));
         one.max(other) / one.min(other) < 8

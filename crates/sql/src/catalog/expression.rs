@@ -28,49 +28,49 @@ pub struct Written {
 }
 
 impl Written {
-    /// An expression that the binder has yet to bind.
+    /// Makes an expression that the binder has yet to bind.
     pub fn new(syntax: Syntax<ast::Expr>, styles: Styles) -> Self {
         Self { syntax, styles, bound: OnceLock::new() }
     }
 
-    /// Keeps the bound expression, unless one is kept already.
+    /// Stores the bound expression, unless one has been stored before.
     pub fn keep(&self, bound: Opaque) {
         self.bound.get_or_init(|| bound);
     }
 
-    /// The bound expression, once the binder has made it.
+    /// Returns the bound expression, or `None` if the binder has not made it yet.
     pub fn bound(&self) -> Option<&Opaque> {
         self.bound.get()
     }
 }
 
-/// The value of a column or argument that is given none.
+/// The value that a column or argument takes if a statement gives it none.
 #[derive(Clone, Debug)]
 pub struct DefaultValue {
     /// Where the value comes from.
     pub source: DefaultSource,
-    /// The types that the value is cast to, one after the other: the column's when the default was defined, and each
-    /// that the column has had since.
+    /// The types that the value is cast to, one after the other: the type that the column had when the default was
+    /// defined, then each type that the column has had since.
     pub types: Vec<Type>,
 }
 
 /// Where a default value comes from.
 #[derive(Clone, Debug)]
 pub enum DefaultSource {
-    /// An expression, which is bound as a value of the first of the types, and the numbers of the sequences that its
-    /// functions name, by these names.
+    /// An expression, which is bound as a value of the first of the types. The list has the sequences that its
+    /// functions name: each name as it is written in the expression, with the sequence's number.
     Written(Written, Vec<(String, u32)>),
     /// The next value of the sequence with this number, for a serial or identity column.
     NextValue(u32),
 }
 
 impl DefaultValue {
-    /// The next value of a sequence, for a column of this type.
+    /// Makes the default of a serial or identity column of this type: the next value of the sequence with this number.
     pub fn next_value(sequence: u32, ty: Type) -> Self {
         Self { source: DefaultSource::NextValue(sequence), types: vec![ty] }
     }
 
-    /// The numbers of the sequences that the value is made with.
+    /// Returns the numbers of the sequences that the value depends on.
     pub fn sequences(&self) -> Vec<u32> {
         match &self.source {
             DefaultSource::Written(_, sequences) => sequences.iter().map(|(_, id)| *id).collect(),
@@ -84,14 +84,14 @@ impl DefaultValue {
 pub struct Check {
     /// The name of the constraint.
     pub name: String,
-    /// The condition that must not be false of a row.
+    /// The condition, which refuses a row only if it is false for the row. NULL satisfies it.
     pub condition: Condition,
 }
 
 /// A condition over the columns of a table.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// The expression, which is bound over the columns that it looks at.
+    /// The expression. In its bound form, column 0 is the first of `columns`, and so on.
     pub expression: Written,
     /// The positions of the columns that the bound condition looks at, in the order in which it mentions them. An
     /// operand that the binder has left out, as in `a > 0 OR true`, does not count.
@@ -99,12 +99,12 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether the condition looks at a column.
+    /// Whether the bound condition looks at the column at this position of the table.
     pub fn looks_at(&self, column: usize) -> bool {
         self.columns.contains(&column)
     }
 
-    /// The positions of the columns that the condition looks at, in their order.
+    /// Returns the positions of the columns that the condition looks at, in ascending order.
     pub fn positions(&self) -> Vec<usize> {
         let mut positions = self.columns.clone();
         positions.sort_unstable();

@@ -29,17 +29,17 @@ pub enum ReferentialAction {
 pub struct ForeignKey {
     /// The name of the constraint.
     pub name: String,
-    /// The referring columns, by their positions in the key's own table.
+    /// The referring columns, by their positions in the table that has the key.
     pub columns: Vec<usize>,
-    /// The referenced table's name.
+    /// The full name of the referenced table.
     pub table: String,
     /// The names of the referenced columns, one for each of `columns`: a primary key, or the columns of a unique index.
     pub referenced: Vec<String>,
-    /// ON DELETE
+    /// ON DELETE: the action on the referring rows when the referenced row is deleted.
     pub on_delete: ReferentialAction,
-    /// ON UPDATE
+    /// ON UPDATE: the action on the referring rows when the referenced columns change.
     pub on_update: ReferentialAction,
-    /// MATCH FULL: either all of the columns are NULL or none is.
+    /// MATCH FULL: a row is refused if some of its referring columns are NULL and others are not.
     pub full: bool,
     /// DEFERRABLE: SET CONSTRAINTS may choose when the key is checked.
     pub deferrable: bool,
@@ -49,28 +49,30 @@ pub struct ForeignKey {
     pub validated: bool,
 }
 
-/// A foreign key of another table, or of the same one, that leads to a table.
+/// The entry in the definition of a table for a foreign key that refers to this table. The key belongs to another
+/// table, or to the same one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referrer {
-    /// The table that has the key.
+    /// The name of the table that has the key.
     pub table: String,
-    /// The key's name.
+    /// The name of the key.
     pub constraint: String,
 }
 
 impl ForeignKey {
-    /// Whether values refer to a row: none of them is NULL.
+    /// Whether a row with these values in the key's columns refers to another row: none of the values is NULL.
     pub fn refers(values: &[Value<'_>]) -> bool {
         !values.iter().any(Value::is_null)
     }
 
-    /// Whether a row with these values satisfies the key whatever rows the referenced table has.
+    /// Whether a row with these values in the key's columns satisfies the key whatever rows the referenced table has.
     pub fn is_exempt(&self, values: &[Value<'_>]) -> bool {
         let nulls = values.iter().filter(|value| value.is_null()).count();
         if self.full { nulls == values.len() } else { nulls > 0 }
     }
 
-    /// The error 23503 of a row that refers to a row that does not exist.
+    /// Makes the error 23503 for a row of `child` with these values in the key's columns, if no row is found to which
+    /// they refer. The detail differs if MATCH FULL refuses the values because some of them are NULL.
     pub fn not_present(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         let message =
             format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", child.name(), self.name);
@@ -83,7 +85,8 @@ impl ForeignKey {
         SqlError::new(state::FOREIGN_KEY_VIOLATION, message).about_constraint(child.name(), &self.name).detail(detail)
     }
 
-    /// The error 23503 of a row that other rows still refer to.
+    /// Makes the error 23503 for a deleted or changed row with these values in the referenced columns, if a row of
+    /// `child` still refers to it.
     pub fn still_referenced(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         let (parent, child) = (&self.table, child.name());
         let message = format!(
@@ -97,14 +100,14 @@ impl ForeignKey {
     }
 }
 
-/// `Key (a, b)=(1, 2)`
+/// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`.
 fn describe_key<'n>(columns: impl Iterator<Item = &'n str>, values: &[Value<'_>]) -> String {
     let columns: Vec<_> = columns.collect();
     let values: Vec<_> = values.iter().map(describe).collect();
     format!("Key ({})=({})", columns.join(", "), values.join(", "))
 }
 
-/// The values of some of a row's columns, kept.
+/// Copies the values of a row's columns at these positions, in the order of the positions.
 pub fn values_of(row: RowRef<'_>, columns: &[usize]) -> Vec<Value<'static>> {
     columns.iter().map(|&column| row.value(column).into_owned()).collect()
 }
@@ -115,7 +118,8 @@ impl Table {
         self.rules.foreign_keys.iter().find(|key| key.name == name)
     }
 
-    /// The unique index by which a key to these columns finds the referenced rows; none if the table has no such index.
+    /// Returns the unique index by which a foreign key to these columns finds the referenced rows, or `None` if the
+    /// table has no such index. The index may have the columns in another order.
     pub fn referenced_index(&self, columns: &[usize]) -> Option<hotrow_storage::IndexRef> {
         use hotrow_storage::IndexRef;
         let is_unique = |index: &IndexRef| match index {
@@ -128,7 +132,7 @@ impl Table {
         })
     }
 
-    /// The positions in this table of the columns that a key to this table references.
+    /// Returns the positions of the columns of this table that a foreign key to this table references.
     pub fn referenced_columns(&self, key: &ForeignKey) -> Vec<usize> {
         key.referenced.iter().filter_map(|name| self.schema.column(name)).collect()
     }

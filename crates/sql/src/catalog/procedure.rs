@@ -1,8 +1,4 @@
-//! Procedures: statements that the database keeps, and runs as one.
-//!
-//! A [`Procedure`] holds the syntax of its text. The binder's result for the present tables is kept beside the syntax
-//! and is opaque to the catalog. The binder makes it when the procedure is created, and again when a table or a
-//! procedure that the body uses has been replaced.
+//! Procedures: lists of statements that the database stores under a name, and that CALL runs.
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
@@ -15,15 +11,15 @@ use hotrow_sync::RwLock;
 pub struct Argument {
     /// The name of the argument, if it has one.
     pub name: Option<String>,
-    /// Whether the argument goes into the procedure, comes out of it, or both.
+    /// Whether the caller gives the argument to the procedure, receives it from the procedure, or both.
     pub mode: ArgumentMode,
     /// The type of the argument. Lengths, precisions and scales are ignored, except that of `char(n)`.
     pub ty: Type,
-    /// The value of the argument if the call does not give one.
+    /// The default of the argument; `None` if every call must give a value.
     pub default: Option<DefaultValue>,
 }
 
-/// A procedure.
+/// The definition of a procedure.
 #[derive(Debug)]
 pub struct Procedure {
     /// The name of the procedure, which no other procedure has.
@@ -37,12 +33,12 @@ pub struct Procedure {
 }
 
 impl Procedure {
-    /// A procedure that has not been bound yet.
+    /// Makes a procedure whose body has not been bound yet.
     pub fn new(name: String, arguments: Vec<Argument>, syntax: BodySyntax) -> Self {
         Self { name, arguments, syntax, bound: RwLock::default() }
     }
 
-    /// Returns the body as it was last bound, if it has been bound.
+    /// Returns the body as it was last bound, or `None` if it has not been bound.
     pub(crate) fn bound(&self) -> Option<Opaque> {
         self.bound.read().unwrap_or_else(|poison| poison.into_inner()).clone()
     }
@@ -52,13 +48,13 @@ impl Procedure {
         *self.bound.write().unwrap_or_else(|poison| poison.into_inner()) = Some(bound);
     }
 
-    /// Name and arguments as they go in: `pay(integer, numeric)`.
+    /// Formats the name and the types of the arguments that callers give: `pay(integer, numeric)`.
     pub fn signature(&self) -> String {
         let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
         format!("{}({})", self.name, types.join(", "))
     }
 
-    /// The arguments that go in.
+    /// Returns the arguments to which callers give values, in order.
     pub fn inputs(&self) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(|argument| argument.mode != ArgumentMode::Out)
     }

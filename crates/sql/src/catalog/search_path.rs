@@ -1,5 +1,4 @@
-//! The search path: which relation a name means that is written without a schema, and in which schema a new one is
-//! made.
+//! The search path decides which relation a name without a schema means, and in which schema a new relation is made.
 
 use crate::catalog::View;
 use crate::catalog::sequence::Sequence;
@@ -8,16 +7,17 @@ use crate::schema::{PUBLIC, RelationName, full, parse_path, quoted, split, undef
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
-/// The schemas of the system relations.
+/// The schemas of the system relations, in which users cannot make anything.
 const OF_SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
 
 impl View<'_> {
-    /// Whether there is a schema of the user, or `public`.
+    /// Whether a schema of this name exists: `public`, or one that a user has made.
     pub fn has_schema(&self, name: &str) -> bool {
         name == PUBLIC || self.schema(name).is_some()
     }
 
-    /// The full name of the relation that a written name means. If there is none, it is a name that no relation has.
+    /// Returns the full name of the relation that a name means as it is written. If the search path has no such
+    /// relation, the result is a full name that no relation has.
     pub fn find(&self, name: &RelationName) -> String {
         match (&name.schema, self.path) {
             (Some(schema), _) => full(schema, &name.name),
@@ -29,10 +29,11 @@ impl View<'_> {
         }
     }
 
-    /// The sequence of a name as functions are given it: `s`, `"S"`, `public.s`.
+    /// Returns the sequence that a function's text argument names: `s`, `"S"`, `public.s`.
     ///
     /// # Errors
-    /// There is no relation of this name, or it is no sequence.
+    ///
+    /// 42P01 if there is no relation of this name, 42809 if it is no sequence.
     pub fn named_sequence(&self, name: &str) -> Result<Arc<Sequence>, SqlError> {
         let name = self.find(&written_name(name)?);
         self.sequence(&name).ok_or_else(|| match self.has_relation(&name) {
@@ -41,10 +42,12 @@ impl View<'_> {
         })
     }
 
-    /// The full name of a relation that is to be made.
+    /// Returns the full name for a relation that is about to be made under this name.
     ///
     /// # Errors
-    /// There is no such schema, or none on the path, or nobody may make anything there.
+    ///
+    /// 3F000 if the given schema does not exist, or if no schema of the path exists; 42501 if the schema belongs to the
+    /// system.
     pub fn place(&self, name: &RelationName) -> Result<String, SqlError> {
         let schema = match &name.schema {
             Some(schema) if !self.has_schema(schema) && !OF_SYSTEM.contains(&schema.as_str()) => {
@@ -63,12 +66,12 @@ impl View<'_> {
         Ok(full(schema, &name.name))
     }
 
-    /// The first schema of the path that there is.
+    /// Returns the first schema of the search path that exists, in which new relations are made.
     pub fn current_schema(&self) -> Option<&str> {
         self.path_schemas().next()
     }
 
-    /// The schemas of the path that there are.
+    /// Returns the schemas of the search path that exist, in the order of the path.
     pub fn path_schemas(&self) -> impl Iterator<Item = &str> {
         let path = self.path.map(|path| &path[..]);
         let public = path.is_none().then_some(PUBLIC);
@@ -76,7 +79,7 @@ impl View<'_> {
         path.unwrap_or_default().iter().map(String::as_str).filter(there).chain(public)
     }
 
-    /// Whether a relation is found by its name without its schema.
+    /// Whether the name of a relation means it even if it is written without its schema.
     pub fn is_visible(&self, full_name: &str) -> bool {
         let (schema, name) = split(full_name);
         match self.path {
@@ -85,14 +88,16 @@ impl View<'_> {
         }
     }
 
-    /// A full name as it has to be written here: with its schema if it is not found without.
+    /// Formats a full name for this search path: with its schema only if the relation is not found without it. Parts
+    /// are quoted where necessary.
     pub fn written(&self, full_name: &str) -> String {
         let (schema, name) = split(full_name);
         if self.is_visible(full_name) { quoted(name) } else { format!("{}.{}", quoted(schema), quoted(name)) }
     }
 }
 
-/// The path on which relations are looked for; none if that is `public` only.
+/// Returns the search path that the text of the setting `search_path` means for a user, or `None` if that is `public`
+/// alone. `$user` stands for the schema of the user's name, and is dropped if there is none.
 pub fn effective(setting: &str, user: &str, view: View<'_>) -> Option<Arc<[String]>> {
     let mut path = parse_path(setting).unwrap_or_default();
     path.retain(|name| name != "$user" || view.has_schema(user));

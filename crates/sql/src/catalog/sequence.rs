@@ -1,19 +1,14 @@
-//! Sequences: numbers that no two callers get twice.
-//!
-//! The definition of a sequence is part of the catalog and changes with its transactions. The place of the sequence is
-//! not: [`Sequence::next`] takes a number under a latch, at once and for good. No transaction waits for another one's
-//! number, and a number that was taken by a transaction that rolls back leaves a gap. If the transaction that made a
-//! sequence rolls back, the place is lost with the sequence, since no other transaction knows it.
+//! Sequences: each number is given to only one caller.
 
 use crate::parse::sequence::SequenceOption;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, Latch};
 
-/// A sequence's definition, which never changes: ALTER makes another one of the same number.
+/// The definition of a sequence, which never changes: ALTER makes another definition with the same number.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// The number by which other definitions refer to the sequence. It outlives a change of the name.
+    /// The number by which other definitions refer to the sequence. The sequence keeps it when its name changes.
     pub id: u32,
     /// The [full name](crate::schema) of the sequence.
     pub name: String,
@@ -27,27 +22,28 @@ pub struct Sequence {
     pub max: i64,
     /// The first number.
     pub start: i64,
-    /// Whether the sequence goes on at its other end when it is exhausted.
+    /// Whether the sequence goes on at its other limit when it is exhausted.
     pub cycle: bool,
-    /// The table and column with which it is dropped.
+    /// The table and the column that own the sequence: if either is dropped, so is the sequence.
     pub owner: Option<(String, String)>,
-    /// COMMENT ON SEQUENCE
+    /// The comment that COMMENT ON SEQUENCE has set.
     pub comment: Option<String>,
-    /// The sequence's place. All definitions of one sequence share it until a restart.
+    /// The place at which the sequence stands. All definitions of one sequence share it until RESTART gives it a new
+    /// one.
     pub place: Arc<Latch<Place>>,
 }
 
 /// The place of a sequence: the number at which it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// The number that was last taken, or the next number if `is_taken` is false.
+    /// The number that was taken last, or the number that is taken next if `is_taken` is false.
     pub last: i64,
     /// Whether `last` has been taken.
     pub is_taken: bool,
 }
 
 impl Sequence {
-    /// An ascending sequence from 1, with options.
+    /// Makes a sequence with the given options, and the defaults for the others: it ascends from 1 by 1.
     pub fn new(id: u32, name: &str, ty: Type, options: &[SequenceOption]) -> Result<Self, SqlError> {
         let place = Arc::new(Latch::new(Place { last: 1, is_taken: false }));
         let plain = Self {
@@ -66,8 +62,8 @@ impl Sequence {
         plain.with(options, true)
     }
 
-    /// Returns the definition with other options. If the type or the direction changes, limits that are not given and
-    /// were the old defaults become the new ones.
+    /// Returns the definition with these options changed. If they change the type or the direction, each limit that
+    /// they do not give and that was the default becomes the new default.
     pub fn with(&self, options: &[SequenceOption], is_new: bool) -> Result<Self, SqlError> {
         check_options(options)?;
         let mut changed = self.clone();
@@ -149,12 +145,13 @@ impl Sequence {
         self.at(Place { last: self.start, is_taken: false })
     }
 
-    /// Returns a copy of the sequence that stands at the same number and goes on independently.
+    /// Returns a copy of the sequence that stands at the same number. From then on the two take their numbers
+    /// independently.
     pub(crate) fn detached(&self) -> Self {
         self.at(*self.place.lock())
     }
 
-    /// Returns a copy of the definition with its own place.
+    /// Returns a copy of the definition with a place of its own.
     fn at(&self, place: Place) -> Self {
         Self { place: Arc::new(Latch::new(place)), ..self.clone() }
     }
@@ -207,7 +204,7 @@ impl Sequence {
     }
 }
 
-/// The least and the greatest number of a type.
+/// Returns the least and the greatest number of an integer type.
 fn range(ty: Type) -> (i64, i64) {
     match ty {
         Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),

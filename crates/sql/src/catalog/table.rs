@@ -14,62 +14,63 @@ use std::collections::BTreeMap;
 /// The name of the hidden key column of a table without a primary key. No identifier can be empty.
 pub const HIDDEN: &str = "";
 
-/// The part of a table or view that a comment describes.
+/// The part of a table or view to which a comment belongs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The table or view as a whole.
     Whole,
-    /// A column.
+    /// The column of this name.
     Column(String),
-    /// A constraint.
+    /// The constraint of this name.
     Constraint(String),
-    /// An index.
+    /// The index of this name.
     Index(String),
 }
 
-/// Comments on a relation and its parts.
+/// The comments on a relation and on its parts, by the part.
 pub type Comments = BTreeMap<Part, String>;
 
-/// Moves a comment when the part that it describes is renamed.
+/// Moves the comment of a part whose name changes from `old` to `new`. `part` makes the key from a name.
 pub fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &str, new: &str) {
     if let Some(comment) = comments.remove(&part(old.to_owned())) {
         comments.insert(part(new.to_owned()), comment);
     }
 }
 
-/// The properties of a table that its engine schema lacks: defaults, constraints and comments.
+/// The properties of a table that the engine does not know: defaults, constraints and comments.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// The DEFAULT of each column, if it has one.
+    /// The DEFAULT of each column of the engine's table; `None` if the column has none.
     pub defaults: Vec<Option<DefaultValue>>,
     /// CHECK constraints, in the order of their names as PostgreSQL checks them.
     pub checks: Vec<Check>,
-    /// The name of the primary key constraint; none if the key is hidden.
+    /// The name of the primary key constraint; `None` if the key is hidden.
     pub primary_key: Option<String>,
-    /// The names of the schema's indexes that UNIQUE constraints made.
+    /// The names of those indexes that UNIQUE constraints have made.
     pub unique_constraints: Vec<String>,
-    /// The identity columns, and of each whether only its sequence may give it a value (GENERATED ALWAYS).
+    /// The positions of the identity columns. The flag says whether only the sequence may give the column a value
+    /// (GENERATED ALWAYS).
     pub identities: Vec<(usize, bool)>,
     /// The table's FOREIGN KEY constraints, in the order in which they were made.
     pub foreign_keys: Vec<ForeignKey>,
-    /// The foreign keys that refer to this table.
+    /// The foreign keys, of this and other tables, that refer to this table.
     pub referrers: Vec<Referrer>,
     /// The comments on the table and its parts.
     pub comments: Comments,
 }
 
-/// A table's definition.
+/// The definition of a table, which never changes.
 #[derive(Debug)]
 pub struct Table {
     /// The engine's number of the table.
     pub id: TableId,
     /// The names of the table and its columns, the columns' types, and the indexes.
     pub schema: Arc<TableSchema>,
-    /// The places of the columns within a row.
+    /// The positions of the columns' values within a row.
     pub layout: Arc<RowLayout>,
-    /// The specification of the primary key.
+    /// The specification by which keys of the primary index are made from rows.
     pub key: KeySpec,
-    /// The specifications of the secondary indexes' keys.
+    /// The specifications by which keys of the secondary indexes are made, one for each index of the schema.
     pub index_keys: Vec<KeySpec>,
     /// The defaults, constraints and comments.
     pub rules: Rules,
@@ -82,7 +83,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The definition of an engine's table.
+    /// Makes the definition of an engine's table, with the names that the engine knows.
     pub fn new(
         engine: &dyn Engine,
         id: TableId,
@@ -113,42 +114,42 @@ impl Table {
         Self::over(self.id, schema, self.layout.clone(), rules, self.row_ids.clone(), self.lock.clone())
     }
 
-    /// The table's [full name](schema).
+    /// Returns the table's [full name](schema).
     pub fn name(&self) -> &str {
         &self.schema.name
     }
 
-    /// The table's name without its schema.
+    /// Returns the table's name without its schema.
     pub fn plain_name(&self) -> &str {
         schema::plain(self.name())
     }
 
-    /// The name of the table's schema.
+    /// Returns the name of the schema that the table is in.
     pub fn schema_name(&self) -> &str {
         schema::split(self.name()).0
     }
 
-    /// The full name of an index or constraint of the table, which is in the table's schema.
+    /// Returns the full name of an index or constraint of this table. It is in the table's schema.
     pub fn name_beside(&self, name: &str) -> String {
         schema::full(self.schema_name(), name)
     }
 
-    /// The number of columns that `*` stands for.
+    /// Returns the number of columns that `*` stands for: all but the hidden key.
     pub fn visible(&self) -> usize {
         self.schema.columns.len() - usize::from(self.is_key_hidden())
     }
 
-    /// Whether the key is a row number that users do not see.
+    /// Whether the primary key is a hidden row number, because the table has no PRIMARY KEY.
     pub fn is_key_hidden(&self) -> bool {
         self.schema.columns.last().is_some_and(|column| column.name == HIDDEN)
     }
 
-    /// The primary key of a row.
+    /// Returns the primary key that a row's values make.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
     }
 
-    /// Gives a row its hidden key, if the table has one.
+    /// Sets the hidden key of a row to the next number. Leaves the row unchanged if the table has no hidden key.
     pub fn number_row(&self, row: &mut Row) {
         if self.is_key_hidden() {
             let number = self.row_ids.fetch_add(1, Ordering::AcqRel);
@@ -156,7 +157,7 @@ impl Table {
         }
     }
 
-    /// An index's name for messages.
+    /// Returns the name of an index, for messages.
     pub fn index_name(&self, index: IndexRef) -> &str {
         match index {
             IndexRef::Primary => self.rules.primary_key.as_deref().unwrap_or("row number"),
@@ -164,7 +165,7 @@ impl Table {
         }
     }
 
-    /// An index's columns, in key order.
+    /// Returns the positions of an index's columns, in key order.
     pub fn index_columns(&self, index: IndexRef) -> &[usize] {
         match index {
             IndexRef::Primary => &self.schema.key,
@@ -172,7 +173,7 @@ impl Table {
         }
     }
 
-    /// How an index's keys are made.
+    /// Returns the specification by which an index's keys are made from rows.
     pub fn index_key(&self, index: IndexRef) -> &KeySpec {
         match index {
             IndexRef::Primary => &self.key,
@@ -180,7 +181,7 @@ impl Table {
         }
     }
 
-    /// Whether an index serves ranges.
+    /// Whether the keys of an index are ordered, so that it serves ranges.
     pub fn is_ordered(&self, index: IndexRef) -> bool {
         match index {
             IndexRef::Primary => self.schema.ordered,
@@ -188,7 +189,7 @@ impl Table {
         }
     }
 
-    /// All indexes, the primary key first.
+    /// Returns all indexes of the table, the primary one first.
     pub fn indexes(&self) -> impl Iterator<Item = IndexRef> {
         let secondary = (0..self.schema.indexes.len()).map(|at| IndexRef::Secondary(IndexId(at as u16)));
         std::iter::once(IndexRef::Primary).chain(secondary)
@@ -202,14 +203,18 @@ impl Table {
             || self.foreign_key(name).is_some()
     }
 
-    /// The values of a row, for messages: `(1, abc, null)`.
+    /// Formats the visible values of a row for messages: `(1, abc, null)`.
     pub fn describe_row(&self, row: RowRef<'_>) -> String {
         let values: Vec<_> = (0..self.visible()).map(|column| describe(&row.value(column))).collect();
         format!("({})", values.join(", "))
     }
 }
 
-/// The position of a table's column.
+/// Returns the position of the table's visible column of this name.
+///
+/// # Errors
+///
+/// 42703 if there is no such column.
 pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     let found = table.schema.columns[..table.visible()].iter().position(|column| column.name == name);
     found.ok_or_else(|| {
@@ -218,7 +223,7 @@ pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     })
 }
 
-/// A value, for messages.
+/// Formats a value for messages, in the default styles.
 pub fn describe(value: &Value<'_>) -> String {
     let Some(ty) = crate::types::type_of(value) else { return "null".to_owned() };
     let mut out = bytes::BytesMut::new();

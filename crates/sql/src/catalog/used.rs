@@ -9,22 +9,22 @@ use crate::schema::RelationName;
 use crate::table_lock::TableLock;
 use hotrow_sync::Arc;
 
-/// The definitions that a plan was made from.
+/// The definitions that a plan was made from. The plan is valid as long as they are current.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
-    /// Tables, to be locked.
+    /// The tables, which a statement locks before it runs the plan.
     pub tables: Vec<Arc<Table>>,
-    /// Procedures, and those that they call.
+    /// The procedures that the plan calls, and the procedures that these call.
     pub procedures: Vec<Arc<Procedure>>,
-    /// Views, and those that they mention.
+    /// The views that the plan mentions, and the views that these mention.
     pub views: Vec<Arc<StoredView>>,
-    /// Names as they are written, and what they mean.
+    /// The names of relations as the statement has them, each with the full name that it means.
     pub names: Vec<(RelationName, String)>,
-    /// Sequences from which numbers are taken, to be locked.
+    /// The sequences from which the plan takes numbers, which a statement locks before it runs the plan.
     pub sequences: Vec<UsedSequence>,
-    /// Parameters whose values name such sequences.
+    /// The positions of the parameters whose values name further such sequences.
     pub sequence_params: Vec<usize>,
-    /// Whether a function is called that does more than make a value.
+    /// Whether the plan calls a function that has an effect besides its result.
     pub acts: bool,
 }
 
@@ -33,34 +33,34 @@ pub struct Used {
 pub struct UsedSequence {
     name: String,
     id: u32,
-    /// The lock of its name.
+    /// The lock on the sequence's name.
     pub lock: Arc<TableLock>,
 }
 
 impl Used {
-    /// Notes one more table.
+    /// Adds a table, unless the list has it.
     pub fn add_table(&mut self, table: &Arc<Table>) {
         add(&mut self.tables, table);
     }
 
-    /// Notes one more procedure.
+    /// Adds a procedure, unless the list has it.
     pub fn add_procedure(&mut self, procedure: &Arc<Procedure>) {
         add(&mut self.procedures, procedure);
     }
 
-    /// Notes one more view.
+    /// Adds a view, unless the list has it.
     pub fn add_view(&mut self, view: &Arc<StoredView>) {
         add(&mut self.views, view);
     }
 
-    /// Notes what a written name means.
+    /// Adds the full name of the relation that a written name means.
     pub fn add_name(&mut self, written: &RelationName, name: &str) {
         if !self.names.iter().any(|(known, _)| known == written) {
             self.names.push((written.clone(), name.to_owned()));
         }
     }
 
-    /// Notes one more sequence.
+    /// Adds a sequence with the lock on its name.
     pub fn add_sequence(&mut self, sequence: &Sequence, view: View<'_>) {
         if !self.sequences.iter().any(|known| known.id == sequence.id && known.name == sequence.name) {
             let lock = view.catalog.lock(&sequence.name);
@@ -68,13 +68,13 @@ impl Used {
         }
     }
 
-    /// The locks of its tables and sequences.
+    /// Returns the locks on the names of the tables and the sequences.
     pub fn locks(&self) -> impl Iterator<Item = &Arc<TableLock>> {
         let sequences = self.sequences.iter().map(|sequence| &sequence.lock);
         self.tables.iter().map(|table| &table.lock).chain(sequences)
     }
 
-    /// Notes all that another plan was made from, which has parameters of its own.
+    /// Adds all definitions that another plan was made from. Its parameters are not added: they are not this plan's.
     pub fn add_all(&mut self, other: &Used) {
         self.acts |= other.acts;
         other.tables.iter().for_each(|table| self.add_table(table));
@@ -88,7 +88,7 @@ impl Used {
         }
     }
 
-    /// Whether they are the ones that their names mean now.
+    /// Whether each name still means the definition from which the plan was made.
     pub fn is_current(&self, view: View<'_>) -> bool {
         self.tables.iter().all(|table| view.is_table(table))
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
@@ -97,7 +97,8 @@ impl Used {
             && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
     }
 
-    /// Whether a transaction's changes are among them.
+    /// Whether a transaction's uncommitted changes replace or drop any of these definitions. A definition that the
+    /// transaction has made counts, too.
     pub fn is_changed(&self, changes: &Changes) -> bool {
         self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))

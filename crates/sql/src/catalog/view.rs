@@ -1,4 +1,4 @@
-//! Views: queries with names, which are bound anew wherever they are mentioned.
+//! Views: named queries, which are bound anew in each statement that mentions them.
 
 use crate::OutputColumn;
 use crate::catalog::Comments;
@@ -7,12 +7,12 @@ use crate::schema::RelationName;
 use crate::types::Styles;
 use sqlparser::ast;
 
-/// A view's definition.
+/// The definition of a view.
 #[derive(Clone, Debug)]
 pub struct StoredView {
     /// The [full name](crate::schema) of the view.
     pub name: String,
-    /// The columns of the view. The query has as many columns of the same types, perhaps with other names.
+    /// The columns of the view. The query has as many columns of the same types, but their names may be others.
     pub columns: Vec<OutputColumn>,
     /// The styles in which the query's literals are read: those of the session that made the view.
     pub styles: Styles,

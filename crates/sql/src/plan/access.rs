@@ -1,4 +1,4 @@
-//! The ways to a table's rows.
+//! Accesses: how a plan finds and locks rows of one table.
 
 use crate::catalog::Table;
 use crate::expr::Expr;
@@ -11,17 +11,17 @@ use hotrow_txn::{Direction, LockFor};
 pub struct Access {
     /// The table.
     pub table: Arc<Table>,
-    /// The path to the rows.
+    /// The path by which the rows are found.
     pub path: Path,
-    /// The condition that a row on the path must fulfil, if there is one. It repeats the path's own conditions where
+    /// The condition that each row on the path must satisfy, if there is one. It repeats the path's own conditions if
     /// the path is inexact.
     pub filter: Option<Expr>,
-    /// Whether the rows are read or changed, which decides on their locks.
+    /// Whether the rows are read or changed, which decides how they are locked.
     pub lock: LockFor,
 }
 
 impl Path {
-    /// The values by which rows are looked for.
+    /// Returns the expressions whose values say which rows the path finds.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Path::Key(values) => values.iter().collect(),
@@ -32,42 +32,42 @@ impl Path {
     }
 }
 
-/// The way to a table's rows.
+/// A path to rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Path {
-    /// The row with this primary key.
+    /// One row, by its primary key.
     Key(Vec<Expr>),
-    /// One range of an index: a range without lists.
+    /// One range of an index. The range has no lists.
     Range(Range),
-    /// Several ranges, for OR, lists and lists of rows of values. Each row comes once. All ranges have one direction,
-    /// and if they are of one index, the rows come in its order.
+    /// Several ranges, for OR, for lists of values and for lists of rows. The path finds each row once, even if it is
+    /// in several ranges. All ranges have the same direction, and if they are of one index, the rows come in its order.
     Ranges(Vec<Range>),
     /// All rows of the table.
     Full,
 }
 
-/// A range of an index: leading columns equal, the next one bounded. With lists it is as many ranges as there are
-/// combinations of their values.
+/// A range of an index: the leading columns have given values, and the next column has bounds. With lists, it stands
+/// for as many ranges as there are combinations of the lists' values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The index.
     pub index: IndexRef,
-    /// The leading columns' values; NULL where a list has them, and where the column is to be NULL.
+    /// The values of the leading columns. NULL is a placeholder for a column in `lists`, and for one in `nulls`.
     pub equal: Vec<Expr>,
-    /// The lists that have the values of leading columns.
+    /// The leading columns that may have any value of a list.
     pub lists: Vec<List>,
-    /// The leading columns that are to be NULL.
+    /// The positions of the leading columns that must be NULL, among the leading columns.
     pub nulls: Vec<usize>,
-    /// The next column's lower bounds, and whether each is included.
+    /// The lower bounds of the column after the leading ones. The flag says whether the bound itself is included.
     pub lower: Vec<(Expr, bool)>,
-    /// The next column's upper bounds, and whether each is included.
+    /// The upper bounds of the column after the leading ones. The flag says whether the bound itself is included.
     pub upper: Vec<(Expr, bool)>,
-    /// The order of the walk.
+    /// The direction in which the index is walked.
     pub direction: Direction,
 }
 
 impl Range {
-    /// Whether the range is less than the whole index.
+    /// Whether the range has a value, a list or a bound. Otherwise it is the whole index.
     pub fn is_bounded(&self) -> bool {
         !self.equal.is_empty() || !self.lower.is_empty() || !self.upper.is_empty()
     }
@@ -78,13 +78,13 @@ impl Range {
     }
 }
 
-/// The values of a leading column: `column IN (…)`, `column = ANY (array)`.
+/// The values of which a leading column must have one: `column IN (…)`, `column = ANY (array)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
     /// The position of the column among the leading columns.
     pub place: usize,
-    /// The values, or the array that holds them.
+    /// The values; or a single expression whose value is an array of them, if `is_array`.
     pub exprs: Vec<Expr>,
-    /// Whether `exprs` is one array.
+    /// Whether `exprs` is a single expression of an array type.
     pub is_array: bool,
 }

@@ -34,26 +34,26 @@ pub enum AggregateFunction {
     Array(Element),
     /// `json_agg(x)`, `jsonb_agg(x)`
     Json {
-        /// A `jsonb`.
+        /// Whether the function is of `jsonb`, else of `json`.
         binary: bool,
     },
-    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`; the key has the separator's place.
+    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`. The call has the key as its `separator`.
     JsonObject {
-        /// A `jsonb`.
+        /// Whether the function is of `jsonb`, else of `json`.
         binary: bool,
     },
-    /// `variance(x)` and its like.
+    /// `variance(x)`, `stddev(x)`, and their variants for samples and populations.
     Spread {
-        /// Of the whole population, not of a sample.
+        /// Whether the rows are the whole population, else a sample of it.
         population: bool,
-        /// The standard deviation: its square root.
+        /// Whether the result is the standard deviation, the square root of the variance.
         root: bool,
     },
 }
 
 impl AggregateFunction {
-    /// Whether the function puts its values one after the other (some functions also the NULLs), so that the order of
-    /// the rows matters.
+    /// Whether the function strings its values together, so that the order of the rows matters. Some of these functions
+    /// include the NULLs.
     pub fn collects(self) -> bool {
         use AggregateFunction as F;
         matches!(self, F::Join | F::Array(_) | F::Json { .. } | F::JsonObject { .. })
@@ -65,20 +65,20 @@ impl AggregateFunction {
 pub struct AggregateOrder {
     /// The expression to sort by.
     pub expr: Expr,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
-    /// NULLs before all others.
+    /// Whether NULLs come before all other values.
     pub nulls_first: bool,
-    /// A `char`: trailing blanks do not count.
+    /// Whether the expression is a `char`, of which trailing blanks do not count.
     pub blanks: bool,
 }
 
 /// A call of an aggregate function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateCall {
-    /// The function.
+    /// The function that is called.
     pub function: AggregateFunction,
-    /// The argument, of the type in which the function computes; none for `count(*)`.
+    /// The argument, cast to the type in which the function computes; `None` for `count(*)`.
     pub argument: Option<Expr>,
     /// The separator between texts that are joined, or the key of a JSON object.
     pub separator: Option<Expr>,
@@ -93,7 +93,7 @@ pub struct AggregateCall {
 }
 
 impl AggregateCall {
-    /// The expressions that are evaluated for each row, to change them.
+    /// Returns the expressions that the call evaluates for each row, so that they can be rewritten.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let order = self.order.iter_mut().map(|order| &mut order.expr);
         self.argument.iter_mut().chain(&mut self.separator).chain(&mut self.filter).chain(order)

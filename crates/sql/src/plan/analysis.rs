@@ -1,4 +1,4 @@
-//! EXPLAIN ANALYZE: a statement whose operators [count](super::measured) what they do.
+//! EXPLAIN ANALYZE: a statement that runs with operators that [count](super::measured) their rows and times.
 
 use super::change::Source;
 use super::node::Node;
@@ -10,7 +10,7 @@ use crate::parse::ExplainOptions;
 pub struct Analysis {
     /// The options of EXPLAIN.
     pub options: ExplainOptions,
-    /// The statement; its plan is measured.
+    /// The statement, whose operators are wrapped in counters.
     pub statement: Statement,
     /// How long planning took, in nanoseconds.
     pub planning_ns: u64,
@@ -30,7 +30,8 @@ impl Plan {
         }
     }
 
-    /// The query of a plan, if it has one. The query of a change finds the rows to change.
+    /// Returns the query of a plan, or `None` if the plan has none. The query of an UPDATE or DELETE finds the rows to
+    /// change; that of an INSERT makes the rows to insert.
     pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
         match self {
             Plan::Query(node) => Some(node),
@@ -44,14 +45,14 @@ impl Plan {
         }
     }
 
-    /// Makes the operators of the plan count.
+    /// Wraps the operators of the plan's query in counters, which also read the clock if `timed`.
     pub(crate) fn measure(&mut self, timed: bool) {
         if let Some(root) = self.query_mut() {
             root.measure(timed);
         }
     }
 
-    /// Sets the counts of the plan's operators to zero.
+    /// Sets all counters of the plan's query to zero.
     pub(crate) fn reset_counts(&self) {
         if let Some(root) = self.root() {
             root.reset_counts();

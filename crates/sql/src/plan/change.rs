@@ -8,24 +8,24 @@ use crate::expr::{BoundCheck, Expr};
 use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 
-/// INSERT
+/// The plan of an INSERT.
 #[derive(Debug)]
 pub struct Insert {
     /// The table that gets the rows.
     pub table: Arc<Table>,
-    /// The rows: one column for each of `targets`.
+    /// The source of the rows. Its columns are those of `targets`, in their order.
     pub source: Source,
-    /// The table's columns that the source fills; the others take their defaults.
+    /// The positions of the table's columns that the source fills. The other columns take their defaults.
     pub targets: Vec<usize>,
-    /// The defaults of the table's columns.
+    /// The bound default of each column of the table; `None` if the column has none.
     pub defaults: Vec<Option<Expr>>,
-    /// The conditions that the table has for its rows.
+    /// The CHECK constraints that the new rows must satisfy.
     pub checks: Vec<BoundCheck>,
     /// The action if a row with the same key exists.
     pub on_conflict: OnConflict,
-    /// RETURNING: the result's columns, over the new row.
+    /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The foreign keys that concern the INSERT; none if no key does.
+    /// The work for foreign keys; `None` if no key concerns the INSERT.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
@@ -36,50 +36,52 @@ pub enum OnConflict {
     Fail,
     /// DO NOTHING: the new row is skipped if it conflicts in any unique index, or in the given one.
     Skip(Option<IndexRef>),
-    /// DO UPDATE: the present row is changed if the new row conflicts in this index. After the table's own columns, the
-    /// expressions see those of the new row.
+    /// DO UPDATE: the present row is changed if the new row conflicts with it in this index. The expressions of the
+    /// update refer to the present row's columns, and after these to the new row's.
     Update(IndexRef, Box<Update>),
 }
 
 /// The source of an INSERT's rows.
 #[derive(Debug)]
 pub enum Source {
-    /// VALUES; `None` is DEFAULT.
+    /// The rows of VALUES. `None` stands for DEFAULT.
     Rows(Vec<Vec<Option<Expr>>>),
-    /// A query.
+    /// The rows of a query.
     Query(Node),
 }
 
-/// UPDATE
+/// The plan of an UPDATE.
 #[derive(Debug)]
 pub struct Update {
     /// The rows to change.
     pub access: Access,
-    /// New values by column, over the old row.
+    /// The columns that change, by position, with their new values as expressions over the old row.
     pub assignments: Vec<(usize, Expr)>,
-    /// The conditions that the table has for its rows.
+    /// The CHECK constraints that the changed rows must satisfy.
     pub checks: Vec<BoundCheck>,
     /// Whether a column of the primary key changes.
     pub moves: bool,
-    /// The query of the rows to change, if they come from one. Its rows have the key of the row to change, then the
-    /// values that `assignments` and `returning` refer to after the table's own columns.
+    /// The query that finds the rows to change, if they depend on other FROM items; then `access` looks each of them up
+    /// by its key. The query's rows have the key of the row to change, then the values to which `assignments` and
+    /// `returning` refer after the table's own columns.
     pub source: Option<Box<Node>>,
-    /// RETURNING: the result's columns, over the new row.
+    /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The foreign keys that concern the UPDATE; none if no key does.
+    /// The work for foreign keys; `None` if no key concerns the UPDATE.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
-/// DELETE
+/// The plan of a DELETE.
 #[derive(Debug)]
 pub struct Delete {
     /// The rows to delete.
     pub access: Access,
-    /// The query of the rows to delete, if they come from one. Its rows have the key of the row to delete, then the
-    /// values that `returning` refers to after the table's own columns.
+    /// The query that finds the rows to delete, if they depend on other FROM items; then `access` looks each of them up
+    /// by its key. The query's rows have the key of the row to delete, then the values to which `returning` refers
+    /// after the table's own columns.
     pub source: Option<Box<Node>>,
-    /// RETURNING: the result's columns, over the old row.
+    /// RETURNING: the result's columns, as expressions over the deleted row.
     pub returning: Option<Vec<Expr>>,
-    /// The foreign keys that concern the DELETE; none if no key does.
+    /// The work for foreign keys; `None` if no key concerns the DELETE.
     pub foreign_keys: Option<Arc<Graph>>,
 }

@@ -1,4 +1,4 @@
-//! Checks of foreign keys that are put off to the transaction's end, or until SET CONSTRAINTS asks for them.
+//! Deferred checks of foreign keys: they are made at the end of the transaction, or when SET CONSTRAINTS asks for them.
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::plan::Graph;
@@ -6,12 +6,13 @@ use hotrow_storage::{Key, Value};
 use hotrow_sync::Arc;
 use std::collections::HashMap;
 
-/// A change of a row that a foreign key must check. The key is named by its position in the graph.
+/// A change of a row because of which a foreign key must be checked. The key is named by its position in the plan's
+/// [`Graph`].
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     /// The position of the row's table in the graph.
     pub(crate) node: usize,
-    /// The position of the key among the table's references or referrers.
+    /// The position of the key in the table's `references` or `referrers`, which depends on the kind of the change.
     pub(crate) key: usize,
     /// The kind of the change.
     pub(crate) kind: EventKind,
@@ -20,16 +21,17 @@ pub(crate) struct Event {
 /// The changes of rows that concern foreign keys.
 #[derive(Clone, Debug)]
 pub(crate) enum EventKind {
-    /// The row with this primary key now refers to a row with these values, which was not found at that time.
+    /// The row with this primary key has got these values in the key's columns, and no referenced row with these values
+    /// existed at that time.
     Refers(Key, Vec<Value<'static>>),
-    /// A row to which others may refer by these values was deleted.
+    /// A row was deleted that had these values in the referenced columns.
     Deleted(Vec<Value<'static>>),
-    /// A row to which others may refer by the first values now has the second values.
+    /// A row had the first values in the referenced columns, and now has the second ones.
     Updated(Vec<Value<'static>>, Vec<Value<'static>>),
 }
 
 impl Event {
-    /// The foreign key that must be checked.
+    /// Returns the foreign key that must be checked. `graph` is the graph of the plan that made the change.
     pub(crate) fn foreign_key<'g>(&self, graph: &'g Graph) -> &'g ForeignKey {
         let keys = &graph.nodes[self.node];
         match self.kind {
@@ -39,32 +41,32 @@ impl Event {
     }
 }
 
-/// A check that was put off.
+/// A deferred check.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) graph: Arc<Graph>,
     pub(crate) event: Event,
-    /// Whether SET CONSTRAINTS has had the check made since.
+    /// Whether SET CONSTRAINTS has had the check made.
     done: bool,
 }
 
-/// The checks that a transaction has deferred, and its modes of checking.
+/// The deferred checks of a transaction, and the modes that it has set.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     modes: Modes,
     pending: Vec<Pending>,
 }
 
-/// The modes that SET CONSTRAINTS has set: whether keys are checked at the transaction's end.
+/// The modes that SET CONSTRAINTS has set. A key whose mode is `true` is checked at the transaction's end.
 #[derive(Clone, Debug, Default)]
 struct Modes {
-    /// The mode of the keys that are not named, if it was set.
+    /// The mode of SET CONSTRAINTS ALL, for the keys that `named` lacks.
     all: Option<bool>,
-    /// The modes of keys by their names.
+    /// The modes of single keys, by their names.
     named: HashMap<String, bool>,
 }
 
-/// A savepoint of the deferred checks.
+/// The state of the deferred checks at a savepoint, for a rollback.
 #[derive(Debug)]
 pub(crate) struct DeferredMark {
     pending: usize,
@@ -72,18 +74,18 @@ pub(crate) struct DeferredMark {
 }
 
 impl Deferred {
-    /// Whether a key is to be checked later.
+    /// Whether checks of a key are deferred now.
     pub(crate) fn defers(&self, key: &ForeignKey) -> bool {
         let Modes { all, named } = &self.modes;
         key.deferrable && named.get(&key.name).copied().or(*all).unwrap_or(key.deferred)
     }
 
-    /// Puts a check off.
+    /// Defers a check.
     pub(crate) fn push(&mut self, graph: &Arc<Graph>, event: Event) {
         self.pending.push(Pending { graph: graph.clone(), event, done: false });
     }
 
-    /// SET CONSTRAINTS; all of them if there are no names.
+    /// Carries out SET CONSTRAINTS: sets the mode of the keys of these names, or of all keys if `names` is `None`.
     pub(crate) fn set(&mut self, names: Option<&[String]>, deferred: bool) {
         match names {
             None => self.modes = Modes { all: Some(deferred), named: HashMap::new() },
@@ -91,8 +93,8 @@ impl Deferred {
         }
     }
 
-    /// Returns the first due check at position `from` or later, with its position. All checks are due when the
-    /// transaction ends.
+    /// Returns the first check at position `from` or later that is due and not made yet, with its position. If the
+    /// transaction `ends`, all checks are due; else those whose keys are not deferred any more are.
     pub(crate) fn due(&self, from: usize, ends: bool) -> Option<(usize, Pending)> {
         let is_due =
             |pending: &Pending| !pending.done && (ends || !self.defers(pending.event.foreign_key(&pending.graph)));
@@ -107,12 +109,12 @@ impl Deferred {
         }
     }
 
-    /// Whether no check was deferred.
+    /// Whether no check has been deferred.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Whether a check that is not made yet concerns a table, on either side of its key.
+    /// Whether a deferred check that is not made yet is of a key of this table, or of a key that refers to it.
     pub(crate) fn concerns(&self, table: &str) -> bool {
         self.pending.iter().filter(|pending| !pending.done).any(|Pending { graph, event, .. }| {
             let keys = &graph.nodes[event.node];
@@ -124,12 +126,12 @@ impl Deferred {
         })
     }
 
-    /// Returns a savepoint of the present checks and modes.
+    /// Returns the present state of the checks and modes, for a later [`rollback_to`](Self::rollback_to).
     pub(crate) fn mark(&self) -> DeferredMark {
         DeferredMark { pending: self.pending.len(), modes: self.modes.clone() }
     }
 
-    /// The number of deferred checks, made or not.
+    /// Returns the number of deferred checks, whether or not they have been made.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -139,15 +141,15 @@ impl Deferred {
         self.pending.truncate(len);
     }
 
-    /// Rolls back to a savepoint. Checks that were made since must be made again, for the rollback may have undone the
-    /// changes that made them succeed.
+    /// Restores the state at a savepoint. The checks that remain must all be made again, since the rollback may have
+    /// undone the changes that made them succeed.
     pub(crate) fn rollback_to(&mut self, mark: &DeferredMark) {
         self.pending.truncate(mark.pending);
         self.pending.iter_mut().for_each(|pending| pending.done = false);
         self.modes.clone_from(&mark.modes);
     }
 
-    /// Drops all checks and modes when the transaction ends.
+    /// Drops all checks and modes at the end of the transaction.
     pub(crate) fn clear(&mut self) {
         if !self.pending.is_empty() || self.modes.all.is_some() || !self.modes.named.is_empty() {
             *self = Self::default();

@@ -6,12 +6,12 @@ use super::node::Node;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
-/// An operator that counts.
+/// An operator that counts its rows and runs.
 #[derive(Debug)]
 pub struct Measured {
     /// The operator itself.
     pub node: Node,
-    /// Whether it reads the clock.
+    /// Whether the operator reads the clock.
     pub timed: bool,
     /// The counts of the operator.
     pub counts: Counts,
@@ -22,8 +22,8 @@ pub struct Measured {
 pub struct Counts {
     loops: AtomicU64,
     rows: AtomicU64,
-    /// The times until the first row and in total, in nanoseconds, without the time that the consumer takes for the
-    /// rows.
+    /// The times until the first row and in total, in nanoseconds. They exclude the time that the consumer takes for
+    /// the rows.
     first_ns: AtomicU64,
     total_ns: AtomicU64,
 }
@@ -31,7 +31,7 @@ pub struct Counts {
 impl Counts {
     /// Adds one run of the operator.
     pub(crate) fn add(&self, rows: u64, first_ns: u64, total_ns: u64) {
-        // Relaxed: who reads them is who wrote them.
+        // Relaxed: the session that reads the counts is the one that wrote them.
         let add = |count: &AtomicU64, more| count.fetch_add(more, Ordering::Relaxed);
         add(&self.loops, 1);
         add(&self.rows, rows);
@@ -51,18 +51,18 @@ impl Counts {
         count.load(Ordering::Relaxed)
     }
 
-    /// The number of rows of all loops.
+    /// Returns the number of rows in all runs of the operator.
     pub(crate) fn rows(&self) -> u64 {
         Self::read(&self.rows)
     }
 
-    /// Divides a total by the number of loops, rounded.
+    /// Returns the average per run of a total, rounded.
     pub(crate) fn of_a_loop(&self, number: u64) -> u64 {
         let loops = Self::read(&self.loops).max(1);
         (number + loops / 2) / loops
     }
 
-    /// The averages that EXPLAIN shows, with times if the clock was read.
+    /// Returns the averages that EXPLAIN shows. They include the times if `timed`.
     pub(crate) fn actual(&self, timed: bool) -> Actual {
         let loops = Self::read(&self.loops);
         let ms = |count: &AtomicU64| Self::read(count) as f64 / loops.max(1) as f64 / 1e6;
@@ -71,17 +71,17 @@ impl Counts {
     }
 }
 
-/// The work of an operator, averaged over its loops.
+/// The work of an operator, averaged over its runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Actual {
-    /// The times until the first row and in total, in milliseconds.
+    /// The times until the first row and in total, in milliseconds; `None` if the clock was not read.
     pub(crate) times_ms: Option<(f64, f64)>,
     pub(crate) rows: u64,
     pub(crate) loops: u64,
 }
 
 impl fmt::Display for Actual {
-    /// ` (actual time=0.010..0.120 rows=3 loops=1)`
+    /// Writes the part of the operator's line in EXPLAIN: ` (actual time=0.010..0.120 rows=3 loops=1)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.loops == 0 {
             return f.write_str(" (never executed)");
@@ -95,8 +95,9 @@ impl fmt::Display for Actual {
 }
 
 impl Node {
-    /// Makes the operators of the plan count. An operator that only hands rows on does not count. Neither does an
-    /// operator that keeps rows for subqueries, since the executor finds it by its variant.
+    /// Wraps this operator and all below it in counters, which also read the clock if `timed`. An operator that only
+    /// hands rows on is not wrapped. Neither is an operator that keeps rows for subqueries, since the executor finds it
+    /// by its variant.
     pub(crate) fn measure(&mut self, timed: bool) {
         self.each_input_mut(&mut |input| input.measure(timed));
         if !matches!(self, Node::Materialise(..) | Node::Project(..) | Node::With(..)) {
@@ -105,7 +106,8 @@ impl Node {
         }
     }
 
-    /// The operator that counts the rows of this one: the operator itself, or its input if it only hands rows on.
+    /// Returns the counter of this operator's rows. If the operator only hands rows on, that is the counter of its
+    /// input.
     pub(crate) fn counts(&self) -> Option<&Measured> {
         match self {
             Node::Measured(measured) => Some(measured),

@@ -1,11 +1,12 @@
-//! Plans: what the binder makes and the executor runs.
+//! Plans, which the binder makes and the executor runs.
 //!
-//! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all
+//! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time. A node that must see all
 //! its input before its first row (sort, aggregate) keeps it.
 //!
-//! While a table is walked the transaction is busy. Who uses it at each row of an input keeps these rows first: a
-//! nested loop the columns of its outer side that are wanted, and any other operator whose expressions have subqueries
-//! takes its rows from a [`Node::Materialise`]. So no subquery is part of an [`Access`].
+//! While a table is walked, the transaction is busy and cannot be used for anything else. So an operator that uses the
+//! transaction at each row of its input needs an input whose rows are kept: a nested loop keeps the wanted columns of
+//! its outer side, and any other operator whose expressions have subqueries takes its rows from a
+//! [`Node::Materialise`]. So no subquery is part of an [`Access`].
 //!
 //! | file | what |
 //! | --- | --- |

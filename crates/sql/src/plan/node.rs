@@ -1,4 +1,4 @@
-//! The operators of queries.
+//! Nodes: the operators of queries.
 
 use super::access::Access;
 use super::aggregate::AggregateCall;
@@ -8,14 +8,14 @@ use super::window::Window;
 use crate::expr::Expr;
 use crate::system::SystemRelation;
 
-/// An operator.
+/// An operator of a query, with its inputs.
 #[derive(Debug)]
 pub enum Node {
-    /// One row of no columns.
+    /// A single row without columns.
     One,
     /// Rows of computed values.
     Values(Vec<Vec<Expr>>),
-    /// The rows of a table.
+    /// The rows that an access finds in a table.
     Table(Access),
     /// The rows of a system relation.
     System(&'static SystemRelation),
@@ -23,44 +23,47 @@ pub enum Node {
     Function(Box<RowsOf>),
     /// The rows of the input for which the condition is true.
     Filter(Box<Node>, Expr),
-    /// One row for each group: the group's expressions, then the aggregates.
+    /// One row for each group of the input: the values of the GROUP BY expressions, then the results of the aggregate
+    /// functions.
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
     /// The rows of the input with the results of window functions.
     Window(Box<Window>),
-    /// Computed columns.
+    /// The values of the expressions for each row of the input.
     Project(Box<Node>, Vec<Expr>),
-    /// Each row as often as the longest of the functions returns rows for it: the functions' columns, with NULLs after
-    /// the end of a shorter one, then the row's own columns.
+    /// The rows of set-returning functions beside each row of the input. An input row comes as many times as the
+    /// longest of its functions has rows. The result has the functions' columns, with NULLs after the end of a shorter
+    /// function, then the input's columns.
     ProjectSet(Box<Node>, Vec<RowsOf>),
-    /// The rows in order, cut to the given number of columns. If the second number is not zero, only the first of the
-    /// rows that are equal in so many of the first keys.
+    /// The rows of the input in order, cut to the given number of columns. If the second number is n and not zero, of
+    /// all rows that are equal in the first n keys only the first is returned (DISTINCT ON).
     Sort(Box<Node>, Vec<SortKey>, usize, usize),
-    /// Each row once.
+    /// The rows of the input without duplicates.
     Distinct(Box<Node>),
-    /// LIMIT and OFFSET.
+    /// LIMIT and OFFSET: the first expression is the limit, the second the offset.
     Limit(Box<Node>, Option<Expr>, Option<Expr>),
-    /// The given columns of all rows, kept before the first row goes on. The operator stands under one with subqueries.
+    /// The given columns of all input rows, which are kept before the first of them goes on. The operator serves as
+    /// input of an operator whose expressions have subqueries.
     Materialise(Box<Node>, Vec<usize>),
-    /// The join that runs its inner side for each row of the outer side.
+    /// A join that runs its inner side for each row of the outer side.
     NestedLoop(Box<NestedLoop>),
-    /// The join that looks up the matching rows among the kept rows of its inner side.
+    /// A join that looks up matching rows among the kept rows of its inner side.
     HashJoin(Box<HashJoin>),
-    /// The rows of each input, one after the other.
+    /// The rows of all inputs, one input after the other.
     Append(Vec<Node>),
     /// INTERSECT and EXCEPT.
     Match(Box<Match>),
-    /// WITH: queries whose rows are kept, each under its number, then the query that uses them.
+    /// WITH: the queries whose rows are kept, each with its number, and the query that uses them.
     With(Vec<(usize, Node)>, Box<Node>),
-    /// The rows that are kept under this number.
+    /// The kept rows of the query of WITH with this number.
     Reference(usize),
-    /// WITH RECURSIVE.
+    /// WITH RECURSIVE: a query that uses its own rows.
     Recursive(Box<Recursive>),
-    /// An operator that counts.
+    /// An operator that is wrapped in a counter for EXPLAIN ANALYZE.
     Measured(Box<Measured>),
 }
 
 impl Node {
-    /// Visits the direct inputs of the operator.
+    /// Calls `visit` for each direct input of the operator.
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
@@ -83,7 +86,7 @@ impl Node {
         }
     }
 
-    /// Visits the direct inputs of the operator, to change them.
+    /// Calls `visit` for each direct input of the operator, so that it can be changed.
     pub fn each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match self {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
@@ -107,32 +110,33 @@ impl Node {
     }
 }
 
-/// The treatment of the rows of a join that match, and that do not.
+/// The kinds of joins, which differ in the rows that they return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKind {
-    /// The rows are the matching pairs.
+    /// Returns the matching pairs.
     Inner,
-    /// The rows are the matching pairs, and the outer side's rows without a match, with NULLs.
+    /// Returns the matching pairs, and the rows of the outer side that have no match, with NULLs for the inner columns.
     Left,
-    /// The rows are the matching pairs, and each side's rows without a match, with NULLs.
+    /// Returns the matching pairs, and the rows of each side that have no match, with NULLs for the other side's
+    /// columns.
     Full,
-    /// The rows are the outer side's rows that have a match, each once and without the inner side's columns.
+    /// Returns the rows of the outer side that have a match, each once and without the inner side's columns.
     Semi,
-    /// The rows are the outer side's rows that have no match, without the inner side's columns.
+    /// Returns the rows of the outer side that have no match, without the inner side's columns.
     Anti,
 }
 
-/// A join whose inner side runs once for each row of the outer side, and uses the row to find its own rows. A row of
-/// the join has the outer columns that are kept, then those of the inner side.
+/// A join whose inner side runs once for each row of the outer side, and finds its rows by means of that row. A row of
+/// the join has the kept outer columns, then those of the inner side.
 #[derive(Debug)]
 pub struct NestedLoop {
     /// The kind of the join, which is inner or left.
     pub kind: JoinKind,
-    /// The side that is kept.
+    /// The side whose rows are kept before the inner side first runs.
     pub outer: Node,
-    /// The columns of the outer side that are kept.
+    /// The positions of the outer columns that are kept.
     pub keep: Vec<usize>,
-    /// The number of the frame around the inner side.
+    /// The number of the frame through which the inner side sees the outer row.
     pub frame: usize,
     /// The columns that the frame shows, as positions among the kept columns.
     pub shown: Vec<usize>,
@@ -145,40 +149,40 @@ pub struct NestedLoop {
 /// former.
 #[derive(Debug)]
 pub struct HashJoin {
-    /// The kind of the join, which may be any.
+    /// The kind of the join. All kinds are possible.
     pub kind: JoinKind,
-    /// The side whose rows are not kept: each is matched as it comes.
+    /// The side whose rows are matched one by one and not kept.
     pub outer: Node,
-    /// The columns of the outer side that the join's rows have.
+    /// The positions of the outer columns that the join's rows have.
     pub outer_columns: Vec<usize>,
     /// The side that is kept.
     pub inner: Node,
-    /// The columns of the inner side that are kept.
+    /// The positions of the inner columns that are kept.
     pub inner_columns: Vec<usize>,
     /// The pairs of values that must be equal.
     pub keys: Vec<JoinKey>,
-    /// A further condition of the join, over the join's row.
+    /// The conditions other than `keys`, as an expression over the join's row.
     pub condition: Option<Expr>,
 }
 
-/// Two values that must be equal in a join.
+/// Two expressions that must be equal in a join, one for each side.
 #[derive(Debug)]
 pub struct JoinKey {
-    /// The value over the wanted columns of the outer side.
+    /// The expression over the wanted columns of the outer side.
     pub outer: Expr,
-    /// The value over the kept columns of the inner side.
+    /// The expression over the kept columns of the inner side.
     pub inner: Expr,
-    /// Trailing blanks do not count.
+    /// Whether the comparison ignores trailing blanks, as that of `char` does.
     pub blanks: bool,
 }
 
-/// INTERSECT and EXCEPT: the rows of one query that another query returns too, or does not return.
+/// INTERSECT and EXCEPT: the rows of one query that another query returns as well, or does not return.
 #[derive(Debug)]
 pub struct Match {
-    /// Whether this is EXCEPT; else it is INTERSECT.
+    /// Whether the operation is EXCEPT, else INTERSECT.
     pub except: bool,
-    /// ALL: whether a row comes as many times as the difference of its counts (EXCEPT) or the lesser count (INTERSECT);
-    /// else it comes once.
+    /// Whether duplicates count (ALL). If so, a row comes as many times as the difference of its counts on both sides
+    /// (EXCEPT), or as the lesser of them (INTERSECT). Otherwise each row comes once.
     pub all: bool,
     /// The query whose rows are returned.
     pub left: Node,
@@ -186,30 +190,31 @@ pub struct Match {
     pub right: Node,
 }
 
-/// WITH RECURSIVE: the rows of the start, then the rows that the step makes of the rows before, until it makes none.
+/// WITH RECURSIVE: the rows of the start, then repeatedly the rows that the step makes from those of the step before.
+/// The query ends when a step makes no rows.
 #[derive(Debug)]
 pub struct Recursive {
-    /// The number under which the step finds the rows before.
+    /// The number under which a step finds the rows of the step before.
     pub rows: usize,
-    /// How many columns there are.
+    /// The number of columns.
     pub width: usize,
-    /// UNION: whether a row that the query has returned before is dropped.
+    /// Whether a row that the query has returned before is dropped (UNION instead of UNION ALL).
     pub distinct: bool,
     /// The part that does not refer to the query itself.
     pub start: Node,
-    /// The part that refers to the query itself, and runs over the rows of the step before.
+    /// The part that refers to the query itself. It runs over the rows of the step before.
     pub step: Node,
 }
 
-/// A column to sort by.
+/// A column by which rows are sorted, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
     /// The position of the column in the input.
     pub column: usize,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
-    /// NULLs before all others.
+    /// Whether NULLs come before all other values.
     pub nulls_first: bool,
-    /// A `char` column: trailing blanks do not count.
+    /// Whether the column is a `char`, of which trailing blanks do not count.
     pub blanks: bool,
 }

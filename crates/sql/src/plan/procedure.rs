@@ -1,7 +1,7 @@
 //! The bodies of procedures, bound and planned.
 //!
-//! A running body has a frame of values: first the arguments, then `found`, then the declared variables. Its
-//! expressions know them as parameters by their position.
+//! A running body has a frame of values: first the arguments, then `found`, then the declared variables. The
+//! expressions of the body refer to these values as parameters, by their positions in the frame.
 
 use super::Plan;
 use crate::catalog::Used;
@@ -16,18 +16,18 @@ use hotrow_sync::Arc;
 pub struct Body {
     /// The number of values in a frame.
     pub slots: usize,
-    /// The depth of the calls in the body, the body itself counted.
+    /// The depth of nested calls that the body needs, with its own call counted.
     pub depth: usize,
-    /// The statements.
+    /// The statements of the body, in order.
     pub steps: Vec<Step>,
-    /// The definitions that the body uses, and the definitions that the procedures it calls use.
+    /// The definitions from which the body and the procedures that it calls were made.
     pub used: Used,
 }
 
 /// A statement of a body.
 #[derive(Debug)]
 pub struct Step {
-    /// The line of the body, from one.
+    /// The line of the body at which the statement begins, counted from one.
     pub line: usize,
     /// The kind of the statement, with its parts.
     pub kind: StepKind,
@@ -36,13 +36,13 @@ pub struct Step {
 /// The kinds of statements in a body.
 #[derive(Debug)]
 pub enum StepKind {
-    /// Runs a plan; its first row goes into variables.
+    /// Runs a plan, and assigns the columns of its first row to variables.
     Run(Plan, Vec<Target>),
-    /// Calls a procedure; the arguments that come out go into variables.
+    /// Calls a procedure, and assigns the arguments that it returns to variables.
     Call(Call, Vec<Target>),
-    /// Gives a variable a value of its type.
+    /// Assigns the value of an expression to the variable at this place of the frame.
     Assign(usize, Expr),
-    /// Runs the statements after the first condition that is true, or the last ones.
+    /// Runs the statements of the first branch whose condition is true, or those of ELSE if there is none.
     If(Vec<(Expr, Vec<Step>)>, Vec<Step>),
     /// Ends the procedure.
     Return,
@@ -51,7 +51,7 @@ pub enum StepKind {
 /// A variable that takes a column's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The variable's place in the frame.
+    /// The position of the variable in the frame.
     pub slot: usize,
     /// The column's type.
     pub from: Type,
@@ -62,16 +62,16 @@ pub struct Target {
 /// A call of a procedure.
 #[derive(Debug)]
 pub struct Call {
-    /// The procedure.
+    /// The procedure that is called.
     pub procedure: Arc<Procedure>,
-    /// The procedure's body.
+    /// The procedure's body, bound and planned.
     pub body: Arc<Body>,
-    /// The arguments' values, of the arguments' types; NULL for those that only come out.
+    /// The values of all arguments, of the arguments' types. OUT arguments have NULL.
     pub arguments: Vec<Expr>,
 }
 
 impl Call {
-    /// The arguments that come out, by their positions.
+    /// Returns the OUT and INOUT arguments with their positions.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.procedure.arguments.iter().enumerate().filter(|(_, argument)| argument.mode != ArgumentMode::In)
     }

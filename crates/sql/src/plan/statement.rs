@@ -1,4 +1,4 @@
-//! Plans of statements, with the texts that they were made from.
+//! Plans of statements, with the texts from which they were made.
 
 use super::analysis::Analysis;
 use super::change::{Delete, Insert, Update};
@@ -17,12 +17,12 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use sqlparser::ast;
 
-/// A plan for one statement.
+/// The plan of one statement.
 #[derive(Debug)]
 pub enum Plan {
-    /// Nothing but blanks and comments.
+    /// An empty statement, of blanks and comments.
     Empty,
-    /// SELECT, VALUES.
+    /// SELECT or VALUES.
     Query(Node),
     /// INSERT
     Insert(Box<Insert>),
@@ -32,29 +32,29 @@ pub enum Plan {
     Delete(Box<Delete>),
     /// CALL
     Call(Call),
-    /// DDL, bound when it runs: what it means depends on the catalog of that moment.
+    /// A DDL statement. It is bound when it runs, because its meaning depends on the catalog of that moment.
     Ddl(Syntax<ast::Statement>),
-    /// Everything about transactions, settings, prepared statements and COPY.
+    /// A statement about transactions, settings, prepared statements or COPY.
     Utility(Box<Utility>),
-    /// EXPLAIN: the lines.
+    /// EXPLAIN, with the lines of its result.
     Explain(Vec<Value<'static>>),
-    /// EXPLAIN ANALYZE
+    /// EXPLAIN ANALYZE, with the statement to run.
     Analyze(Box<Analysis>),
-    /// DECLARE … CURSOR
+    /// DECLARE CURSOR, with the cursor's query.
     Declare(Box<Declare>),
 }
 
-/// DECLARE … CURSOR
+/// The plan of DECLARE CURSOR.
 #[derive(Debug)]
 pub struct Declare {
-    /// The cursor.
+    /// The name and the options of the cursor.
     pub cursor: DeclareCursor,
-    /// The query, whose parameters are the statement's.
+    /// The cursor's query. It has the parameters of the DECLARE statement.
     pub query: Arc<Statement>,
 }
 
-/// The error of a plan that writes, or locks as if to write, in a transaction that is read-only. What a procedure does
-/// is looked at when it does it.
+/// Returns the error of running a plan in a read-only transaction, or `None` if it may run. A plan must neither write
+/// rows nor lock them for an update. The statements of a procedure are checked one by one when they run.
 pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     let what = match plan {
         Plan::Insert(_) => "INSERT",
@@ -78,7 +78,8 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
 }
 
-/// Whether a plan reads rows and neither writes nor locks any as if to write them.
+/// Whether a plan reads rows, and neither writes rows nor locks any for an update. Utility statements and DDL do not
+/// count as reading.
 pub fn only_reads(plan: &Plan) -> bool {
     fn steps_read(steps: &[Step]) -> bool {
         steps.iter().all(|step| match &step.kind {
@@ -106,37 +107,37 @@ fn locks_rows(node: &Node) -> bool {
     locks
 }
 
-/// A statement, parsed, bound and planned, which all sessions that run it share.
+/// A statement, parsed, bound and planned. All sessions that run it share it.
 #[derive(Debug)]
 pub struct Statement {
     /// The text that the statement was made from.
     pub(crate) sql: Arc<str>,
-    /// The parameters' types as they were declared.
+    /// The types that the client has declared for the parameters; `None` where it has declared none.
     pub(crate) declared: Vec<Option<Type>>,
-    /// The parameters' types as they were inferred.
+    /// The types of the parameters that the binder has inferred.
     pub(crate) params: Vec<Type>,
-    /// The result's columns.
+    /// The columns of the result; `None` if the statement has no result.
     pub(crate) columns: Option<Vec<OutputColumn>>,
     /// The plan.
     pub(crate) plan: Plan,
     /// The definitions that the plan was made from.
     pub(crate) used: Used,
-    /// The statement's tokens within the text, which may be a whole query string.
+    /// The range of the statement's tokens. The text may contain other statements as well.
     pub(crate) tokens: std::ops::Range<usize>,
     /// The latest version of the catalog at which the plan is known to be valid.
     pub(crate) version: AtomicU64,
-    /// The search path with which the names were resolved; none for `public` alone.
+    /// The search path with which the names were resolved; `None` stands for `public` alone.
     pub(crate) path: Option<Arc<[String]>>,
-    /// Whether it was made from a transaction's uncommitted changes of the catalog.
+    /// Whether the plan depends on uncommitted changes of the catalog, which only one transaction sees.
     pub(crate) private: bool,
-    /// The estimates for which the plan's joins were made.
+    /// The estimates of tables' rows that decided how the plan joins.
     pub(crate) expected: Vec<Expected>,
-    /// The statement that replaces this one since its plan became invalid.
+    /// The statement that has replaced this one because its plan had become invalid; `None` if there is none.
     pub(crate) successor: Mutex<Option<Arc<Statement>>>,
 }
 
 impl Statement {
-    /// DECLARE of a cursor for a query.
+    /// Makes the statement that declares a cursor for a query.
     pub(crate) fn declare(cursor: DeclareCursor, query: Statement, tokens: std::ops::Range<usize>) -> Self {
         Self {
             sql: query.sql.clone(),
@@ -154,12 +155,12 @@ impl Statement {
         }
     }
 
-    /// EXPLAIN of a statement, whose plan these rows show.
+    /// Makes the EXPLAIN of this statement, whose result is `rows` in one `column`.
     pub(crate) fn explain(self, rows: Vec<Value<'static>>, column: OutputColumn) -> Self {
         Self { columns: Some(vec![column]), plan: Plan::Explain(rows), ..self }
     }
 
-    /// EXPLAIN ANALYZE of a statement, which took so long to plan.
+    /// Makes the EXPLAIN ANALYZE of a statement. Planning the statement has taken `planning_ns` nanoseconds.
     pub(crate) fn analyze(mut statement: Statement, options: ExplainOptions, planning_ns: u64) -> Self {
         statement.plan.measure(options.timing);
         Self {
@@ -178,7 +179,8 @@ impl Statement {
         }
     }
 
-    /// The statement's own part of the text. If the text holds several statements, it is tokenized again.
+    /// Returns the part of the text that belongs to this statement. If the text has several statements, it is tokenized
+    /// again.
     pub(crate) fn text(&self) -> &str {
         let (sql, mut tokens) = (self.sql.trim_end_matches([';', ' ', '\n']), Vec::new());
         if !sql.contains(';') || tokenize(sql, &mut tokens).is_err() {
@@ -189,12 +191,12 @@ impl Statement {
         first.zip(last).and_then(|(first, last)| sql.get(first.start..last.end)).unwrap_or(sql)
     }
 
-    /// The types of the parameters `$1`, `$2`, ….
+    /// Returns the types of the parameters `$1`, `$2`, ….
     pub fn param_types(&self) -> &[Type] {
         &self.params
     }
 
-    /// The result's columns, if there is a result.
+    /// Returns the columns of the result, or `None` if the statement has no result.
     pub fn columns(&self) -> Option<&[OutputColumn]> {
         self.columns.as_deref()
     }

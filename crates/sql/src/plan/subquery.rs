@@ -4,7 +4,7 @@ use super::Node;
 use crate::expr::Subquery;
 
 impl Subquery {
-    /// The plan of its rows.
+    /// Returns the plan of the subquery's rows.
     pub fn node(&self) -> &Node {
         self.plan.get().expect("the binder gives every subquery a node")
     }

@@ -3,19 +3,19 @@
 use crate::expr::Expr;
 use hotrow_storage::Type;
 
-/// A function whose result is rows.
+/// A call of a function whose result is a set of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowsOf {
-    /// The function.
+    /// The function that is called.
     pub function: TableFunction,
-    /// The arguments. In FROM they refer to columns of another item's row only through a frame.
+    /// The arguments. If the function is a FROM item, they refer to another item's columns through a frame.
     pub arguments: Vec<Expr>,
-    /// WITH ORDINALITY: each row's number, from one, after the other columns.
+    /// WITH ORDINALITY: whether a last column has the number of each row, counted from one.
     pub numbered: bool,
 }
 
 impl RowsOf {
-    /// How many columns its rows have.
+    /// Returns the number of columns of the function's rows.
     pub fn width(&self) -> usize {
         let own = match self.function {
             TableFunction::Unnest => self.arguments.len(),
@@ -28,44 +28,45 @@ impl RowsOf {
     }
 }
 
-/// The functions whose results are rows.
+/// The functions whose result is a set of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFunction {
-    /// The elements of each array, beside each other; NULLs after the end of a shorter one.
+    /// `unnest`: the elements of each array in a column of its own. A shorter array has NULLs after its end.
     Unnest,
-    /// Numbers from the first to the second, by steps of the third or of one.
+    /// `generate_series`: the values from the first argument to the second, by the third argument or by one.
     Series,
-    /// The numbers of an array's elements, backwards if the third argument is true.
+    /// `generate_subscripts`: the subscripts of an array, from the last to the first if the third argument is true.
     Subscripts,
-    /// The elements of an array, each with its number, counted from one.
+    /// `_pg_expandarray`: the elements of an array, each with its number, counted from one.
     ExpandArray,
-    /// The tables that a table is a partition of: no table is one, so there are no rows.
+    /// `pg_partition_ancestors`: the tables of which a table is a partition. There are no partitions, so the result is
+    /// empty.
     Ancestors,
-    /// PostgreSQL's words, which tools quote.
+    /// `pg_get_keywords`: PostgreSQL's keywords, which tools put in quotes.
     Keywords,
-    /// The parts of a JSON.
+    /// A function that takes a JSON value apart.
     Json(JsonRows),
 }
 
-/// A function whose rows are the parts of a JSON.
+/// A function that takes a JSON value apart, such as `json_each`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonRows {
     /// The parts that become rows.
     pub parts: Parts,
-    /// Of a `jsonb`.
+    /// Whether the argument is a `jsonb`, else a `json`.
     pub binary: bool,
-    /// Values are texts.
+    /// Whether values are returned as texts, else as JSON.
     pub as_text: bool,
 }
 
-/// The parts of a JSON that a function makes rows of.
+/// The parts of a JSON value that become the rows of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
-    /// An array's elements.
+    /// The elements of an array.
     Elements,
-    /// An object's keys with their values.
+    /// The keys of an object, with their values.
     Members,
-    /// An object's keys.
+    /// The keys of an object.
     Keys,
 }
 
@@ -86,7 +87,7 @@ impl JsonRows {
         Some(Self { parts, binary, as_text })
     }
 
-    /// As it is written.
+    /// Returns the function's name in SQL, without a schema.
     pub fn name(self) -> &'static str {
         match (self.parts, self.binary, self.as_text) {
             (Parts::Elements, false, false) => "json_array_elements",
@@ -102,12 +103,12 @@ impl JsonRows {
         }
     }
 
-    /// The type that it takes.
+    /// Returns the type of the function's argument.
     pub fn argument(self) -> Type {
         if self.binary { Type::Jsonb } else { Type::Json }
     }
 
-    /// The columns of its rows: names, if they have some, and types.
+    /// Returns the columns of the function's rows: their types, and their names if they have any.
     pub fn columns(self) -> Vec<(Option<&'static str>, Type)> {
         let value = (Some("value"), if self.as_text { Type::Text } else { self.argument() });
         match self.parts {
@@ -119,7 +120,8 @@ impl JsonRows {
 }
 
 impl TableFunction {
-    /// The function that a name means, which may say the schema; none if there is no such.
+    /// Returns the function that a name, with or without a schema, stands for. Returns `None` if no such function
+    /// returns rows. Without a schema, the name is looked up in `pg_catalog`.
     pub fn named(parts: &[String]) -> Option<Self> {
         let (schema, name) = match parts {
             [name] => ("pg_catalog", name.as_str()),
@@ -138,7 +140,7 @@ impl TableFunction {
         })
     }
 
-    /// As it is written.
+    /// Returns the function's name in SQL, without a schema.
     pub fn name(self) -> &'static str {
         match self {
             TableFunction::Unnest => "unnest",

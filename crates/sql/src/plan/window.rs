@@ -4,32 +4,33 @@ use crate::expr::Expr;
 use crate::parse::window::Exclusion;
 use crate::plan::{AggregateCall, Node, SortKey};
 
-/// Window functions. A row has the input's columns, then the functions' results.
+/// The operator of window functions. Its rows have the input's columns, then the functions' results.
 #[derive(Debug)]
 pub struct Window {
-    /// The rows, whose columns are computed.
+    /// The input, which has a column for each expression over which the functions are computed.
     pub input: Node,
-    /// The functions, grouped by sort order. The operator returns the rows in the last order.
+    /// The functions, grouped by the order in which they need the rows. The operator returns the rows in the last of
+    /// these orders.
     pub sorts: Vec<WindowSort>,
 }
 
-/// Window functions over rows that are sorted in one way.
+/// The window functions that need the rows in one order.
 #[derive(Debug)]
 pub struct WindowSort {
     /// The sort order: the keys of the partition, then those of ORDER BY.
     pub keys: Vec<SortKey>,
     /// The number of leading keys that define a partition.
     pub partition: usize,
-    /// The functions.
+    /// The calls of the functions.
     pub calls: Vec<WindowCall>,
 }
 
 /// A call of a window function, over the columns of the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowCall {
-    /// The function.
+    /// The function that is called.
     pub function: WindowFunction,
-    /// The rows that it looks at.
+    /// The frame: the rows around the current one over which the function is computed.
     pub frame: WindowFrame,
 }
 
@@ -48,7 +49,7 @@ pub enum WindowFunction {
     CumulativeDistribution,
     /// `ntile(buckets)`
     Tile(Expr),
-    /// `lag(value [, offset [, default]])`, and `lead`
+    /// `lag(value [, offset [, default]])` and `lead` with the same arguments.
     Shift {
         /// Whether the function looks at later rows (`lead`).
         ahead: bool,
@@ -56,7 +57,7 @@ pub enum WindowFunction {
         value: Expr,
         /// The distance of that row from the current one.
         offset: Expr,
-        /// The value if there is no such row, over the current row.
+        /// The result if there is no such row, as an expression over the current row.
         otherwise: Expr,
     },
     /// `first_value(value)`
@@ -65,11 +66,11 @@ pub enum WindowFunction {
     Last(Expr),
     /// `nth_value(value, n)`
     Nth(Expr, Expr),
-    /// An aggregate function.
+    /// An aggregate function, computed over the rows of the frame.
     Aggregate(AggregateCall),
 }
 
-/// The rows around the current one, within its partition.
+/// The rows around the current one, within its partition, over which a window function is computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
     /// The unit in which offsets count.
@@ -82,21 +83,22 @@ pub struct WindowFrame {
     pub exclusion: Exclusion,
 }
 
-/// The units of offsets, and with them the meaning of the current row.
+/// The units in which the offsets of a frame count. They also decide what the current row means as a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnits {
-    /// Rows.
+    /// Offsets count rows. The current row as a bound is that row alone.
     Rows,
-    /// Groups of rows that are equal in the order; the current row is its group.
+    /// Offsets count groups of rows that are equal in the order. The current row as a bound is its whole group.
     Groups,
-    /// Differences from the current row's value, by which the rows are ordered; the current row is its group.
+    /// Offsets are differences from the current row's value in the ORDER BY column. The current row as a bound is all
+    /// rows that are equal to it in the order.
     Range,
 }
 
 /// A bound of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBound {
-    /// The bound of the partition.
+    /// The first or the last row of the partition.
     Unbounded,
     /// The current row.
     CurrentRow,
@@ -107,7 +109,7 @@ pub enum FrameBound {
 }
 
 impl WindowFrame {
-    /// The frame from the partition's first row to the last client_info of the current row.
+    /// The default frame of SQL: from the partition's first row to the last peer of the current row.
     pub const DEFAULT: Self = Self {
         units: FrameUnits::Range,
         start: FrameBound::Unbounded,
@@ -115,7 +117,7 @@ impl WindowFrame {
         exclusion: Exclusion::Nothing,
     };
 
-    /// The offsets, which look at no column.
+    /// Returns the offsets of the bounds. They refer to no column.
     pub fn offsets(&self) -> impl Iterator<Item = &Expr> {
         [&self.start, &self.end].into_iter().filter_map(|bound| match bound {
             FrameBound::Preceding(offset) | FrameBound::Following(offset) => Some(offset),
@@ -125,7 +127,7 @@ impl WindowFrame {
 }
 
 impl WindowCall {
-    /// The expressions that are evaluated over rows.
+    /// Returns the expressions that are evaluated over rows.
     pub fn parts(&self) -> Vec<&Expr> {
         match &self.function {
             WindowFunction::RowNumber
@@ -142,7 +144,7 @@ impl WindowCall {
         }
     }
 
-    /// The expressions that are evaluated over rows, to change them.
+    /// Returns the expressions that are evaluated over rows, so that they can be rewritten.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.function {
             WindowFunction::RowNumber
