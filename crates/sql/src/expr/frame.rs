@@ -34,7 +34,7 @@ pub enum Content<'a> {
 
 /// Runs subqueries.
 pub trait Subqueries: fmt::Debug {
-    /// The value of a subquery in an expression that is evaluated over `row`.
+    /// Returns the value of a subquery in an expression that is evaluated over `row`.
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError>;
 }
 

@@ -1,4 +1,4 @@
-//! Functions of the session and of nothing, and `pg_sleep`.
+//! Functions of the session, functions without arguments, and `pg_sleep`.
 
 use super::argument::Arguments;
 use super::function::{Function, Overload, SessionFunction};
@@ -72,12 +72,12 @@ impl SessionFunction {
         )
     }
 
-    /// Whether others notice that it was called.
+    /// Whether a call has effects that other sessions could notice.
     pub(super) fn acts(self) -> bool {
         self == SessionFunction::Sleep
     }
 
-    /// How a call is written.
+    /// Returns the written form of a call without arguments.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {
             SessionFunction::Now => "now()",
@@ -97,7 +97,7 @@ impl SessionFunction {
         })
     }
 
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
             SessionFunction::Random => Value::Float8(random()),
@@ -128,7 +128,7 @@ impl SessionFunction {
     }
 }
 
-/// Waits for so many seconds, or until the statement is to stop.
+/// Waits for this number of seconds, or until the statement is to stop.
 fn pause<'a>(seconds: &Value<'_>, env: &Env<'_>) -> Result<Value<'a>, SqlError> {
     let Value::Float8(seconds) = seconds else { return Ok(Value::Null) };
     // Nobody waits for longer than a century.
