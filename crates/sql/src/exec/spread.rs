@@ -30,7 +30,7 @@ struct Float {
 }
 
 impl Spread {
-    /// Adds a number.
+    /// Adds a number to the state.
     pub(super) fn add(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
         self.count += 1;
         match value {

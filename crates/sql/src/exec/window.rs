@@ -155,7 +155,7 @@ impl<'w> Running<'w> {
         Ok(Self { call, frame, tiles: Tiles::default(), folded: None })
     }
 
-    /// Starts a partition.
+    /// Prepares the call for the first row of a partition.
     fn begin(&mut self) {
         self.frame.begin();
         self.tiles = Tiles::default();

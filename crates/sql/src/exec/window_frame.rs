@@ -102,7 +102,7 @@ impl Frame {
         Ok(Self { units: frame.units, start, end, exclusion: frame.exclusion, key, first: 0, last: 0 })
     }
 
-    /// Starts a partition.
+    /// Prepares the frame for the first row of a partition.
     pub(super) fn begin(&mut self) {
         (self.first, self.last) = (0, 0);
     }

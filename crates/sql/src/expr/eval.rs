@@ -1,4 +1,4 @@
-//! Evaluation.
+//! The evaluation of expressions over rows.
 
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
@@ -61,7 +61,7 @@ impl<'a> Input<'a> {
 pub struct Env<'a> {
     /// The parameters' values, of their inferred types.
     pub params: &'a [Value<'static>],
-    /// When the transaction began, in microseconds since 2000-01-01 UTC.
+    /// The moment at which the transaction began, in microseconds since 2000-01-01 UTC.
     pub now: i64,
     /// The name of the session's user.
     pub user: &'a str,
@@ -72,7 +72,7 @@ pub struct Env<'a> {
     /// The context of the session, for functions that look into the catalog. `None` where the engine judges rows after
     /// the statement.
     pub context: Option<&'a SessionContext>,
-    /// How the session writes and reads texts.
+    /// The styles in which the session writes and reads texts.
     pub styles: Styles,
     /// The session's memory limit. An operator that keeps rows checks it at each row.
     pub memory: MemoryLimit,
@@ -83,7 +83,7 @@ pub struct Env<'a> {
 }
 
 impl<'a> Env<'a> {
-    /// A column of a row of an enclosing query, or of the other side of a join.
+    /// Returns a column of a row of an enclosing query, or of the other side of a join.
     #[inline]
     pub(crate) fn outer(&self, frame: usize, column: usize) -> Result<Value<'a>, SqlError> {
         let found = Frame::find(self.frames, |around| match around.content {

@@ -1,20 +1,20 @@
-//! Expressions, bound.
+//! Bound expressions.
 
 use super::{Arithmetic, Comparison, Function, Strictness, Subquery};
 use hotrow_storage::{Type, Value};
 
-/// A pattern match.
+/// A match of a text with a pattern of LIKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Like {
-    /// The text.
+    /// The text that is matched.
     pub text: Expr,
-    /// The pattern.
+    /// The pattern that it is matched with.
     pub pattern: Expr,
     /// The character that takes the special meaning of the next one away, or `None` if there is no such character.
     pub escape: Option<char>,
-    /// ILIKE.
+    /// Whether the operator is ILIKE, for which upper and lower case are the same.
     pub ignore_case: bool,
-    /// NOT LIKE.
+    /// Whether the result is negated (NOT LIKE).
     pub negated: bool,
 }
 
@@ -30,9 +30,9 @@ pub enum Expr {
     /// A column of a row around the query: the number of the frame, and the position of the column among those that it
     /// shows.
     Outer(usize, usize),
-    /// The result of an aggregate, by its position in the query's list; gone once the plan is made.
+    /// The result of an aggregate, by its position in the query's list of aggregates. A finished plan does not have it.
     Aggregate(usize),
-    /// The result of a window function, likewise.
+    /// The result of a window function, by its position in the query's list. A finished plan does not have it.
     Window(usize),
     /// A column of the rows that set-returning functions of the select list make, by its number there. A finished plan
     /// does not have it.
@@ -81,7 +81,7 @@ impl Expr {
         Expr::Const(Value::Bool(value))
     }
 
-    /// NULL
+    /// The constant NULL.
     pub const NULL: Expr = Expr::Const(Value::Null);
 
     /// Returns the direct parts of the expression.
@@ -128,7 +128,7 @@ impl Expr {
         }
     }
 
-    /// Changes the numbers of the columns that the expression looks at.
+    /// Changes the numbers of all columns of the input row in the expression.
     pub fn change_columns(&mut self, change: &dyn Fn(&mut usize)) {
         if let Expr::Column(column) = self {
             change(column);

@@ -12,7 +12,8 @@ impl Function {
         Function::Time(TimeFunction::Extract(field))
     }
 
-    /// Returns the written form of a call without arguments, or `None` if the function takes arguments.
+    /// Returns the written form of a call of a function of the session without arguments, or `None` for any other
+    /// function.
     pub(crate) fn written(self) -> Option<&'static str> {
         match self {
             Function::Session(function) => function.written(),

@@ -99,7 +99,7 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
     }
 }
 
-/// Whether two types differ in their lengths at most; `varchar` counts as `text`.
+/// Whether two types differ in their lengths at most. `varchar` is another type than `text`.
 fn is_same(given: Type, wanted: Type) -> bool {
     discriminant(&given) == discriminant(&wanted)
 }

@@ -1,4 +1,4 @@
-//! The functions that there are, once a name and arguments have been resolved.
+//! The functions of SQL, as calls name them once their names and arguments have been resolved.
 
 use crate::advisory::Scope;
 use crate::expr::Comparison;
@@ -325,7 +325,7 @@ pub enum JsonFunction {
     Subscript,
     /// `?`
     HasKey,
-    /// `?|`, `?&`: whether all keys are there, or any.
+    /// `?|`, `?&`: whether any of the keys is there, or whether all are if the flag is set.
     HasKeys(bool),
     /// `@>`
     Contains,

@@ -77,7 +77,7 @@ impl SessionFunction {
         self == SessionFunction::Sleep
     }
 
-    /// Returns the written form of a call without arguments.
+    /// Returns the written form of a call, or `None` if the function takes arguments.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {
             SessionFunction::Now => "now()",
@@ -151,7 +151,7 @@ fn random_uuid() -> [u8; 16] {
     *uuid::Builder::from_random_bytes(bytes).as_uuid().as_bytes()
 }
 
-/// Fresh random bits: the standard library's hasher keys come from the operating system.
+/// Returns fresh random bits: the standard library takes the keys of its hasher from the operating system.
 fn random_bits() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     let state = RandomState::new();

@@ -296,8 +296,8 @@ impl Read {
         Ok(())
     }
 
-    /// The year that the template has given, or the first year of its century. A template that gives neither means 1
-    /// BC, and so does the year 0.
+    /// Returns the year that the template has given, or the first year of its century. A template that gives neither
+    /// means 1 BC, and so does the year 0.
     fn whole_year(&self) -> i64 {
         let century = if self.before_christ { -self.century } else { self.century };
         match self.year {

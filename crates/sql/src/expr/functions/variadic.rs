@@ -130,7 +130,7 @@ fn join<'a>(list: &'a [Expr], separator: &str, env: &Env<'a>, row: &Input<'a>) -
 /// A place in a template: `%[position$][-][width]type`.
 #[derive(Default)]
 struct Place {
-    /// From 1.
+    /// The number of the argument, from 1.
     position: Option<usize>,
     to_the_left: bool,
     width: usize,
