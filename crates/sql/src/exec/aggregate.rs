@@ -26,7 +26,7 @@ struct Group {
 pub(super) struct State {
     /// The number of rows counted.
     count: i64,
-    /// The sum, the extreme or the Boolean of the values so far. NULL before the first value.
+    /// The sum, the extreme, the Boolean or the joined text of the values so far. NULL before the first value.
     value: Value<'static>,
     /// The sum of the integers so far, which may exceed `bigint` before the last value has been added.
     integer: i128,
