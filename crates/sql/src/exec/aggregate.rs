@@ -26,22 +26,22 @@ struct Group {
 pub(super) struct State {
     /// The number of rows counted.
     count: i64,
-    /// The sum so far, or the extreme, or the Boolean; NULL at first.
+    /// The sum, the extreme, the Boolean or the joined text of the values so far. NULL before the first value.
     value: Value<'static>,
-    /// A sum of integers, which may exceed bigint on the way.
+    /// The sum of the integers so far, which may exceed `bigint` before the last value has been added.
     integer: i128,
     /// The distinct values so far, for DISTINCT.
     seen: Option<HashSet<Key>>,
-    /// The values to be joined or collected, if they have an order.
+    /// The values that are joined or collected at the end, if the aggregate has an ORDER BY.
     pieces: Vec<Piece>,
-    /// The values that are collected.
+    /// The array of the values that have been collected so far.
     array: Option<ArrayBuilder>,
-    /// The elements or members of JSON.
+    /// The elements or members of the JSON so far, without the brackets around them.
     json: BytesMut,
     spread: Spread,
 }
 
-/// A value to be joined or collected.
+/// A value that an aggregate with an ORDER BY keeps until it joins or collects its values.
 #[derive(Clone)]
 struct Piece {
     /// The keys by which the value is sorted.
@@ -103,7 +103,7 @@ impl Group {
 }
 
 impl State {
-    /// Nothing yet.
+    /// Returns the state of an aggregate that has seen no row yet.
     pub(super) fn new(call: &AggregateCall) -> Self {
         Self {
             count: 0,
@@ -184,7 +184,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a value that is joined or collected.
+    /// Adds a value to an aggregate that joins or collects its values.
     fn collect(
         &mut self,
         call: &AggregateCall,
@@ -263,7 +263,7 @@ impl State {
         write_json(value, &mut self.json, env)
     }
 
-    /// Joins or collects what has an order.
+    /// Sorts the values that have been kept for an ORDER BY, and joins or collects them in that order.
     fn append_sorted(&mut self, call: &AggregateCall, env: &Env<'_>) -> Result<(), SqlError> {
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.sort_by(|left, right| {

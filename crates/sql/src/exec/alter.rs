@@ -1,7 +1,7 @@
 //! ALTER TABLE and ALTER INDEX.
 //!
-//! What changes only names, defaults or constraints is another definition of the same table of the engine. What changes
-//! the rows is [rebuilt](super::rebuild).
+//! A change of names, defaults or constraints is another definition of the same table of the engine. A change of the
+//! rows [rebuilds](super::rebuild) the table.
 
 use super::Fail;
 use super::constraint::Dependents;
@@ -163,7 +163,7 @@ impl Ddl<'_> {
         self.add_references(table.name(), column)
     }
 
-    /// A column goes, and with it the keys, indexes and constraints that it is part of.
+    /// Drops a column, and with it the keys, indexes and constraints that it is part of.
     fn drop_column(&mut self, table: &Arc<Table>, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let at = match column_of(table, name) {
             Err(error) if if_exists => {
@@ -238,7 +238,7 @@ impl Ddl<'_> {
         self.move_table(table, &new)
     }
 
-    /// Gives a table another full name, which is free.
+    /// Gives a table another full name, which must be free.
     pub(super) fn move_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
         let lock = self.lock(new, Mode::Exclusive)?;
         let mut schema = (*table.schema).clone();
@@ -257,7 +257,7 @@ impl Ddl<'_> {
         self.rename_in_keys(&renamed, table.name())
     }
 
-    /// The sequences that go with a table or column go with it under its new name.
+    /// Puts the new name of a table or column into the sequences that belong to it.
     fn rename_owner(&mut self, table: &str, column: Option<&str>, (new_table, new_column): (&str, Option<&str>)) {
         for sequence in self.sequences_of(table, column) {
             let Some((_, of)) = &sequence.owner else { continue };
@@ -291,7 +291,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// ALTER INDEX … RENAME TO.
+    /// Runs ALTER INDEX … RENAME TO.
     pub(super) fn alter_index(
         &mut self,
         name: &ast::ObjectName,
@@ -374,7 +374,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// ALTER COLUMN … TYPE: every row's value is cast, or computed by USING.
+    /// Runs ALTER COLUMN … TYPE. The value of each row is cast, or computed by USING.
     fn change_type(
         &mut self,
         table: &Arc<Table>,
@@ -423,12 +423,12 @@ impl Ddl<'_> {
     }
 }
 
-/// Whether what depends on something goes with it.
+/// Whether a statement says CASCADE, so that dependent objects are dropped, too.
 fn cascades(behavior: Option<ast::DropBehavior>) -> bool {
     behavior == Some(ast::DropBehavior::Cascade)
 }
 
-/// The columns as they are.
+/// Returns the visible columns of a table, unchanged, as the columns of a table that is rebuilt from it.
 fn kept(table: &Table) -> impl Iterator<Item = NewColumn> + use<> {
     (0..table.visible()).map(NewColumn::Kept)
 }
@@ -448,7 +448,7 @@ fn not_an_identity_type() -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// Why a column cannot become an identity.
+/// Returns the error that says why a column cannot become an identity column.
 fn no_identity(table: &Table, at: usize, is_identity: bool) -> SqlError {
     let column = &table.schema.columns[at];
     let subject = format!("column \"{}\" of relation \"{}\"", column.name, table.name());

@@ -1,4 +1,4 @@
-//! COMMENT ON: comments are part of the definitions that they are about, and go and are renamed with them.
+//! COMMENT ON. A comment is part of the definition that it is about, and is dropped and renamed with it.
 
 use super::Fail;
 use super::ddl::Ddl;
@@ -12,7 +12,7 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
 impl Ddl<'_> {
-    /// COMMENT ON
+    /// Runs COMMENT ON. `None` removes the comment.
     pub(super) fn comment(&mut self, commented: &Commented, text: Option<&str>) -> Result<(), Fail> {
         match commented {
             Commented::Relation(kind, name) => self.comment_relation(*kind, name, text)?,
@@ -114,7 +114,7 @@ fn is_constraint(table: &Table, name: &str) -> bool {
         || table.foreign_key(name).is_some()
 }
 
-/// A table without comments on parts that it has not any more.
+/// Returns the table without comments on parts that it no longer has.
 pub(super) fn without_stale_comments(table: Arc<Table>) -> Arc<Table> {
     let is_there = |part: &Part| match part {
         Part::Whole => true,

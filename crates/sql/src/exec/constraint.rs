@@ -1,4 +1,4 @@
-//! FOREIGN KEY in definitions, and what depends on tables, columns and indexes because of it.
+//! FOREIGN KEY in definitions, and the foreign keys that depend on tables, columns and indexes.
 //!
 //! A key is part of two definitions, so the statement that makes or drops a key has locked both tables.
 
@@ -22,9 +22,9 @@ use std::ops::ControlFlow;
 /// The objects that are to be dropped, and the foreign keys that would have to be dropped with them.
 #[derive(Default)]
 pub(super) struct Dependents {
-    /// The object as messages call it; empty if there are several.
+    /// The name that messages give to the object; empty if there are several.
     pub(super) subject: String,
-    /// The foreign keys, each with the object that it depends on, as messages call that.
+    /// The foreign keys, each with the name that messages give to the object that it depends on.
     keys: Vec<(Referrer, String)>,
 }
 
@@ -41,8 +41,8 @@ impl Dependents {
 }
 
 impl Ddl<'_> {
-    /// Gives a table, which is locked and in its place, a foreign key from these columns. The rows that there are must
-    /// satisfy it, if `validate` says so.
+    /// Adds a foreign key from these columns to a table, which must be locked and published. If `validate` is set, the
+    /// existing rows must satisfy the key.
     pub(super) fn add_foreign_key(
         &mut self,
         table: &Arc<Table>,
@@ -92,7 +92,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A key's name: the given one, or one made of its table and columns.
+    /// Returns the name of a new foreign key: the given name, or one made of its table and columns.
     fn foreign_key_name(&self, table: &Table, given: Option<String>, columns: &[String]) -> Result<String, SqlError> {
         if let Some(name) = given {
             if table.has_name(&name) {
@@ -114,7 +114,7 @@ impl Ddl<'_> {
         self.publish(table.with(table.schema.clone(), rules));
     }
 
-    /// Checks the rows that there are. Both tables are locked.
+    /// Checks that the existing rows of a table satisfy a foreign key. Both tables must be locked.
     pub(super) fn check_foreign_key(
         &mut self,
         child: &Arc<Table>,
@@ -162,7 +162,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// VALIDATE CONSTRAINT
+    /// Runs VALIDATE CONSTRAINT.
     pub(super) fn validate_constraint(&mut self, table: &Arc<Table>, name: &str) -> Result<(), Fail> {
         let Some(key) = table.foreign_key(name).cloned() else {
             let relation = format!("constraint \"{name}\" of relation \"{}\"", table.name());
@@ -185,7 +185,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops a table's key, on both its sides.
+    /// Drops a foreign key from the definitions of both its tables.
     pub(super) fn drop_foreign_key(&mut self, table: &str, name: &str) -> Result<(), Fail> {
         let child = self.owned_table(table)?;
         let Some(key) = child.foreign_key(name).cloned() else { return Ok(()) };
@@ -203,10 +203,10 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Drops what depends on something that is to be dropped.
+    /// Drops the foreign keys that depend on objects that are to be dropped.
     ///
     /// # Errors
-    /// There is some, and no CASCADE.
+    /// There are such keys, and the statement does not say CASCADE.
     pub(super) fn drop_dependent_keys(&mut self, dependents: Dependents, cascade: bool) -> Result<(), Fail> {
         let Dependents { subject, keys } = dependents;
         if keys.is_empty() {
@@ -239,12 +239,13 @@ impl Ddl<'_> {
         keys.iter().try_for_each(|(key, _)| self.drop_foreign_key(&key.table, &key.constraint))
     }
 
-    /// The keys that lead to a table.
+    /// Returns the foreign keys that refer to a table, each with the table that it belongs to.
     pub(super) fn referrers_of(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
         self.view().referrers(table)
     }
 
-    /// Returns the foreign keys that lead to a table and find its rows by this index.
+    /// Returns the foreign keys that refer to a table and find its rows by this index. Messages call the index
+    /// `subject`.
     pub(super) fn dependents_of_index(&self, table: &Table, subject: String, index: &str) -> Dependents {
         let mut dependents = Dependents::new(subject);
         for (child, key) in self.referrers_of(table) {
@@ -256,7 +257,7 @@ impl Ddl<'_> {
         dependents
     }
 
-    /// Puts a table's new name into the keys that lead from it or to it.
+    /// Puts a table's new name into the foreign keys that refer to the table or belong to it.
     pub(super) fn rename_in_keys(&mut self, renamed: &Arc<Table>, old: &str) -> Result<(), Fail> {
         let new = renamed.name();
         for referrer in renamed.rules.referrers.iter().filter(|referrer| referrer.table != old) {
@@ -273,7 +274,7 @@ impl Ddl<'_> {
                 rules.referrers.iter_mut().filter(of_table).for_each(|referrer| new.clone_into(&mut referrer.table));
             });
         }
-        // Those that lead from the table to itself.
+        // The keys that refer from the table to itself.
         self.revise(renamed, |rules| {
             rules.foreign_keys.iter_mut().filter(|key| key.table == old).for_each(|key| new.clone_into(&mut key.table));
             let own = rules.referrers.iter_mut().filter(|referrer| referrer.table == old);
@@ -282,7 +283,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Puts a column's new name into the keys that refer to it.
+    /// Puts a column's new name into the foreign keys that refer to it.
     pub(super) fn rename_referenced(&mut self, table: &str, old: &str, new: &str) -> Result<(), Fail> {
         let Some(parent) = self.view().table(table) else { return Ok(()) };
         for referrer in &parent.rules.referrers {
@@ -297,7 +298,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// RENAME CONSTRAINT of a key, whose new name is free.
+    /// Renames a foreign key. The new name must be free.
     pub(super) fn rename_foreign_key(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
         let Some(key) = table.foreign_key(old) else { return Ok(()) };
         self.revise(table, |rules| {
@@ -312,7 +313,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Checks the keys of a column anew after its type has changed.
+    /// Checks the foreign keys of a column anew after its type has changed.
     pub(super) fn check_keys_of_column(&mut self, table: &str, at: usize) -> Result<(), Fail> {
         let table = self.owned_table(table)?;
         for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
@@ -330,7 +331,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// An error if the transaction has yet to check rows of a table.
+    /// Fails if the transaction has yet to make deferred checks of a table's rows. `what` names the statement in the
+    /// message.
     pub(super) fn check_settled(&self, table: &Table, what: &str) -> Result<(), SqlError> {
         if !self.deferred.concerns(table.name()) {
             return Ok(());
@@ -339,7 +341,8 @@ impl Ddl<'_> {
         Err(SqlError::new(state::OBJECT_IN_USE, message))
     }
 
-    /// The tables that TRUNCATE empties: those that it names, and with CASCADE all that refer to them.
+    /// Returns the tables that TRUNCATE empties, locked exclusively: the named tables, and with CASCADE all that refer
+    /// to them. Fails without CASCADE if a table refers to one of them that is not named, too.
     pub(super) fn truncated(&mut self, names: &[String], cascade: bool) -> Result<Vec<Arc<Table>>, Fail> {
         let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
         for name in names {
@@ -383,7 +386,7 @@ fn positions(table: &Table, columns: &[String]) -> Result<Vec<usize>, SqlError> 
     columns.iter().map(|name| position(name).ok_or_else(|| undefined_column(name))).collect()
 }
 
-/// The columns that a key refers to: the primary key's, if none are listed.
+/// Returns the columns that a foreign key refers to: those listed, or those of the primary key if none are listed.
 fn referenced_columns(parent: &Table, listed: &[ast::Ident]) -> Result<Vec<usize>, SqlError> {
     if listed.is_empty() {
         if parent.rules.primary_key.is_none() {
@@ -406,7 +409,7 @@ fn referenced_columns(parent: &Table, listed: &[ast::Ident]) -> Result<Vec<usize
     Ok(columns)
 }
 
-/// Whether values of one type can refer to those of another.
+/// Whether values of type `from` can refer to values of type `to`.
 fn are_compatible(from: Type, to: Type) -> bool {
     let floats = |ty| matches!(ty, Type::Float4 | Type::Float8);
     let times = |ty| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
@@ -445,7 +448,7 @@ pub(super) fn check_immediate(characteristics: Option<&ast::ConstraintCharacteri
     if deferrable { Err(crate::error::unsupported("a deferrable unique constraint")) } else { Ok(()) }
 }
 
-/// Whether a constraint is deferrable, and deferred to begin with.
+/// Returns whether a constraint is deferrable, and whether it is deferred to begin with.
 fn deferrability(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<(bool, bool), SqlError> {
     let Some(characteristics) = characteristics else { return Ok((false, false)) };
     if characteristics.enforced == Some(false) {

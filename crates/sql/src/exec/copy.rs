@@ -1,8 +1,9 @@
-//! COPY.
+//! COPY FROM STDIN and COPY TO STDOUT.
 //!
-//! The data of a COPY cannot be asked for again. So where a statement waits for another transaction's change of a row
-//! and begins again, COPY FROM begins again with the row that met it, and at the end with the checks of what rows refer
-//! to. A row that is written again has left nothing but changes in the engine, which are undone.
+//! The client sends the data of a COPY only once. Any other statement that meets another transaction's change of a row
+//! waits for that transaction and runs again from its beginning. COPY FROM repeats only the row that met the change,
+//! or, at its end, the checks of foreign keys. A row can be written again because its first attempt has left changes
+//! only in the engine, which undoes them.
 
 use super::dml::Inserter;
 use super::{Exec, Fail, width};
@@ -17,8 +18,8 @@ use hotrow_txn::Abort;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// COPY FROM STDIN: inserts what the client sends; the number of rows. `waits` says that it waits for other
-    /// transactions' changes of rows.
+    /// Runs COPY FROM STDIN: inserts the rows that the client sends, and returns their number. `waits` says whether it
+    /// waits for other transactions' changes of rows.
     pub(crate) fn copy_from(
         &mut self,
         insert: &Insert,
@@ -71,8 +72,8 @@ impl Exec<'_> {
         }
     }
 
-    /// Does something that may meet another transaction's change of a row. If it is to wait for that, it is undone, and
-    /// done again when the other transaction has ended.
+    /// Runs a step that may meet another transaction's change of a row. If that happens and `waits` is set, the step is
+    /// undone, and runs again when the other transaction has ended.
     fn in_time<T>(&mut self, waits: bool, mut run: impl FnMut(&mut Self) -> Result<T, Fail>) -> Result<T, Fail> {
         if !waits {
             return run(self);
@@ -91,7 +92,7 @@ impl Exec<'_> {
         }
     }
 
-    /// COPY TO STDOUT: sends a query's rows; their number.
+    /// Runs COPY TO STDOUT: sends the rows of a query to the client, and returns their number.
     pub(crate) fn copy_to(
         &mut self,
         node: &Node,

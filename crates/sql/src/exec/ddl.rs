@@ -1,5 +1,5 @@
-//! DDL: what it works with (the session's own catalog, the locks on names, definitions in the making), and which
-//! statement is run where.
+//! The context of DDL (the session's own catalog, the locks on names, definitions in the making), and the dispatch of
+//! its statements.
 
 use super::{Fail, lock_outcome};
 use crate::catalog::{Catalog, Rules, Table, View};
@@ -28,14 +28,14 @@ pub(crate) struct Ddl<'a> {
     /// The checks that the transaction has yet to make.
     pub(crate) deferred: &'a Deferred,
     pub(crate) locks: &'a mut HeldLocks,
-    /// `lock_timeout`, if it is set.
+    /// The longest wait for the lock on a name: `lock_timeout`, if it is set.
     pub(crate) limit: Option<Duration>,
     pub(crate) txn: &'a mut dyn Transaction,
     pub(crate) env: Env<'a>,
     pub(crate) notices: &'a mut Vec<Notice>,
 }
 
-/// A definition in the making.
+/// The definition of a table in the making.
 pub(super) struct Draft {
     pub(super) schema: TableSchema,
     pub(super) rules: Rules,
@@ -44,14 +44,14 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// The full name of an index or constraint, which is in the table's schema.
+    /// Returns the full name of an index or constraint of the table, which is in the table's schema.
     pub(super) fn name_beside(&self, name: &str) -> String {
         schema::full(schema::split(&self.schema.name).0, name)
     }
 }
 
 impl Ddl<'_> {
-    /// Runs a statement; its tag.
+    /// Runs a DDL statement. Returns its command tag.
     pub(crate) fn run(&mut self, statement: &Statement) -> Result<&'static str, Fail> {
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
@@ -88,7 +88,7 @@ impl Ddl<'_> {
         self.context.view()
     }
 
-    /// Locks a name.
+    /// Takes the lock on a name, and waits for it no longer than `limit`.
     pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
         let wake = self.locks.acquire(&lock, mode, (self.context.shared(), &self.context.entry), self.limit)?;
@@ -96,13 +96,14 @@ impl Ddl<'_> {
         Ok(lock)
     }
 
-    /// Keeps others from making something of this name, which was free a moment ago.
+    /// Locks a name that was free a moment ago for a new relation. Fails if another transaction has taken the name
+    /// meanwhile.
     pub(super) fn claim(&mut self, name: &str) -> Result<(), Fail> {
         self.lock(name, Mode::Exclusive)?;
         if self.view().has_relation(name) { Err(duplicate_table(name).into()) } else { Ok(()) }
     }
 
-    /// The table of this name, locked exclusively.
+    /// Returns the table with this name, locked exclusively.
     pub(super) fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
         self.check_table(name)?;
         self.lock(name, Mode::Exclusive)?;
@@ -124,12 +125,12 @@ impl Ddl<'_> {
         self.notices.push(Notice { severity: "NOTICE", error });
     }
 
-    /// An error if there is no memory for another table.
+    /// Fails if there is no memory for another table.
     pub(super) fn check_memory(&self) -> Result<(), SqlError> {
         self.env.memory.check_write(|| false)
     }
 
-    /// A table's definition without its hidden key, to change.
+    /// Returns a table's definition, without its hidden key, as a draft to change.
     pub(super) fn draft(&self, table: &Table) -> Draft {
         let partition_key = table.partition_key();
         let mut draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone(), partition_key };
@@ -141,13 +142,13 @@ impl Ddl<'_> {
     }
 }
 
-/// 42710
+/// Returns the error 42710 for the name of a constraint that the table already has.
 pub(super) fn duplicate_constraint(name: &str, table: &str) -> SqlError {
     let message = format!("constraint \"{name}\" for relation \"{table}\" already exists");
     SqlError::new(state::DUPLICATE_OBJECT, message)
 }
 
-/// Syntax as a client writes it.
+/// Formats syntax as the SQL text that a client would write.
 pub(super) fn shown(syntax: &impl Display) -> Result<String, SqlError> {
     with_room(|| Ok(syntax.to_string()))
 }

@@ -11,7 +11,7 @@ use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
 impl Ddl<'_> {
-    /// CREATE [OR REPLACE] PROCEDURE: everything in the body must exist.
+    /// Runs CREATE [OR REPLACE] PROCEDURE. Everything that the body names must exist.
     pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
         self.check_memory()?;
         let lock = procedure_lock(&create.name);
@@ -33,7 +33,7 @@ impl Ddl<'_> {
                 .into());
             }
         }
-        // Nobody changes what it calls until it is there, so that two that call each other cannot come at once.
+        // Locks the procedures that the new one calls: otherwise two that call each other could be created at once.
         for name in check_recursion(&create.name, &create.body, self.view())? {
             self.lock(&procedure_lock(&name), Mode::Shared)?;
         }
@@ -44,7 +44,7 @@ impl Ddl<'_> {
         Ok("CREATE PROCEDURE")
     }
 
-    /// DROP PROCEDURE: those that call it find out when they do.
+    /// Runs DROP PROCEDURE. A procedure that calls a dropped one fails when it is called.
     pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
         for (name, types) in &drop.procedures {
             let types = types.as_ref().map(|types| argument_types(types)).transpose()?;
@@ -76,7 +76,7 @@ impl Ddl<'_> {
     }
 }
 
-/// The name of the lock on a procedure's name, which is no table's.
+/// Returns the name of the lock on a procedure. No table has this name.
 fn procedure_lock(name: &str) -> String {
     format!("{name}\0procedure")
 }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// Inserts rows; the number of those inserted.
+    /// Runs an INSERT. Returns the number of rows that it has inserted or, because of a conflict, updated.
     pub(crate) fn insert(&mut self, insert: &Insert, sink: Sink<'_>) -> Result<u64, Fail> {
         let mut writer = Inserter::new(insert, self.env);
         let mut count = 0;
@@ -33,7 +33,7 @@ impl Exec<'_> {
                 }
             }
             Source::Query(node) => {
-                // The whole query first: it may read the table that it fills.
+                // Runs the query to its end first: it may read the table that the statement fills.
                 let mut rows = Vec::new();
                 let memory = self.env.memory;
                 self.run(node, &mut |row| {
@@ -55,7 +55,7 @@ impl Exec<'_> {
         Ok(count)
     }
 
-    /// Updates rows; the number of those updated.
+    /// Runs an UPDATE. Returns the number of updated rows.
     pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
         let Some(graph) = &update.foreign_keys else { return self.update_rows(update, None, sink) };
         let mut events = Events::new(graph);
@@ -85,7 +85,7 @@ impl Exec<'_> {
         Ok(count)
     }
 
-    /// Deletes rows; the number of those deleted.
+    /// Runs a DELETE. Returns the number of deleted rows.
     pub(crate) fn delete(&mut self, delete: &Delete, sink: Sink<'_>) -> Result<u64, Fail> {
         let Some(graph) = &delete.foreign_keys else { return self.delete_rows(delete, None, sink) };
         let mut events = Events::new(graph);
@@ -124,7 +124,7 @@ impl Exec<'_> {
         Ok(count)
     }
 
-    /// Deletes a row, if it is there.
+    /// Deletes the row with this key, if it is there.
     #[inline]
     pub(super) fn delete_row(
         &mut self,
@@ -140,7 +140,7 @@ impl Exec<'_> {
         Ok(self.txn.delete(table.id, key)? == Write::Done)
     }
 
-    /// The keys of the rows to change, locked to be changed.
+    /// Returns the keys of the rows that an access finds, and locks the rows to be changed.
     pub(super) fn keys(&mut self, access: &Access) -> Result<Vec<Key>, Fail> {
         let mut keys = Vec::new();
         scan::run(access, self.txn, &self.env, &mut |row| {
@@ -152,7 +152,8 @@ impl Exec<'_> {
         Ok(keys)
     }
 
-    /// Updates a row, if it is there and satisfies the filter. `excluded` is what INSERT … ON CONFLICT did not insert.
+    /// Updates the row with this key, if it is there and satisfies the filter. `excluded` is the other row that the
+    /// expressions may name, such as the row that INSERT … ON CONFLICT did not insert.
     pub(super) fn update_row(
         &mut self,
         update: &Update,
@@ -202,8 +203,8 @@ impl Exec<'_> {
         }
     }
 
-    /// Updates a row whose primary key changes, which goes, and another one comes; or one that a foreign key has to do
-    /// with, which wants to see it before and after.
+    /// Updates a row for which the whole old and new rows are needed: the primary key changes, so that the old row is
+    /// deleted and the new one inserted, or foreign keys must see the row before and after.
     fn replace_row(
         &mut self,
         update: &Update,
@@ -279,12 +280,12 @@ impl<'i> Inserter<'i> {
         self.events.map_or(Ok(()), |events| exec.settle(events))
     }
 
-    /// Checks the foreign keys of the rows so far.
+    /// Checks the foreign keys of the rows that have been written so far.
     pub(crate) fn check(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
         self.events.clone().map_or(Ok(()), |events| exec.settle(events))
     }
 
-    /// Begins a row: columns that the source does not fill have their defaults.
+    /// Begins a row: gives the columns that the source does not fill their defaults.
     pub(crate) fn start(&mut self) -> Result<(), SqlError> {
         (0..self.defaulted.len()).try_for_each(|at| self.set_default(self.defaulted[at]))
     }
@@ -298,7 +299,8 @@ impl<'i> Inserter<'i> {
         Ok(())
     }
 
-    /// Checks and inserts the row, or does what is to be done about a conflict; `false` if that is nothing.
+    /// Checks and inserts the row. If it conflicts with another row, does what ON CONFLICT says. Returns `false` if no
+    /// row was inserted or updated.
     pub(crate) fn write(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
         let table = &self.insert.table;
         exec.check_memory(table.id)?;
@@ -314,14 +316,15 @@ impl<'i> Inserter<'i> {
                 OnConflict::Skip(Some(wanted)) | OnConflict::Update(wanted, _) => *wanted,
                 _ => return Err(duplicate_key(table, index, Some(self.row.as_ref())).into()),
             };
-            // Who is in the way at the named index counts, whoever else is at another one.
+            // Only a conflict in the index that ON CONFLICT names counts, even if the engine has found one in another
+            // index.
             match (exec.in_the_way(table, wanted, self.row.as_ref())?, &self.insert.on_conflict) {
                 (Some(key), OnConflict::Update(_, update)) => return self.update_instead(exec, update, key, sink),
                 (Some(_), _) => return Ok(false),
                 (None, _) if wanted != index => {
                     return Err(duplicate_key(table, index, Some(self.row.as_ref())).into());
                 }
-                // It is gone.
+                // The conflicting row is gone, so the row is inserted again.
                 (None, _) => self.env.check_cancelled()?,
             }
         }
@@ -339,7 +342,8 @@ impl<'i> Inserter<'i> {
 }
 
 impl Inserter<'_> {
-    /// ON CONFLICT DO UPDATE: changes the row with this key, which is there.
+    /// Updates the existing row with this key, as ON CONFLICT DO UPDATE says. Returns `false` if that row does not
+    /// satisfy the WHERE clause. Fails if the statement has already written the row.
     fn update_instead(&mut self, exec: &mut Exec<'_>, update: &Update, key: Key, sink: Sink<'_>) -> Result<bool, Fail> {
         if self.written.contains(&key) {
             let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
@@ -357,13 +361,14 @@ impl Inserter<'_> {
 }
 
 impl Exec<'_> {
-    /// The key of the row that has `row`'s key in a unique index, locked to be changed; `None` if there is none.
+    /// Returns the primary key of the row that has the same key as `row` in a unique index, and locks it to be changed.
+    /// Returns `None` if there is no such row.
     fn in_the_way(&mut self, table: &Table, index: IndexRef, row: RowRef<'_>) -> Result<Option<Key>, Fail> {
         if index == IndexRef::Primary {
             let key = table.key_of(row);
             return Ok(self.txn.read_for_update(table.id, &key)?.is_some().then_some(key));
         }
-        // NULLs are in nobody's way.
+        // NULLs are equal to nothing, so they never conflict.
         if table.index_columns(index).iter().any(|&column| row.is_null(column)) {
             return Ok(None);
         }
@@ -427,7 +432,7 @@ fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
     }
 }
 
-/// RETURNING, over one row.
+/// Evaluates RETURNING over one row, and pushes the result into `sink`.
 pub(super) fn answer(
     exprs: &[Expr],
     env: &Env<'_>,
@@ -444,7 +449,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// NOT NULL and CHECK.
+/// Checks that a row satisfies NOT NULL and the CHECK constraints of its table.
 fn check_row(table: &Table, checks: &[BoundCheck], row: RowRef<'_>, env: &Env<'_>) -> Result<(), SqlError> {
     for (at, column) in table.schema.columns.iter().enumerate() {
         if !column.nullable && row.is_null(at) {
@@ -471,7 +476,7 @@ fn check_row(table: &Table, checks: &[BoundCheck], row: RowRef<'_>, env: &Env<'_
     Ok(())
 }
 
-/// 23505
+/// Returns the error 23505 of a unique index. If the row is given, the error's detail has its key.
 pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'_>>) -> SqlError {
     let constraint = table.index_name(index);
     let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
@@ -482,7 +487,7 @@ pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'
     }
 }
 
-/// `Key (a, b)=(1, 2)`
+/// Formats the key of a row in an index: `Key (a, b)=(1, 2)`.
 pub(crate) fn describe_key(table: &Table, index: IndexRef, row: RowRef<'_>) -> String {
     let columns = table.index_columns(index);
     let names: Vec<_> = columns.iter().map(|&at| table.schema.columns[at].name.as_str()).collect();

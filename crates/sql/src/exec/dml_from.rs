@@ -1,8 +1,9 @@
-//! UPDATE … FROM, DELETE … USING, and both with subqueries: a query says which rows, and what comes into them.
+//! UPDATE … FROM, DELETE … USING, and both with subqueries. A query finds the rows to change, and the values that the
+//! changes need.
 //!
-//! The query has locked the rows to be changed, and read its values of them under the lock. It runs to its end before
-//! the first row changes: it may look at the table that changes. A row that it has several times changes once, by the
-//! first of these.
+//! The query locks the rows to be changed, and reads their values under the lock. It runs to its end before the first
+//! row changes, because it may read the table that changes. If it finds a row several times, the row changes once, by
+//! the first of these results.
 
 use super::dml::answer;
 use super::foreign_key::Events;
@@ -62,7 +63,7 @@ impl Exec<'_> {
     }
 }
 
-/// The key at the beginning of a row, and the rest.
+/// Splits a row of the query into the key of the row to change, which comes first, and the other values.
 fn split<'r>(table: &Table, row: &'r [Value<'static>]) -> (Key, &'r [Value<'static>]) {
     let (key, beside) = row.split_at(table.schema.key.len());
     (table.key.key(key.iter().map(Value::borrowed)), beside)

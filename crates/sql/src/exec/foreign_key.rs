@@ -37,7 +37,7 @@ pub(crate) struct Events<'p> {
     list: Vec<Event>,
 }
 
-/// The numbers of a row's foreign keys whose referenced row was not found, each with its values.
+/// The foreign keys of a row whose referenced rows were not found: the number of each key, and the values that it has.
 pub(super) type Missing = Vec<(usize, Vec<Value<'static>>)>;
 
 impl<'p> Events<'p> {
@@ -54,7 +54,7 @@ impl<'p> Events<'p> {
         self.list.push(Event { node: self.node, key, kind });
     }
 
-    /// Notes that a row was written whose referenced rows are `missing`.
+    /// Notes that a row was written. `missing` are its foreign keys whose referenced rows were not found.
     pub(super) fn refers(&mut self, missing: Missing, row: RowRef<'_>) {
         for (key, values) in missing {
             let row = self.keys().table.key_of(row);
@@ -87,7 +87,7 @@ fn has_same(columns: &[usize], old: RowRef<'_>, new: RowRef<'_>) -> bool {
     columns.iter().all(|&column| old.value(column) == new.value(column))
 }
 
-/// Whether an event asks for a check and nothing else, which may be put off.
+/// Whether an event asks for nothing but a check, which may be deferred.
 fn is_check(key: &ForeignKey, event: &Event) -> bool {
     match event.kind {
         EventKind::Refers(..) => true,
@@ -97,8 +97,8 @@ fn is_check(key: &ForeignKey, event: &Event) -> bool {
 }
 
 impl Exec<'_> {
-    /// The keys by which a row that is to be written refers to what is not there now. Of a row that is to be updated in
-    /// its place, those that change are looked at.
+    /// Returns the foreign keys by which a row that is to be written refers to rows that are not there now. If the row
+    /// is to be updated in its place, `old` is the row as it is, and only keys that change are looked up.
     pub(super) fn missing(
         &mut self,
         events: &Events<'_>,
@@ -121,7 +121,7 @@ impl Exec<'_> {
         Ok(missing)
     }
 
-    /// Whether there is a row; it stays so until the transaction ends.
+    /// Whether a lookup finds a row with these values. The row stays there until the transaction ends.
     fn finds(&mut self, lookup: &Access, values: &[Value<'static>]) -> Result<bool, Fail> {
         let env = Env { params: values, frames: None, keeps_reads: true, ..self.env };
         if let (Path::Key(key), None) = (&lookup.path, &lookup.filter) {
@@ -161,7 +161,8 @@ impl Exec<'_> {
         Ok(())
     }
 
-    /// Makes the checks that were put off and are due.
+    /// Makes the deferred checks that are due. If `ends` is set, the transaction is about to end, and all of them are
+    /// due.
     pub(crate) fn check_deferred(&mut self, ends: bool) -> Result<(), Fail> {
         let mut from = 0;
         loop {
@@ -200,8 +201,8 @@ impl Exec<'_> {
         Ok(follows)
     }
 
-    /// Checks that no row refers to values any more, unless another row has them now and that `may` be so. In a
-    /// rehearsal the old one still has them.
+    /// Checks that no row refers to the old values of a row that has been deleted or changed. If `may` is set,
+    /// references are also valid if another row has the values now. In a rehearsal the old row still has them.
     fn check_not_referred(&mut self, referred: &Referred, old: &[Value<'static>], may: bool) -> Result<(), Fail> {
         let replaced = may && self.finds(&referred.lookup, old)?;
         if (!replaced || self.is_rehearsal()) && self.finds(&referred.children, old)? {
@@ -210,7 +211,7 @@ impl Exec<'_> {
         Ok(())
     }
 
-    /// Checks that a row that refers to something, if it still does, refers to what is there.
+    /// Checks that a row, if it still has these values in its foreign key, refers to a row that is there.
     fn check_reference(&mut self, keys: &Keys, at: usize, row: &Key, values: &[Value<'static>]) -> Result<(), Fail> {
         let reference = &keys.references[at];
         if ForeignKey::refers(values) && self.finds(&reference.lookup, values)? {

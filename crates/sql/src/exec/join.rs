@@ -1,4 +1,4 @@
-//! Joins.
+//! Nested-loop joins and hash joins.
 
 use super::sort::canonical;
 use super::{Exec, Fail, Flow, Sink, recycle};
@@ -10,7 +10,7 @@ use hotrow_storage::{Key, KeyBuilder, Type, Value};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// The end of a chain.
+/// The number that ends a chain of rows.
 const NONE: u32 = u32::MAX;
 
 impl Exec<'_> {
@@ -76,7 +76,7 @@ struct Table {
     first: HashMap<Key, u32>,
     /// The row after each row in its chain.
     next: Vec<u32>,
-    /// For a full join: the rows that have been part of a row of it.
+    /// For a full join: whether each row has been part of a row of the join.
     matched: Vec<bool>,
 }
 
@@ -104,7 +104,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Pushes the rows of the join that have this outer row.
+    /// Pushes the rows of the join that have this outer row into `sink`.
     fn matches(&mut self, join: &HashJoin, env: &Env<'_>, outer: &[Value<'_>], sink: Sink<'_>) -> Flow {
         let hashed = !join.keys.is_empty();
         let mut at = if hashed {
@@ -148,7 +148,8 @@ impl Table {
     }
 }
 
-/// A key that is equal for values that compare as equal; none if one of them is NULL, which equals nothing.
+/// Returns a key that is equal for values that compare as equal, or `None` if one of the values is NULL, which equals
+/// nothing.
 fn join_key<'e>(
     exprs: impl Iterator<Item = (&'e Expr, bool)>,
     env: &Env<'_>,
@@ -165,7 +166,8 @@ fn join_key<'e>(
     Ok(Some(builder.finish()))
 }
 
-/// Appends a value as others that compare as equal: integers of any width, texts whose trailing blanks do not count.
+/// Appends a value to a key, in the same form for all values that compare as equal: integers of any width, and texts
+/// that differ in their trailing blanks if `blanks` says that these do not count.
 pub(super) fn push_equal(builder: &mut KeyBuilder, value: &Value<'_>, blanks: bool) {
     let ty = match value {
         Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => Type::Int8,

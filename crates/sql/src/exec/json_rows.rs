@@ -1,4 +1,4 @@
-//! Functions whose results are the parts of a JSON.
+//! Functions whose result rows are the parts of a JSON value.
 
 use super::table_function::Next;
 use crate::json::{self, Kind};
@@ -6,7 +6,7 @@ use crate::plan::table_function::{JsonRows, Parts};
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 
-/// The rows of a function: an element or a key each, or a key and its value.
+/// Returns the rows of a function. Each row is an element, a key, or a key with its value.
 ///
 /// # Errors
 /// 22023 if the value has no such parts.
@@ -44,8 +44,8 @@ fn part(text: &str, binary: bool, as_text: bool) -> Result<Value<'static>, SqlEr
     Ok(if binary { Value::Jsonb(text) } else { Value::Json(text) })
 }
 
-/// An error if a value is of another kind than a function takes apart, in PostgreSQL's words, of which there are
-/// several.
+/// Fails if a value is not of the kind that a function takes apart. PostgreSQL's message for this differs from function
+/// to function.
 fn check(function: JsonRows, kind: Kind) -> Result<(), SqlError> {
     let JsonRows { parts, binary, .. } = function;
     let name = function.name();

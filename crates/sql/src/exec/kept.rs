@@ -7,7 +7,7 @@ use crate::plan::Node;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// The rows of a node, of which the columns are kept.
+    /// Runs a node, and returns these columns of all its rows.
     pub(super) fn collect(&mut self, node: &Node, columns: &[usize]) -> Result<Kept, Fail> {
         let mut kept = Kept::new(columns.len());
         let memory = self.env.memory;
@@ -19,8 +19,8 @@ impl Exec<'_> {
         Ok(kept)
     }
 
-    /// Visits the rows of an operator's input, with what its expressions know. If the input is kept, that is the way to
-    /// subqueries, too.
+    /// Visits the rows of an operator's input, with the environment of the operator's expressions. If the plan keeps
+    /// the input, the expressions may have subqueries.
     pub(super) fn each(
         &mut self,
         input: &Node,
@@ -40,7 +40,7 @@ impl Exec<'_> {
     }
 }
 
-/// Pushes kept rows until that is enough.
+/// Pushes kept rows until `visit` breaks.
 pub(super) fn push(rows: &Kept, env: &Env<'_>, mut visit: impl FnMut(&Input<'_>) -> Flow) -> Result<(), SqlError> {
     for row in rows.rows() {
         env.check_cancelled()?;

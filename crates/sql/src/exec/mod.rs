@@ -87,12 +87,12 @@ pub(crate) fn lock_outcome(wake: Wake) -> Result<(), Fail> {
     }
 }
 
-/// Why a statement failed: its own error, or the engine gave the transaction up.
+/// The reason why a statement failed: its own error, or an abort of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fail {
     /// The statement's own error.
     Sql(SqlError),
-    /// The engine's.
+    /// The engine gave the transaction up.
     Abort(Abort),
 }
 
@@ -117,7 +117,7 @@ impl From<Fail> for SqlError {
     }
 }
 
-/// Whether to go on.
+/// The answer of a visitor of rows: whether the walk goes on, or an error that ends it.
 pub(crate) type Flow = Result<ControlFlow<()>, SqlError>;
 
 /// The function that takes the rows of a node.
@@ -149,7 +149,7 @@ impl Exec<'_> {
         self.env.memory.check_write(|| self.engine.spare_bytes(table) > 0)
     }
 
-    /// Runs a plan that reads or writes rows; their number.
+    /// Runs a plan that reads or writes rows. Returns the number of rows.
     pub(crate) fn rows(&mut self, plan: &Plan, read_only: bool, sink: Sink<'_>) -> Result<u64, Fail> {
         match plan {
             Plan::Query(node) => {
@@ -218,7 +218,8 @@ impl Exec<'_> {
     }
 
     fn system(&mut self, relation: &SystemRelation, sink: Sink<'_>) -> Result<(), Fail> {
-        // None where rows are judged after the statement: nobody asks there.
+        // There is no context where the engine judges rows after the statement, and no relation of the system is read
+        // there.
         for row in self.env.context.map(|context| relation.rows(context)).unwrap_or_default() {
             self.env.check_cancelled()?;
             if sink(&Input::Values(&row))?.is_break() {
@@ -274,7 +275,7 @@ impl Exec<'_> {
         })
     }
 
-    /// LIMIT or OFFSET.
+    /// Evaluates the expression of LIMIT or OFFSET. Returns `None` if the clause is missing or NULL.
     fn count(&mut self, expr: Option<&Expr>, (clause, code): (&str, SqlState)) -> Result<Option<u64>, Fail> {
         let Some(expr) = expr else { return Ok(None) };
         let count = self.with_subqueries(|env| Ok(expr.eval(env, &Input::NONE)?.as_int()))?;
@@ -283,18 +284,18 @@ impl Exec<'_> {
     }
 }
 
-/// An empty vector of another lifetime with the same memory.
+/// Returns an empty vector of another lifetime that has the same memory.
 pub(crate) fn recycle<'to>(mut values: Vec<Value<'_>>) -> Vec<Value<'to>> {
     values.clear();
     values.into_iter().map(|_| Value::Null).collect()
 }
 
-/// The row's values, owned.
+/// Returns the first `width` values of a row, owned.
 pub(crate) fn owned(row: &Input<'_>, width: usize) -> Vec<Value<'static>> {
     (0..width).map(|column| row.value(column).into_owned()).collect()
 }
 
-/// The number of a computed row's columns.
+/// Returns the number of a computed row's columns, or 0 for a row that is not computed.
 pub(crate) fn width(row: &Input<'_>) -> usize {
     match row {
         Input::Values(values) => values.len(),

@@ -15,14 +15,15 @@ use hotrow_txn::Engine;
 use sqlparser::ast::{self, ForValues, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 impl Table {
-    /// The column by which engines that keep partitions apart divide the table, if there is one.
+    /// Returns the column by which engines that keep partitions apart divide the table, or `None` if the table has no
+    /// partition key.
     pub(crate) fn partition_key(&self) -> Option<usize> {
         self.schema.partitioned.then(|| self.schema.key[0])
     }
 }
 
 impl Ddl<'_> {
-    /// CREATE TABLE … PARTITION OF: there is nothing to do but to see that it fits, for the parts are the engine's.
+    /// Runs CREATE TABLE … PARTITION OF. The engine makes the partitions itself, so this only checks the clauses.
     pub(super) fn create_partition(
         &mut self,
         create: &ast::CreateTable,
@@ -55,7 +56,7 @@ impl Ddl<'_> {
     }
 }
 
-/// The column that PARTITION BY names.
+/// Returns the position of the column that PARTITION BY names.
 pub(super) fn key_of(by: &ast::Expr, schema: &TableSchema) -> Result<usize, SqlError> {
     let ast::Expr::Function(function) = by else {
         return Err(unsupported(&format!("PARTITION BY {by}")).hint("There is PARTITION BY HASH (column)."));
@@ -92,7 +93,7 @@ pub(super) fn key_of(by: &ast::Expr, schema: &TableSchema) -> Result<usize, SqlE
     })
 }
 
-/// Whether a definition's partition key is one that it can have, once its primary key is known.
+/// Checks that a draft, whose primary key must be known, can have its partition key.
 pub(super) fn check(draft: &Draft) -> Result<(), SqlError> {
     let Some(at) = draft.partition_key else { return Ok(()) };
     let (schema, column) = (&draft.schema, &draft.schema.columns[at]);
@@ -122,7 +123,7 @@ pub(super) fn check(draft: &Draft) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Whether the engine can have a table.
+/// Fails if the engine cannot have a table with this schema.
 pub(super) fn check_admitted(engine: &dyn Engine, schema: &TableSchema) -> Result<(), SqlError> {
     engine.admits(schema).map_err(|reason| {
         let message = format!("engine {} cannot have table \"{}\"", engine.info().name, schema.name);
@@ -137,7 +138,7 @@ pub(super) fn check_admitted(engine: &dyn Engine, schema: &TableSchema) -> Resul
     })
 }
 
-/// PostgreSQL's rules for what a partition of a hashed table holds.
+/// Checks the bound of a partition by the rules that PostgreSQL has for hashed tables.
 fn check_bound(values: Option<&ForValues>) -> Result<(), SqlError> {
     let wrong = |message: &str| Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     match values {

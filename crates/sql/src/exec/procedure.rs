@@ -1,4 +1,4 @@
-//! CALL: a body's statements, one after the other, over a frame of values.
+//! CALL: runs the statements of a procedure one after the other, over a frame of values.
 
 use super::{Exec, Fail, owned, width};
 use crate::expr::{Env, Expr, Input, Strictness, cast};
@@ -8,17 +8,17 @@ use crate::{SqlError, depth, state};
 use hotrow_storage::Value;
 use std::ops::ControlFlow;
 
-/// A procedure that runs.
+/// The state of a procedure that runs.
 struct Frame<'c> {
     call: &'c Call,
-    /// Arguments, `found`, variables.
+    /// The values of the arguments, of `found` and of the variables, in this order.
     values: Vec<Value<'static>>,
     /// Whether the transaction must not write.
     read_only: bool,
 }
 
 impl Exec<'_> {
-    /// Runs a procedure; the values of the arguments that come out, in order.
+    /// Runs a procedure. Returns the values of its output arguments, in order.
     pub(crate) fn call(&mut self, call: &Call, read_only: bool) -> Result<Vec<Value<'static>>, Fail> {
         depth::check()?;
         let mut values = Vec::with_capacity(call.body.slots);
@@ -32,7 +32,7 @@ impl Exec<'_> {
         Ok(call.outputs().map(|(at, _)| frame.values[at].borrowed().into_owned()).collect())
     }
 
-    /// Runs statements until one says RETURN.
+    /// Runs statements until one of them is RETURN.
     fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<ControlFlow<()>, Fail> {
         depth::check()?;
         for step in steps {
@@ -54,7 +54,7 @@ impl Exec<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The statements after the first condition that is true.
+    /// Returns the statements of the first arm whose condition is true.
     fn arm<'a>(&mut self, arms: &'a [(Expr, Vec<Step>)], frame: &Frame<'_>) -> Result<Option<&'a [Step]>, Fail> {
         for (condition, steps) in arms {
             if self.within(frame).with_subqueries(|env| condition.is_true(env, &Input::NONE))? {
@@ -110,12 +110,12 @@ impl Exec<'_> {
     }
 }
 
-/// The place of `found` in a frame.
+/// Returns the index of `found` among the values of a frame.
 fn found_slot(call: &Call) -> usize {
     call.procedure.arguments.len()
 }
 
-/// Puts a row's columns into variables; NULLs if there is none.
+/// Assigns the columns of a row to variables. Without a row, the variables become NULL.
 fn assign(
     into: &[Target],
     row: Option<Vec<Value<'static>>>,
@@ -130,8 +130,8 @@ fn assign(
     Ok(())
 }
 
-/// The error with the place where it happened. A position would be one in the procedure's text, which the client has
-/// not sent.
+/// Adds the procedure's name and the line of the step to an error. A position in the text is left out: it would be one
+/// in the text of the procedure, which the client has not sent.
 fn located(fail: Fail, frame: &Frame<'_>, step: &Step) -> Fail {
     match fail {
         Fail::Sql(error) => Fail::Sql(error.within(&frame.call.procedure.name, step.line)),

@@ -1,4 +1,5 @@
-//! A table with another definition is another table: its rows are scanned from the old one and loaded into the new one.
+//! Rebuilds tables: a definition that changes the rows needs a new table of the engine, into which the rows of the old
+//! one are loaded.
 
 use super::ddl::{Ddl, Draft};
 use super::dml::describe_key;
@@ -11,17 +12,17 @@ use hotrow_storage::{Row, RowRef, Value};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
 
-/// Where a column of a rebuilt table comes from.
+/// The source of a column of a rebuilt table.
 #[derive(Debug)]
 pub(super) enum NewColumn {
-    /// The old table's column.
+    /// The column of the old table with this number.
     Kept(usize),
-    /// Computed over the old row.
+    /// An expression that is evaluated over the old row.
     Computed(Expr),
 }
 
 impl Ddl<'_> {
-    /// Puts a table of another definition in the place of `old`, with its rows. The visible columns are the same.
+    /// Replaces `old` by a table with another definition and the same rows. The visible columns stay the same.
     pub(super) fn rebuild(&mut self, old: &Arc<Table>, draft: Draft) -> Result<(), Fail> {
         let columns = (0..old.visible()).map(NewColumn::Kept).collect();
         let new = self.rebuilt(old, draft, columns)?;
@@ -29,7 +30,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A table of another definition with rows made of those of `old`, not yet in its place.
+    /// Returns a table with another definition, and with rows made of those of `old`. The table is not published yet.
     pub(super) fn rebuilt(
         &mut self,
         old: &Arc<Table>,
@@ -60,7 +61,7 @@ impl Ddl<'_> {
         Ok(new)
     }
 
-    /// Checks the rows that there are against a table's newest CHECK constraints.
+    /// Checks that the existing rows of a table satisfy the newest CHECK constraints.
     pub(super) fn check_rows(&mut self, table: &Arc<Table>) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
         let mut failed = None;

@@ -1,4 +1,4 @@
-//! A table's rows.
+//! Scans of a table's rows: by key, by range, or in full.
 
 use super::{Fail, Sink};
 use crate::catalog::Table;
@@ -110,17 +110,17 @@ fn walk(
     Ok(ended?)
 }
 
-/// The most ranges that several lists of one range make: where they would make more, the later lists are left to the
-/// filter.
+/// The greatest number of ranges that the lists of one range make together. If a list would make more, it is left to
+/// the filter.
 const MAX_PRODUCT: usize = 10_000;
 
-/// The way to the rows of one or several ranges.
+/// An access to rows: one row by its key, or a range.
 pub(super) enum Way {
     Key(Key),
     Range(Scan),
 }
 
-/// The ways to the rows of ranges, without overlaps, in the order that is wanted.
+/// Returns accesses that cover these ranges without overlaps, in the order in which the rows are wanted.
 pub(super) fn ways(table: &Table, ranges: &[Range], env: &Env<'_>) -> Result<Vec<Way>, SqlError> {
     let mut scans = Vec::with_capacity(ranges.len());
     for range in ranges {
@@ -154,7 +154,7 @@ pub(super) fn ways(table: &Table, ranges: &[Range], env: &Env<'_>) -> Result<Vec
     Ok(apart.into_iter().map(way).collect())
 }
 
-/// The scans of a range for each combination of its lists' values.
+/// Adds a scan of a range for each combination of the values in its lists.
 fn spread(table: &Table, range: &Range, env: &Env<'_>, scans: &mut Vec<Scan>) -> Result<(), SqlError> {
     let mut single = Range { lists: Vec::new(), ..range.clone() };
     let (mut columns, mut product) = (Vec::with_capacity(range.lists.len()), 1_usize);
@@ -186,7 +186,7 @@ fn spread(table: &Table, range: &Range, env: &Env<'_>, scans: &mut Vec<Scan>) ->
     }
 }
 
-/// The values of a list that are not NULL.
+/// Returns the values of a list that are not NULL.
 fn values_of(list: &List, env: &Env<'_>) -> Result<Vec<Value<'static>>, SqlError> {
     let mut values = Vec::with_capacity(list.exprs.len());
     for expr in &list.exprs {
@@ -234,7 +234,8 @@ fn compare_upper(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
     }
 }
 
-/// Whether no key lies between a range and the next, which begins no earlier.
+/// Whether no key lies between the upper bound of a range and the lower bound of the next range, which begins no
+/// earlier.
 fn touch(upper: &Bound<Key>, lower: &Bound<Key>) -> bool {
     match (upper, lower) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => true,
@@ -262,7 +263,7 @@ fn check(lock: LockFor, env: &Env<'_>) -> Result<(), SqlError> {
     if lock == LockFor::Read { env.check_read() } else { Ok(()) }
 }
 
-/// A filter as the engine can keep it until the transaction has ended.
+/// Returns a filter in a form that the engine can keep until the transaction has ended.
 fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     let (filter, params, user, waiter) =
         (filter.settled(env), env.params.to_vec(), env.user.to_owned(), env.waiter.clone());
@@ -271,7 +272,7 @@ fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
         let (params, user, waiter) = (&params, &user, &waiter);
         let env =
             Env { params, now, user, session_id, waiter, context: None, styles, memory, keeps_reads, frames: None };
-        // The visitor of the row finds the error again. The engine may hold a latch here.
+        // A row on which the filter fails passes: its visitor finds the error again. The engine may hold a latch here.
         waiter.is_cancelled() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
     })
 }
@@ -303,14 +304,15 @@ fn point(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The key with these values. `None` if no row can have it: a value is NULL, or an integer beyond its column's range.
+/// Returns the key with these values. Returns `None` if no row can have it, because a value is NULL or an integer
+/// beyond its column's range.
 #[inline]
 pub(crate) fn key(spec: &KeySpec, values: &[Expr], env: &Env<'_>) -> Result<Option<Key>, SqlError> {
     prefix(spec, values, &[], None, env)
 }
 
-/// The key whose leading columns have these values, NULL in the places that say so, and one more value, perhaps NULL,
-/// if given. `None` if no row can have it.
+/// Returns the key whose leading columns have these values, and NULL at the positions in `nulls`. If `last` is given,
+/// that value, which may be NULL, follows them. Returns `None` if no row can have such a key.
 fn prefix(
     spec: &KeySpec,
     values: &[Expr],
@@ -341,7 +343,7 @@ fn prefix(
     Ok(Some(builder.finish()))
 }
 
-/// Whether an integer is within its column's range; all other values are of their column's type.
+/// Whether an integer is within its column's range. All other values are of the type of their column, and fit.
 fn fits(value: &Value<'_>, ty: Type) -> bool {
     match (value.as_int(), ty) {
         (Some(int), Type::Int2) => i16::try_from(int).is_ok(),
@@ -350,7 +352,7 @@ fn fits(value: &Value<'_>, ty: Type) -> bool {
     }
 }
 
-/// The scan of a range without lists; `None` if it is empty whatever the table holds.
+/// Returns the scan of a range without lists, or `None` if the range is empty whatever the table holds.
 pub(super) fn range_scan(table: &Table, range: &Range, env: &Env<'_>) -> Result<Option<Scan>, SqlError> {
     let spec = table.index_key(range.index);
     let scan = Scan { direction: range.direction, ..Scan::all(table.id, range.index) };

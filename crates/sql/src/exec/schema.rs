@@ -17,7 +17,7 @@ use sqlparser::ast;
 const FIXED: [&str; 3] = ["pg_catalog", "information_schema", PUBLIC];
 
 impl Ddl<'_> {
-    /// Runs a statement; its tag.
+    /// Runs a statement of this module. Returns its command tag.
     pub(crate) fn run_definition(&mut self, definition: &Definition) -> Result<&'static str, Fail> {
         self.check_memory()?;
         match definition {
@@ -51,19 +51,20 @@ impl Ddl<'_> {
         Ok(definition.tag())
     }
 
-    /// The relation that a name means.
+    /// Returns the full name of the relation that a name means.
     pub(super) fn found(&self, name: &ast::ObjectName) -> Result<String, SqlError> {
         Ok(self.view().find(&crate::parse::names::object_name(name)?))
     }
 
-    /// The full name of what is to be made, in a schema that stays until it is there.
+    /// Returns the full name of a relation that is to be made. Its schema is locked, so that it stays until the
+    /// relation is there.
     pub(super) fn placed(&mut self, name: &RelationName) -> Result<String, Fail> {
         let place = self.view().place(name)?;
         self.keep_schema(schema::split(&place).0)?;
         Ok(place)
     }
 
-    /// Keeps others from dropping a schema, which was there a moment ago.
+    /// Keeps other transactions from dropping a schema that was there a moment ago. Fails if the schema is gone.
     fn keep_schema(&mut self, name: &str) -> Result<(), Fail> {
         if name != PUBLIC {
             self.lock(&schema_lock(name), Mode::Shared)?;
@@ -71,7 +72,8 @@ impl Ddl<'_> {
         if self.view().has_schema(name) { Ok(()) } else { Err(undefined_schema(name).into()) }
     }
 
-    /// The full names of what is to be dropped, without those whose schema is not there if they need not be.
+    /// Returns the full names of relations that are to be dropped. If a schema does not exist, its relation is left out
+    /// with a notice if `if_exists` is set; otherwise this fails.
     pub(super) fn doomed(&mut self, names: &[ast::ObjectName], if_exists: bool) -> Result<Vec<String>, SqlError> {
         let mut found = Vec::with_capacity(names.len());
         for name in names {
@@ -155,7 +157,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Keeps others from making a schema of this name, which is free.
+    /// Locks the name of a schema that is to be made. Fails if the name is reserved or taken.
     fn claim_schema(&mut self, name: &str) -> Result<(), Fail> {
         if name.starts_with("pg_") {
             let message = format!("unacceptable schema name \"{name}\"");
@@ -171,7 +173,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A schema that is there, locked exclusively.
+    /// Returns a schema, locked exclusively. `what` is the verb in the error for schemas that no statement can change.
     fn owned_schema(&mut self, name: &str, what: &str) -> Result<Arc<Schema>, Fail> {
         if FIXED.contains(&name) {
             let message = format!("cannot {what} schema {name} because it is required by the database system");
@@ -225,7 +227,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The tables of a schema, its views, and the sequences that belong to none of the tables.
+    /// Returns the names of a schema's tables, its views, and the names of the sequences that belong to none of the
+    /// tables.
     fn contents(&self, name: &str) -> (Vec<String>, Vec<Arc<StoredView>>, Vec<String>) {
         let within = |full: &str| schema::split(full).0 == name;
         let view = self.view();
@@ -264,7 +267,7 @@ impl Ddl<'_> {
         Ok(self.check_all_views(new)?)
     }
 
-    /// Puts a table into another schema, and the sequences that go with it.
+    /// Moves a table, and the sequences that belong to it, into another schema.
     fn move_with_sequences(&mut self, table: &Arc<Table>, schema: &str) -> Result<(), Fail> {
         self.check_settled(table, "ALTER TABLE")?;
         for index in
@@ -283,7 +286,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Keeps others from making something of this name in a schema, where it is free.
+    /// Locks a name in a schema for a relation that is to be moved there. Fails if the name is taken.
     fn claim_in(&mut self, schema: &str, name: &str) -> Result<(), Fail> {
         self.claim(&schema::full(schema, name)).map_err(|fail| match fail {
             Fail::Sql(error) if error.state == state::DUPLICATE_TABLE => {
@@ -297,7 +300,7 @@ impl Ddl<'_> {
     fn move_view(&mut self, view: &StoredView, new: &str) -> Result<(), Fail> {
         self.lock(&view.name, Mode::Exclusive)?;
         self.lock(new, Mode::Exclusive)?;
-        // It may show what has been moved before it.
+        // The view may have changed: it may show a relation that was moved before it.
         let view = self.view().view(&view.name).ok_or_else(|| undefined_table(&view.name))?;
         self.context.transaction.changes.views.insert(view.name.clone(), None);
         let moved = StoredView { name: new.to_owned(), ..(*view).clone() };
@@ -306,7 +309,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Views that name a relation without its schema go on to show it.
+    /// Puts the new name of a relation into the views that show it, so that views that name it without its schema go on
+    /// to show it.
     fn move_in_views(&mut self, old: &str, new: &str) {
         for view in self.view().views() {
             if !view.relations.iter().any(|relation| relation == old) {
@@ -324,7 +328,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// After relations have been moved into a schema: an error if a view cannot be made any more.
+    /// Checks, after relations have been moved into a schema, that the views that show its relations can still be made.
     fn check_all_views(&self, schema: &str) -> Result<(), SqlError> {
         let concerned = |view: &Arc<StoredView>| view.relations.iter().any(|name| schema::split(name).0 == schema);
         let views = self.view().views();
@@ -396,7 +400,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// ALTER VIEW … RENAME TO
+    /// Runs ALTER VIEW … RENAME TO.
     pub(super) fn rename_view(&mut self, view: &StoredView, new: &str) -> Result<(), Fail> {
         let new = schema::full(schema::split(&view.name).0, new);
         self.claim(&new)?;
@@ -435,7 +439,7 @@ fn would_break(view: &StoredView) -> SqlError {
         .hint("Drop the view, and create it again afterwards.")
 }
 
-/// The name of the lock on a schema, which is no relation's.
+/// Returns the name of the lock on a schema. No relation has this name.
 pub(super) fn schema_lock(name: &str) -> String {
     format!("\0schema\0{name}")
 }

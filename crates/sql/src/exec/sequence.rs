@@ -14,7 +14,7 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 
 impl Ddl<'_> {
-    /// CREATE SEQUENCE
+    /// Runs CREATE SEQUENCE.
     pub(crate) fn create_sequence(&mut self, create: &CreateSequence) -> Result<&'static str, Fail> {
         let name = &self.placed(&create.name)?;
         self.lock(name, Mode::Exclusive)?;
@@ -32,7 +32,7 @@ impl Ddl<'_> {
         Ok("CREATE SEQUENCE")
     }
 
-    /// ALTER SEQUENCE: without RESTART it goes on where it stands, for others too.
+    /// Runs ALTER SEQUENCE. Without RESTART the sequence goes on where it stands, for other sessions, too.
     pub(crate) fn alter_sequence(&mut self, alter: &AlterSequence) -> Result<&'static str, Fail> {
         let name = &self.view().find(&alter.name);
         let Some(sequence) = self.owned_sequence(name, alter.if_exists)? else { return Ok("ALTER SEQUENCE") };
@@ -53,13 +53,13 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives a sequence another full name, which is free.
+    /// Gives a sequence another full name, which must be free.
     pub(super) fn move_sequence(&mut self, sequence: &Sequence, new: String) {
         self.context.transaction.changes.sequences.insert(sequence.name.clone(), None);
         self.publish_sequence(Sequence { name: new, ..sequence.clone() });
     }
 
-    /// DROP SEQUENCE. With CASCADE the defaults that use it go too.
+    /// Drops a sequence, and with CASCADE also the defaults that use it.
     pub(super) fn drop_sequence(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let Some(sequence) = self.owned_sequence(name, if_exists)? else { return Ok(()) };
         let tables: Vec<_> = self.view().tables().into_iter().filter(|table| uses(table, sequence.id)).collect();
@@ -100,7 +100,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The sequence of this name, locked exclusively; none, with a notice, if there need be none.
+    /// Returns the sequence with this name, locked exclusively. If there is none and `if_exists` is set, returns `None`
+    /// and leaves a notice.
     fn owned_sequence(&mut self, name: &str, if_exists: bool) -> Result<Option<Arc<Sequence>>, Fail> {
         self.lock(name, Mode::Exclusive)?;
         if let Some(sequence) = self.view().sequence(name) {
@@ -138,8 +139,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Makes the sequence of a serial or identity column that is about to be added; its next number as the column's
-    /// default.
+    /// Makes the sequence of a serial or identity column that is about to be added. Returns the default of the column,
+    /// which is the next number of the sequence.
     pub(super) fn own_sequence(
         &mut self,
         draft: &Draft,
@@ -160,7 +161,7 @@ impl Ddl<'_> {
         Ok(DefaultValue::next_value(id, ty))
     }
 
-    /// Keeps the sequences that a definition is about to use from being dropped.
+    /// Locks the sequences that a definition is about to use, so that no other transaction drops them.
     pub(super) fn lock_sequences(&mut self, default: &DefaultValue) -> Result<(), Fail> {
         for id in default.sequences() {
             let gone = || SqlError::new(state::UNDEFINED_TABLE, "the sequence of a default does not exist any more");
@@ -171,7 +172,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The sequences that go with a table, or with one of its columns.
+    /// Returns the sequences that belong to a table, or to one of its columns.
     pub(super) fn sequences_of(&self, table: &str, column: Option<&str>) -> Vec<Arc<Sequence>> {
         let mut sequences = self.view().sequences();
         sequences.retain(|sequence| {
@@ -183,7 +184,8 @@ impl Ddl<'_> {
         sequences
     }
 
-    /// Drops the sequences of a table or column that goes; other tables' defaults must not use them.
+    /// Drops the sequences that belong to a table or column that is being dropped. Unless `cascade` is set, no default
+    /// of another table may use them.
     pub(super) fn drop_owned_sequences(
         &mut self,
         table: &str,
@@ -196,7 +198,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The options of an identity column.
+    /// Converts the options of an identity column to those of its sequence.
     pub(super) fn identity_options(options: Option<&[ast::SequenceOptions]>) -> Result<Vec<SequenceOption>, SqlError> {
         let number = |expr: &ast::Expr| {
             let text = expr.to_string();

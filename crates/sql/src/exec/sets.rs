@@ -9,7 +9,7 @@ use hotrow_storage::Key;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::Continue;
 
-/// A row's key among rows of its kind.
+/// Returns the key of a computed row. Rows with the same values have equal keys.
 fn key_of(row: &Input<'_>) -> Key {
     group_key((0..width(row)).map(|column| row.value(column)))
 }
@@ -40,7 +40,7 @@ impl Exec<'_> {
             *others.entry(key_of(row)).or_default() += 1;
             Ok(Continue(()))
         })?;
-        // Without ALL, a row that was there is as one that is not wanted.
+        // Without ALL, a row that has been seen before counts as one that is not wanted.
         let mut seen = HashSet::new();
         self.run(&sets.left, &mut |row| {
             let key = key_of(row);
@@ -74,7 +74,7 @@ impl Exec<'_> {
         self.inside(&frame).with(others, body, sink)
     }
 
-    /// All rows of a query with all of their columns.
+    /// Runs a query, and returns all its rows with all of their columns.
     pub(super) fn collect_all(&mut self, query: &Node) -> Result<Kept, Fail> {
         let mut rows = Kept::default();
         let memory = self.env.memory;

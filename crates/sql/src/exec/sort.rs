@@ -95,7 +95,7 @@ pub(super) fn compare_keys(
     }
 }
 
-/// A key that is equal for rows whose values are the same, NULL being the same as NULL.
+/// Returns a key that is equal for rows whose values are the same. NULL is the same as NULL.
 pub(super) fn group_key<'v>(values: impl IntoIterator<Item = Value<'v>>) -> Key {
     let mut builder = KeyBuilder::default();
     for value in values {
@@ -105,8 +105,8 @@ pub(super) fn group_key<'v>(values: impl IntoIterator<Item = Value<'v>>) -> Key 
     builder.finish()
 }
 
-/// The value that stands for all that are equal to one, where a type has several forms of one value: a `jsonb` for its
-/// numbers.
+/// Returns the value that stands for all values that are equal to this one. Only types with several forms of one value
+/// need it: a `jsonb` may write equal numbers in different ways.
 pub(super) fn canonical(value: Value<'_>) -> Value<'_> {
     match &value {
         Value::Jsonb(text) => Value::Jsonb(json::canonical(text).into_owned().into()),

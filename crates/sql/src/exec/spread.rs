@@ -22,7 +22,7 @@ struct Exact {
     squares: Decimal,
 }
 
-/// The sum, and the sum of the squares of the differences from the mean (Youngs and Cramer).
+/// The state over floats: the sum, and the sum of the squares of the differences from the mean (Youngs and Cramer).
 #[derive(Clone, Debug, Default)]
 struct Float {
     sum: f64,
@@ -30,7 +30,7 @@ struct Float {
 }
 
 impl Spread {
-    /// Adds a number.
+    /// Adds a number to the state.
     pub(super) fn add(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
         self.count += 1;
         match value {
@@ -47,7 +47,7 @@ impl Spread {
         Ok(())
     }
 
-    /// The variance, or its root; NULL of too few numbers.
+    /// Returns the variance, or its root if `root` is set. Returns NULL if there are too few numbers.
     pub(super) fn result(&self, population: bool, root: bool) -> Result<Value<'static>, SqlError> {
         let least = if population { 1 } else { 2 };
         if self.count < least {

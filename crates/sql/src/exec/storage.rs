@@ -81,7 +81,7 @@ pub(super) fn check_parameters(options: &[SqlOption]) -> Result<(), SqlError> {
         other => Err(syntax(other)?),
     });
     let mut named = named.collect::<Result<Vec<_>, _>>()?;
-    // PostgreSQL had them once, and takes it well to be told that there are none.
+    // PostgreSQL had OIDs once, and still accepts that a table has none.
     if let Some(at) = named.iter().position(|(name, _)| name == "oids") {
         let (name, value) = named.remove(at);
         if boolean(&name, &value)? {
@@ -176,7 +176,7 @@ fn check_values(named: &[(String, String)], known: &[(&str, Kind)]) -> Result<()
     Ok(())
 }
 
-/// A truth value: a word, or the beginning of one that is not another's.
+/// Reads the Boolean value of a parameter: a word, or the beginning of a word if it is not that of another one, too.
 fn boolean(name: &str, value: &str) -> Result<bool, SqlError> {
     let lower = value.to_lowercase();
     let begins = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
@@ -189,7 +189,7 @@ fn boolean(name: &str, value: &str) -> Result<bool, SqlError> {
     Err(wrong(format!("invalid value for boolean option \"{name}\": {value}")))
 }
 
-/// A value as it is written, without quotes.
+/// Returns the value of a parameter as it is written, without quotes.
 fn written(value: &Expr) -> Result<String, SqlError> {
     Ok(match value {
         Expr::Value(value) => match &value.value {

@@ -62,7 +62,7 @@ struct Matching {
 }
 
 impl Exec<'_> {
-    /// Does something in which expressions are evaluated that may have subqueries.
+    /// Runs `work` with an environment in which expressions may have subqueries.
     pub(super) fn with_subqueries<R>(&mut self, work: impl FnOnce(&Env<'_>) -> Result<R, SqlError>) -> Result<R, Fail> {
         let (env, mut scratch) = (self.env, Vec::new());
         let (txn, deferred) = (&mut *self.txn, &mut *self.deferred);
@@ -80,12 +80,12 @@ impl Exec<'_> {
 impl Subqueries for Runner<'_> {
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
         depth::check()?;
-        // What there is nothing to compare with is not computed.
+        // If there is nothing to compare the operands with, they are not evaluated.
         let judged = |answer: &Answer| match answer.has_rows() {
             true => answer.judge(subquery, &values(&subquery.operands, env, row)?),
             false => answer.judge(subquery, &[]),
         };
-        // What is asked of a row's matches alone looks at the row.
+        // The rows of a `Matches` test do not depend on the outer row, so that their answer serves all rows.
         if subquery.arguments.is_empty() || matches!(subquery.test, SubqueryTest::Matches(..)) {
             let judged = |answer: &Answer| match answer {
                 Answer::Matching(matching) => matching.judge(subquery, env, row),
@@ -111,7 +111,7 @@ fn values<'a>(exprs: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Vec<V
 }
 
 impl Runner<'_> {
-    /// Runs a subquery once.
+    /// Runs a subquery in a frame that shows these arguments.
     fn run(&self, subquery: &Subquery, env: &Env<'_>, arguments: &[Value<'_>]) -> Result<Answer, SqlError> {
         let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
         let frame = Frame { id: subquery.frame, content: Content::Row(arguments), next: env.frames };
@@ -173,7 +173,7 @@ impl Exec<'_> {
                     if let Some(key) = key((0..blanks.len()).map(|at| row.value(at)), blanks) {
                         let at = matching.rows.len();
                         let before = matching.first.insert(key, at);
-                        // Without a condition one row says all.
+                        // Without a condition, one row of each key is enough.
                         if condition.is_some() || before.is_none() {
                             matching.rows.push(row, &columns);
                             matching.next.push(before);
@@ -185,7 +185,7 @@ impl Exec<'_> {
             }
             SubqueryTest::Compare(comparison, all, blanks) => {
                 let columns: Vec<_> = (0..subquery.operands.len()).collect();
-                // Whether it will be asked again, with other operands.
+                // Rows are hashed if they may be compared again, with other operands.
                 let hashed = subquery.arguments.is_empty() && *comparison == Comparison::Equal && !all;
                 let (all, nulls) = (Kept::new(columns.len()), Kept::new(columns.len()));
                 let mut rows = Rows { all, nulls, keys: hashed.then(HashSet::new) };
@@ -279,7 +279,8 @@ impl Rows {
     }
 }
 
-/// Whether a comparison holds between two rows; of several columns there is equality and its opposite only.
+/// Whether a comparison holds between two rows, or `None` if that is unknown because of NULLs. Rows of several columns
+/// are compared only for equality and its opposite.
 fn holds(comparison: Comparison, left: &[Value<'_>], right: &[Value<'_>], blanks: &[bool]) -> Option<bool> {
     let mut unknown = false;
     let columns = left.iter().zip(right).zip(blanks);

@@ -106,7 +106,7 @@ impl Ddl<'_> {
         Ok("CREATE TABLE")
     }
 
-    /// REFERENCES of a column of a table that is there.
+    /// Adds the foreign keys of a column's REFERENCES to a table that is already there.
     pub(super) fn add_references(&mut self, table: &str, column: &ast::ColumnDef) -> Result<(), Fail> {
         for option in &column.options {
             let ColumnOption::ForeignKey(key) = &option.option else { continue };
@@ -196,7 +196,8 @@ impl Ddl<'_> {
         }
     }
 
-    /// PRIMARY KEY and UNIQUE; CHECK and FOREIGN KEY come when the table is there.
+    /// Adds a PRIMARY KEY or UNIQUE constraint to a draft. CHECK and FOREIGN KEY are added later, when the table is
+    /// there.
     pub(super) fn add_constraint(&mut self, draft: &mut Draft, constraint: &TableConstraint) -> Result<(), SqlError> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
@@ -242,7 +243,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A constraint's or index's name: the given one, which must be free, or one made of its table and columns.
+    /// Returns the name of a constraint or index: the given name, which must be free, or one made of its table and
+    /// columns.
     pub(super) fn constraint_name(
         &self,
         draft: &Draft,
@@ -270,7 +272,7 @@ impl Ddl<'_> {
         Ok(names.find(|name| !taken(name)).unwrap_or_default())
     }
 
-    /// A table's definition with one more CHECK, not yet checked against its rows.
+    /// Returns the definition of a table with one more CHECK. The rows of the table have not been checked against it.
     pub(super) fn with_check(
         &mut self,
         table: &Arc<Table>,
@@ -417,7 +419,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// TRUNCATE: an empty table in the place of each.
+    /// Runs TRUNCATE: replaces each table by an empty one.
     pub(crate) fn truncate(
         &mut self,
         names: &[RelationName],
@@ -458,8 +460,8 @@ pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
     partition::check(draft)
 }
 
-/// An error if a key cannot have a column of this type: its values have no order, or one that is not that of a key's
-/// bytes.
+/// Fails if a key cannot have a column of this type, because its values have no order, or another order than the bytes
+/// of a key.
 fn check_key_type(ty: Type) -> Result<(), SqlError> {
     match ty {
         Type::Json | Type::Array(Element::Json) => {
@@ -497,7 +499,7 @@ fn index_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>, SqlError> 
     columns.iter().map(name).collect()
 }
 
-/// The type of a serial column.
+/// Returns the type of the numbers of a serial column, or `None` if the column is not serial.
 fn serial_type(ty: &ast::DataType) -> Option<Type> {
     let ast::DataType::Custom(name, modifiers) = ty else { return None };
     let name = object_name(name).ok().filter(|_| modifiers.is_empty())?.name;

@@ -30,7 +30,8 @@ impl Exec<'_> {
         }
     }
 
-    /// Pushes each row of the input as often as the longest of the functions has rows for it, beside theirs.
+    /// Pushes each row of the input beside the rows that the functions return for it, as often as the longest of them
+    /// has rows.
     pub(super) fn project_set(&mut self, input: &Node, functions: &[RowsOf], sink: Sink<'_>) -> Result<(), Fail> {
         let mut made: Vec<Value<'static>> = Vec::new();
         self.each(input, |env, row| {
@@ -74,7 +75,8 @@ fn evaluate(rows: &RowsOf, env: &Env<'_>, row: &Input<'_>) -> Result<Vec<Value<'
     rows.arguments.iter().map(|expr| expr.eval(env, row).map(Value::into_owned)).collect()
 }
 
-/// PostgreSQL's words, each with the letter of its category and whether it can be a label without AS.
+/// Returns PostgreSQL's keywords as rows, each with the letter of its category and whether it can be a label without
+/// AS.
 fn keywords<'n>() -> Next<'n> {
     let mut lines = include_str!("keywords.txt").lines();
     Box::new(move |row| {
@@ -97,7 +99,7 @@ fn keywords<'n>() -> Next<'n> {
 /// A function that writes the values of the next row into a vector. Returns `false` if there is no further row.
 pub(super) type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
-/// The rows of a function for these arguments.
+/// Returns the rows of a function for these arguments.
 fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
     match function {
         TableFunction::Unnest => Ok(unnest(arguments)),
@@ -115,7 +117,7 @@ fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
 }
 
-/// The elements of arrays, beside each other, as long as one has any.
+/// Returns the elements of several arrays beside each other, until the longest array ends.
 fn unnest<'n>(arrays: &'n [Value<'static>]) -> Next<'n> {
     let mut elements: Vec<Option<Elements<'n>>> = Vec::with_capacity(arrays.len());
     elements.extend(arrays.iter().map(|array| if let Value::Array(array) = array { Some(array.iter()) } else { None }));
@@ -130,7 +132,7 @@ fn unnest<'n>(arrays: &'n [Value<'static>]) -> Next<'n> {
     })
 }
 
-/// The numbers of a series; none if an argument is NULL.
+/// Returns the values of a series, or no rows if an argument is NULL.
 fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
     let (Some(first), Some(last)) = (arguments.first(), arguments.get(1)) else { return Ok(none()) };
     if arguments.iter().any(Value::is_null) {
@@ -163,7 +165,8 @@ fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
     }))
 }
 
-/// The numbers of an array's elements; none if an argument is NULL, or of another dimension than the first.
+/// Returns the subscripts of an array's elements. Returns no rows if an argument is NULL, or if the dimension is not
+/// the first.
 fn subscripts<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
     let [Value::Array(array), Value::Int4(1), backwards @ ..] = arguments else { return none() };
     let first = array.first_index();
@@ -180,7 +183,7 @@ fn subscripts<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
     })
 }
 
-/// The elements of an array, each with its number; none of NULL.
+/// Returns the elements of an array, each with its number. NULL has no rows.
 fn expand<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
     let [Value::Array(array)] = arguments else { return none() };
     let mut elements = (1..).zip(array);

@@ -1,4 +1,4 @@
-//! CREATE VIEW and DROP VIEW, and what keeps views whole when that changes which they show.
+//! CREATE VIEW and DROP VIEW, and the checks that keep views whole when the relations that they show change.
 
 use super::Fail;
 use super::ddl::{Ddl, shown};
@@ -13,7 +13,7 @@ use hotrow_sync::Arc;
 use sqlparser::ast;
 
 impl Ddl<'_> {
-    /// CREATE [OR REPLACE] VIEW
+    /// Runs CREATE [OR REPLACE] VIEW.
     pub(super) fn create_view(&mut self, create: &ast::CreateView) -> Result<&'static str, Fail> {
         self.check_memory()?;
         refuse_exotic(create)?;
@@ -34,7 +34,7 @@ impl Ddl<'_> {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");
             return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message).into());
         }
-        // Nobody changes what it shows until it is there.
+        // Locks the relations that the view shows, so that no other transaction changes them before the view is there.
         for relation in &draft.relations {
             self.lock(relation, Mode::Shared)?;
         }
@@ -47,7 +47,7 @@ impl Ddl<'_> {
         Ok("CREATE VIEW")
     }
 
-    /// DROP VIEW
+    /// Runs DROP VIEW.
     pub(super) fn drop_views(
         &mut self,
         names: &[ast::ObjectName],
@@ -73,7 +73,8 @@ impl Ddl<'_> {
         Ok("DROP VIEW")
     }
 
-    /// Drops the views that show a relation which goes, or says that there are some; `among` go anyway.
+    /// Drops the views that show a relation that is being dropped. Fails if there are any and `cascade` is not set.
+    /// Views in `among` do not count: they are dropped in any case.
     pub(super) fn drop_views_of(
         &mut self,
         name: &str,
@@ -124,14 +125,15 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The views that a relation's change has broken.
+    /// Returns the views that a change of a relation has broken.
     pub(super) fn broken_views(&self, relation: &str) -> Vec<Arc<StoredView>> {
         let broken =
             |view: &Arc<StoredView>| view.relations.iter().any(|known| known == relation) && !holds(view, self.view());
         self.view().views().into_iter().filter(broken).collect()
     }
 
-    /// After an ALTER TABLE: drops the views that do not fit any more if it may, else says which they are.
+    /// Checks the views of a table after an ALTER TABLE. DROP COLUMN … CASCADE drops the views that do not fit any
+    /// more. Any other operation fails if there are such views.
     pub(super) fn check_views(&mut self, table: &str, operation: &ast::AlterTableOperation) -> Result<(), Fail> {
         use ast::AlterTableOperation as Op;
         let broken = self.broken_views(table);
@@ -163,13 +165,13 @@ impl Ddl<'_> {
         Err(error.into())
     }
 
-    /// An error if a name means a view, or nothing.
+    /// Fails if a name means a view, or no relation.
     pub(super) fn check_table(&self, name: &str) -> Result<(), SqlError> {
         if self.view().table(name).is_none() { Err(not_a_table(name, self.view())) } else { Ok(()) }
     }
 }
 
-/// A view may be replaced by one that has its columns, and perhaps more.
+/// Checks that a view may replace another one: it must have the columns of that view, and may have more after them.
 fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlError> {
     let wrong = |message: String| SqlError::new(state::INVALID_TABLE_DEFINITION, message);
     if view.columns.len() < known.columns.len() {

@@ -82,8 +82,8 @@ impl Exec<'_> {
     }
 }
 
-/// Visits the rows as a window sorts them, beginning with the order that they have: their numbers, and what its
-/// functions say of them.
+/// Sorts rows as a window wants them, and visits each row with its number and the results of the window's functions.
+/// Rows that are equal in this order keep the order that they have in `order`.
 fn each_row(
     sort: &WindowSort,
     rows: &Kept,
@@ -128,8 +128,8 @@ fn each_row(
     Ok(())
 }
 
-/// The length of the partition that the rows begin with; where in it the groups of equal rows begin, and its end, go to
-/// `peers`.
+/// Returns the length of the partition that begins with the first row. Writes the starts of the groups of equal rows in
+/// it, and its end, into `peers`.
 fn peers_of(sort: &WindowSort, rows: &Kept, order: &[usize], peers: &mut Vec<usize>) -> usize {
     peers.clear();
     peers.push(0);
@@ -155,7 +155,7 @@ impl<'w> Running<'w> {
         Ok(Self { call, frame, tiles: Tiles::default(), folded: None })
     }
 
-    /// Starts a partition.
+    /// Prepares the call for the first row of a partition.
     fn begin(&mut self) {
         self.frame.begin();
         self.tiles = Tiles::default();
@@ -235,7 +235,7 @@ fn value_at<'a>(
     row.map_or(Ok(Value::Null), |row| value.eval(env, &partition.row(row)))
 }
 
-/// Shows an aggregate some more rows.
+/// Adds some more rows of a partition to the state of an aggregate.
 fn fold(
     state: &mut State,
     call: &AggregateCall,
@@ -291,7 +291,7 @@ impl Tiles {
                 return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_NTILE, message));
             };
             let (room, larger) = (rows / buckets, rows % buckets);
-            // Without enough rows each has a bucket of its own.
+            // If there are fewer rows than buckets, each row has a bucket of its own.
             *self = match room {
                 0 => Self { bucket: 1, rows: 0, room: 1, larger: 0 },
                 room => Self { bucket: 1, rows: 0, room: room + usize::from(larger > 0), larger },

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// Rows that are equal in what makes a partition, in their order.
+/// The rows of one partition, in the order of the window.
 pub(super) struct Partition<'p> {
     pub(super) rows: &'p Kept,
     /// The numbers of the partition's rows among `rows`, in the window's order.
@@ -38,7 +38,7 @@ pub(super) struct Place {
     pub(super) group: usize,
 }
 
-/// A frame whose offsets are known.
+/// A frame whose offsets have been evaluated.
 pub(super) struct Frame {
     units: FrameUnits,
     start: Edge,
@@ -68,7 +68,7 @@ enum Edge {
 }
 
 impl Edge {
-    /// `what` is starting or ending.
+    /// Evaluates a bound of a frame. `what` is "starting" or "ending", for messages.
     fn new(bound: &FrameBound, units: FrameUnits, what: &str, env: &Env<'_>) -> Result<Self, SqlError> {
         let (offset, ahead) = match bound {
             FrameBound::Unbounded => return Ok(Edge::Unbounded),
@@ -102,17 +102,18 @@ impl Frame {
         Ok(Self { units: frame.units, start, end, exclusion: frame.exclusion, key, first: 0, last: 0 })
     }
 
-    /// Starts a partition.
+    /// Prepares the frame for the first row of a partition.
     pub(super) fn begin(&mut self) {
         (self.first, self.last) = (0, 0);
     }
 
-    /// Whether rows within it may be left out.
+    /// Whether the frame may leave out rows between its first and its last row.
     pub(super) fn has_gaps(&self) -> bool {
         self.exclusion != Exclusion::Nothing
     }
 
-    /// The rows for this one, in their order; parts may be empty. Without gaps the first part is all of it.
+    /// Returns the rows of the frame of the current row: three parts in order, each of which may be empty. A frame
+    /// without gaps is the first part.
     pub(super) fn rows(&mut self, partition: &Partition<'_>, here: Place) -> Result<[Range<usize>; 3], SqlError> {
         let start = self.start(partition, here)?;
         let end = self.end(partition, here)?.max(start);
@@ -131,7 +132,7 @@ impl Frame {
         Ok([within(start..out.start), within(back), within(out.end..end)])
     }
 
-    /// The first row.
+    /// Returns the first row of the frame of the current row.
     fn start(&mut self, partition: &Partition<'_>, here: Place) -> Result<usize, SqlError> {
         let (rows, peers) = (partition.len(), partition.peers);
         let in_rows = self.units == FrameUnits::Rows;
@@ -152,7 +153,7 @@ impl Frame {
         })
     }
 
-    /// The row after the last.
+    /// Returns the row after the last row of the frame of the current row.
     fn end(&mut self, partition: &Partition<'_>, here: Place) -> Result<usize, SqlError> {
         let (rows, peers) = (partition.len(), partition.peers);
         let in_rows = self.units == FrameUnits::Rows;
@@ -175,14 +176,15 @@ impl Frame {
         })
     }
 
-    /// The values by which two rows are ordered, and whether greater ones come first and NULLs do.
+    /// Returns the values by which a row and the current row are ordered, whether greater values come first, and
+    /// whether NULLs come first.
     fn pair<'p>(&self, partition: &Partition<'p>, row: usize, here: Place) -> (Value<'p>, Value<'p>, bool, bool) {
         let Some(key) = &self.key else { return (Value::Null, Value::Null, false, false) };
         let of = |row| partition.row(row).value(key.column);
         (of(row), of(here.row), key.descending, key.nulls_first)
     }
 
-    /// Whether the row at `first` comes before the frame of this one.
+    /// Whether the row at `first` comes before the first row of the frame of the current row, `here`.
     fn is_before(
         &self,
         partition: &Partition<'_>,
@@ -203,7 +205,7 @@ impl Frame {
         })
     }
 
-    /// Whether the row at `last` comes before the end of the frame of this one.
+    /// Whether the row at `last` comes before the end of the frame of the current row, `here`.
     fn is_not_after(
         &self,
         partition: &Partition<'_>,
@@ -225,8 +227,8 @@ impl Frame {
     }
 }
 
-/// Whether a value is at most (`less`) or at least the base less or plus the distance. What is beyond the type is
-/// beyond all its values.
+/// Whether a value is at most (`less`) or at least a limit: `base` plus the distance, or minus it if `subtract` is set.
+/// A limit beyond the range of its type is beyond all values.
 fn in_range(
     value: &Value<'_>,
     base: &Value<'_>,
@@ -286,18 +288,19 @@ fn in_range(
     Ok(if less { value <= limit } else { value >= limit })
 }
 
-/// The moment, time or interval that is so much before or after another one; `None` if it is beyond the type.
+/// Returns the moment, time or interval that lies `distance` after another one, or before it if `subtract` is set.
+/// Returns `None` if the result is beyond the range of its type.
 fn limit_of(base: &Value<'_>, distance: Interval, subtract: bool) -> Option<Value<'static>> {
     let op = if subtract { Arithmetic::Subtract } else { Arithmetic::Add };
     match base {
-        // Time does not begin anew here.
+        // A time of day does not pass midnight here.
         Value::Time(time) if subtract => time.checked_sub(distance.micros).map(Value::Time),
         Value::Time(time) => time.checked_add(distance.micros).map(Value::Time),
         base => op.apply(&moment(base), &Value::Interval(distance)).ok(),
     }
 }
 
-/// The value; of a date the moment at which it begins.
+/// Returns the value itself, or for a date the moment at which it begins.
 fn moment<'v>(value: &'v Value<'_>) -> Value<'v> {
     match value {
         Value::Date(i32::MIN) => Value::Timestamp(i64::MIN),

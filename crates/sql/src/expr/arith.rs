@@ -30,7 +30,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// As it is written.
+    /// Returns the operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             Arithmetic::Add => "+",
@@ -45,7 +45,8 @@ impl Arithmetic {
         }
     }
 
-    /// The operator applied to two values that are not NULL, both of one type, or a date and an integer or date.
+    /// Applies the operator to two values that are not NULL. Both are of one type, except with dates, times and
+    /// intervals.
     pub fn apply(self, left: &Value<'_>, right: &Value<'_>) -> Result<Value<'static>, SqlError> {
         match (left, right) {
             (Value::Int2(left), Value::Int2(right)) => {
@@ -93,7 +94,7 @@ impl Arithmetic {
         }
     }
 
-    /// `None` if the result does not fit.
+    /// Applies the operator to two integers. Returns `None` if the result does not fit.
     fn integers(self, left: i64, right: i64) -> Result<Option<i64>, SqlError> {
         Ok(match self {
             Arithmetic::Add => left.checked_add(right),
@@ -160,7 +161,7 @@ impl Arithmetic {
         let days = days.as_int().unwrap_or_default();
         let days = if self == Arithmetic::Subtract { -days } else { days };
         let shifted = i32::try_from(i64::from(date) + days).map_err(|_| date_out_of_range())?;
-        // The ends of the numbers are the infinities, which no sum reaches.
+        // The ends of the numbers of a date are the infinities, which no sum may reach.
         if matches!(check_date(shifted)?, i32::MIN | i32::MAX) {
             return Err(date_out_of_range());
         }
@@ -168,8 +169,8 @@ impl Arithmetic {
     }
 }
 
-/// The sum or difference of two numbers with as many digits after the point as the one that has more, a zero included;
-/// fewer if there is no room for them.
+/// Gives a sum or difference as many digits after the point as the operand has that has more, also if it is zero. It
+/// gets fewer if there is no room for them.
 fn with_digits_of(mut number: Decimal, left: Decimal, right: Decimal) -> Decimal {
     let scale = left.scale().max(right.scale());
     if number.scale() < scale {
@@ -178,7 +179,7 @@ fn with_digits_of(mut number: Decimal, left: Decimal, right: Decimal) -> Decimal
     number
 }
 
-/// The number, a zero with so many digits after the point.
+/// Returns the number. If it is zero, it gets `scale` digits after the point.
 fn zero_of(mut number: Decimal, scale: u32) -> Decimal {
     if number.is_zero() {
         number.rescale(scale);
@@ -206,8 +207,8 @@ fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
     }
 }
 
-/// The quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the point
-/// than either operand has.
+/// Returns the quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the
+/// point than either operand has.
 pub fn divide(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
     if right.is_zero() {
         return Err(division_by_zero());
@@ -220,12 +221,12 @@ pub fn divide(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
     let scale = (16 - weight * 4).max(i32::try_from(left.scale().max(right.scale())).unwrap_or(0)).clamp(0, 28);
     let quotient = left.checked_div(right).ok_or_else(numeric_overflow)?;
     let mut rounded = quotient.round_dp_with_strategy(scale.unsigned_abs(), RoundingStrategy::MidpointAwayFromZero);
-    // Cannot add more digits than 28 allow; then it keeps those it has.
+    // If there is no room for so many digits within 28, the number keeps those that it has.
     rounded.rescale(scale.unsigned_abs().max(rounded.scale()));
     Ok(rounded)
 }
 
-/// The power of 10,000 of the number's first digit in base 10,000, and that digit.
+/// Returns the power of 10,000 at which the first digit of the number in base 10,000 stands, and that digit.
 fn leading(value: Decimal) -> (i32, i128) {
     let mut mantissa = value.mantissa().abs();
     if mantissa == 0 {
@@ -244,7 +245,7 @@ fn leading(value: Decimal) -> (i32, i128) {
     (power, mantissa)
 }
 
-/// `-value`
+/// Returns `-value`.
 pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
     Ok(match value {
         Value::Int2(value) => Value::Int2(value.checked_neg().ok_or_else(|| out_of_range(Type::Int2))?),
@@ -257,17 +258,17 @@ pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
     })
 }
 
-/// 22012
+/// Returns the error 22012.
 pub(super) fn division_by_zero() -> SqlError {
     SqlError::new(state::DIVISION_BY_ZERO, "division by zero")
 }
 
-/// 22003, in the words for a type.
+/// Returns the error 22003 for a value that is out of the range of this type.
 pub(super) fn out_of_range(ty: Type) -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"))
 }
 
-/// 22003 for a result of more than 28 digits.
+/// Returns the error 22003 for a result of more than 28 digits.
 pub(super) fn numeric_overflow() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
         .detail("A numeric holds up to 28 digits.")

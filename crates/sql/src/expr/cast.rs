@@ -60,7 +60,7 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     }
 }
 
-/// A value of type `from` as one of type `to`.
+/// Converts a value of type `from` to type `to`.
 pub fn cast<'v>(
     value: Value<'v>,
     from: Type,
@@ -118,7 +118,7 @@ pub fn cast<'v>(
     fit(value, to, strictness)
 }
 
-/// A value as a column of its type keeps it: cut or padded or rounded to the declared length or scale, or refused.
+/// Fits a value to the length, precision or scale that its column's type declares: cuts, pads or rounds it, or fails.
 pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Value<'v>, SqlError> {
     let explicit = strictness == Strictness::Explicit;
     Ok(match (value, ty) {
@@ -133,10 +133,10 @@ pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Val
     })
 }
 
-/// A number or Boolean of JSON as one of another type.
+/// Converts a number or Boolean of JSON to another type.
 ///
 /// # Errors
-/// 22023 for any other value of JSON, and what is wrong with the number.
+/// 22023 for any other value of JSON, or the error of a number that does not fit the type.
 fn from_jsonb(text: &str, to: Type) -> Result<Value<'static>, SqlError> {
     let (wanted, name) = match to {
         Type::Bool => (Kind::Bool, "boolean".to_owned()),
@@ -168,7 +168,7 @@ fn trim_blanks(text: std::borrow::Cow<'_, str>) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// A value's text format.
+/// Returns the text format of a value.
 fn to_text(value: &Value<'_>, ty: Type, styles: Styles) -> String {
     // A cast writes words where output writes letters.
     if let Value::Bool(value) = value {

@@ -34,7 +34,7 @@ impl Comparison {
         }
     }
 
-    /// The operator with its operands exchanged.
+    /// Returns the operator that gives the same result with the operands exchanged.
     pub fn flipped(self) -> Self {
         match self {
             Comparison::Less => Comparison::Greater,
@@ -45,7 +45,7 @@ impl Comparison {
         }
     }
 
-    /// The operator that holds where this one does not.
+    /// Returns the operator that holds where this one does not.
     pub fn opposite(self) -> Self {
         match self {
             Comparison::Equal => Comparison::NotEqual,
@@ -57,7 +57,7 @@ impl Comparison {
         }
     }
 
-    /// As it is written.
+    /// Returns the operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             Comparison::Equal => "=",
@@ -94,7 +94,7 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
     }
 }
 
-/// Whether two values are the same, NULL being the same as NULL.
+/// Whether two values are the same. NULL is the same as NULL.
 pub fn same(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
     match (left.is_null(), right.is_null()) {
         (false, false) => compare(left, right, blanks).is_eq(),
@@ -102,7 +102,8 @@ pub fn same(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
     }
 }
 
-/// Element by element, NULL after all others; then the shorter one is less.
+/// Compares two arrays element by element, where NULL comes after all other values. If one array begins with the other,
+/// the shorter one is less.
 fn compare_arrays(left: &Array<'_>, right: &Array<'_>, blanks: bool) -> Ordering {
     let (mut lefts, mut rights) = (left.iter(), right.iter());
     loop {
@@ -137,7 +138,7 @@ fn compare_floats(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
 }
 
-/// A number as `double precision`; zero for what is no number.
+/// Converts a number to `double precision`. Any other value becomes zero.
 pub(super) fn float(value: &Value<'_>) -> f64 {
     match value {
         Value::Float4(value) => f64::from(*value),
@@ -147,7 +148,7 @@ pub(super) fn float(value: &Value<'_>) -> f64 {
     }
 }
 
-/// An integer or numeric as `numeric`; zero for what is neither.
+/// Converts an integer or numeric to `numeric`. Any other value becomes zero.
 pub(super) fn decimal(value: &Value<'_>) -> Decimal {
     match value {
         Value::Numeric(value) => *value,

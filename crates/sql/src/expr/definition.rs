@@ -1,6 +1,6 @@
-//! The expressions of definitions, bound.
+//! The bound expressions of definitions: DEFAULT and CHECK.
 //!
-//! The binder has bound them and put them into the definitions. A plan has its own copy of what it needs, so that
+//! The binder puts bound expressions into the definitions. A plan has its own copy of those that it needs, so that
 //! nothing is looked up in a definition for each row.
 
 use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
@@ -8,7 +8,7 @@ use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};
 use crate::opaque::Opaque;
 use hotrow_storage::{Type, Value};
 
-/// A CHECK constraint, bound.
+/// A CHECK constraint with its bound condition.
 #[derive(Clone, Debug)]
 pub struct BoundCheck {
     /// The name of the constraint.
@@ -18,18 +18,18 @@ pub struct BoundCheck {
 }
 
 impl Table {
-    /// The DEFAULT of each column, if it has one.
+    /// Returns the DEFAULT of each column, or `None` for a column that has none.
     pub fn defaults(&self) -> Vec<Option<Expr>> {
         self.rules.defaults.iter().map(|default| default.as_ref().map(DefaultValue::value)).collect()
     }
 
-    /// The value of a column that is given none: its DEFAULT, or NULL.
+    /// Returns the value of a column to which a statement gives none: its DEFAULT, or NULL.
     pub fn default_of(&self, column: usize) -> Expr {
         let default = self.rules.defaults.get(column).and_then(Option::as_ref);
         default.map_or(Expr::NULL, DefaultValue::value)
     }
 
-    /// The CHECK constraints, in the order in which they are checked.
+    /// Returns the CHECK constraints in the order in which they are checked.
     pub fn checks(&self) -> Vec<BoundCheck> {
         let checks = self.rules.checks.iter();
         checks.map(|check| BoundCheck { name: check.name.clone(), condition: check.condition.over_table() }).collect()
@@ -37,7 +37,7 @@ impl Table {
 }
 
 impl DefaultValue {
-    /// The value, which looks at no column.
+    /// Returns the expression of the default, which looks at no column.
     pub fn value(&self) -> Expr {
         let value = match &self.source {
             DefaultSource::Written(expression, _) => bound(expression).clone(),
@@ -52,7 +52,7 @@ impl DefaultValue {
 }
 
 impl Condition {
-    /// The condition over the table's columns, wherever they are now.
+    /// Returns the condition over the table's columns, at the positions that they have now.
     pub fn over_table(&self) -> Expr {
         let mut condition = bound(&self.expression).clone();
         condition.change_columns(&|column| *column = self.columns[*column]);
@@ -61,7 +61,8 @@ impl Condition {
 }
 
 impl Expr {
-    /// An expression of one type as a value of a column of another; none if there is no cast that an assignment makes.
+    /// Returns an expression of type `from` as a value for a column of type `to`, or `None` if an assignment cannot
+    /// cast one type to the other.
     pub fn assigned(self, from: Type, to: Type) -> Option<Expr> {
         (from == to || can_cast(from, to, Strictness::Assignment)).then(|| self.cast_on_assignment(from, to))
     }

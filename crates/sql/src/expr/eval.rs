@@ -1,4 +1,4 @@
-//! Evaluation.
+//! The evaluation of expressions over rows.
 
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
@@ -33,7 +33,7 @@ impl<'a> Input<'a> {
     /// The row without columns.
     pub const NONE: Input<'static> = Input::Values(&[]);
 
-    /// A column's value, strings borrowed.
+    /// Returns the value of a column. Strings are borrowed.
     #[inline]
     pub fn value(&self, column: usize) -> Value<'a> {
         match self {
@@ -61,7 +61,7 @@ impl<'a> Input<'a> {
 pub struct Env<'a> {
     /// The parameters' values, of their inferred types.
     pub params: &'a [Value<'static>],
-    /// When the transaction began, in microseconds since 2000-01-01 UTC.
+    /// The moment at which the transaction began, in microseconds since 2000-01-01 UTC.
     pub now: i64,
     /// The name of the session's user.
     pub user: &'a str,
@@ -69,20 +69,21 @@ pub struct Env<'a> {
     pub session_id: i32,
     /// The session's waiter, which also stops the session when it is cancelled.
     pub waiter: &'a Waiter,
-    /// The catalog, for the functions that look into it; none where rows are judged after the statement.
+    /// The context of the session, for functions that look into the catalog. `None` where the engine judges rows after
+    /// the statement.
     pub context: Option<&'a SessionContext>,
-    /// How the session writes and reads texts.
+    /// The styles in which the session writes and reads texts.
     pub styles: Styles,
     /// The session's memory limit. An operator that keeps rows checks it at each row.
     pub memory: MemoryLimit,
     /// Whether the transaction keeps what it has read until it ends.
     pub keeps_reads: bool,
-    /// The frames around the query, innermost first; none outside subqueries, joins and WITH.
+    /// The innermost frame around the query, or `None` outside subqueries, joins and WITH.
     pub frames: Option<&'a Frame<'a>>,
 }
 
 impl<'a> Env<'a> {
-    /// A column of a row of an enclosing query, or of the other side of a join.
+    /// Returns a column of a row of an enclosing query, or of the other side of a join.
     #[inline]
     pub(crate) fn outer(&self, frame: usize, column: usize) -> Result<Value<'a>, SqlError> {
         let found = Frame::find(self.frames, |around| match around.content {
@@ -109,7 +110,7 @@ impl<'a> Env<'a> {
 }
 
 impl Expr {
-    /// The expression's value over a row.
+    /// Returns the value of the expression over a row.
     #[inline]
     pub fn eval<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
@@ -123,7 +124,7 @@ impl Expr {
         })
     }
 
-    /// The value of an expression that has parts.
+    /// Returns the value of an expression that has parts.
     fn compute<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         depth::check()?;
         Ok(match self {
@@ -185,17 +186,17 @@ impl Expr {
             Expr::Call(function, arguments) => return function.call(arguments, env, row),
             Expr::Cast(expr, from, to, strictness) => {
                 let value = expr.eval(env, row)?;
-                // At the most two digits a byte.
+                // A byte becomes two digits at the most.
                 env.memory.check_value(value_bytes(&value).saturating_mul(2))?;
                 return cast(value, *from, *to, *strictness, env.styles);
             }
         })
     }
 
-    /// Whether a condition is true: neither false nor unknown.
+    /// Whether a condition is true, which means neither false nor unknown.
     #[inline]
     pub fn is_true(&self, env: &Env<'_>, row: &Input<'_>) -> Result<bool, SqlError> {
-        // After the first that is not true the others are not looked at: one of them might fail.
+        // After the first condition that is not true, the others are not evaluated: one of them might fail.
         if let Expr::And(list) = self {
             for expr in list {
                 if !expr.is_true(env, row)? {
@@ -208,7 +209,8 @@ impl Expr {
     }
 }
 
-/// AND or OR: `decisive` decides alone, otherwise NULL wins over the rest.
+/// Evaluates AND or OR. A condition that equals `decisive` decides the result. Without one, the result is NULL if any
+/// condition is NULL.
 fn connect<'a>(list: &'a [Expr], decisive: bool, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
     let mut unknown = false;
     for expr in list {

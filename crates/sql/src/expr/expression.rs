@@ -1,20 +1,20 @@
-//! Expressions, bound.
+//! Bound expressions.
 
 use super::{Arithmetic, Comparison, Function, Strictness, Subquery};
 use hotrow_storage::{Type, Value};
 
-/// A pattern match.
+/// A match of a text with a pattern of LIKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Like {
-    /// The text.
+    /// The text that is matched.
     pub text: Expr,
-    /// The pattern.
+    /// The pattern that it is matched with.
     pub pattern: Expr,
-    /// The character that takes the next one's meaning away; none if empty.
+    /// The character that takes the special meaning of the next one away, or `None` if there is no such character.
     pub escape: Option<char>,
-    /// ILIKE.
+    /// Whether the operator is ILIKE, for which upper and lower case are the same.
     pub ignore_case: bool,
-    /// NOT LIKE.
+    /// Whether the result is negated (NOT LIKE).
     pub negated: bool,
 }
 
@@ -23,18 +23,19 @@ pub struct Like {
 pub enum Expr {
     /// A value.
     Const(Value<'static>),
-    /// A parameter, from zero.
+    /// A parameter by its number, from zero.
     Param(usize),
     /// A column of the input row.
     Column(usize),
-    /// A column of a row around the query: the frame's number, and the position in what it shows.
+    /// A column of a row around the query: the number of the frame, and the position of the column among those that it
+    /// shows.
     Outer(usize, usize),
-    /// The result of an aggregate, by its position in the query's list; gone once the plan is made.
+    /// The result of an aggregate, by its position in the query's list of aggregates. A finished plan does not have it.
     Aggregate(usize),
-    /// The result of a window function, likewise.
+    /// The result of a window function, by its position in the query's list. A finished plan does not have it.
     Window(usize),
-    /// A column of the rows that set-returning functions of the select list make, by its number there; gone once the
-    /// plan is made.
+    /// A column of the rows that set-returning functions of the select list make, by its number there. A finished plan
+    /// does not have it.
     Set(usize),
     /// AND: whether all of the conditions hold.
     And(Vec<Expr>),
@@ -46,27 +47,27 @@ pub enum Expr {
     IsNull(Box<Expr>),
     /// IS TRUE, IS FALSE
     IsBool(Box<Expr>, bool),
-    /// IS NOT DISTINCT FROM; both `char` if the flag says so
+    /// IS NOT DISTINCT FROM. If the flag is set, both operands are `char`, and trailing blanks do not count.
     Same(Box<(Expr, Expr)>, bool),
-    /// A comparison; trailing blanks do not count if the flag says so (`char`).
+    /// A comparison. If the flag is set, trailing blanks do not count (`char`).
     Compare(Comparison, Box<(Expr, Expr)>, bool),
-    /// Arithmetic; operands are of one type but for dates.
+    /// Arithmetic. Both operands are of one type, except with dates, times and intervals.
     Arithmetic(Arithmetic, Box<(Expr, Expr)>),
     /// Unary minus.
     Negate(Box<Expr>),
     /// `||` of texts or byte strings.
     Concat(Box<(Expr, Expr)>),
-    /// IN a list; trailing blanks do not count if the flag says so.
+    /// IN a list. If the flag is set, trailing blanks do not count.
     In(Box<Expr>, Vec<Expr>, bool),
     /// LIKE
     Like(Box<Like>),
-    /// The first arm whose condition is true, or the last.
+    /// CASE: the result of the first arm whose condition is true, or else the last expression.
     Case(Vec<(Expr, Expr)>, Box<Expr>),
-    /// The first that is not NULL.
+    /// COALESCE: the first value that is not NULL.
     Coalesce(Vec<Expr>),
-    /// NULL if both are equal.
+    /// NULLIF: NULL if both values are equal, or else the first. If the flag is set, trailing blanks do not count.
     NullIf(Box<(Expr, Expr)>, bool),
-    /// A function.
+    /// A call of a function.
     Call(Function, Vec<Expr>),
     /// A cast from one type to another.
     Cast(Box<Expr>, Type, Type, Strictness),
@@ -75,15 +76,15 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// The constant TRUE, FALSE.
+    /// Returns the constant TRUE or FALSE.
     pub fn bool(value: bool) -> Self {
         Expr::Const(Value::Bool(value))
     }
 
-    /// NULL
+    /// The constant NULL.
     pub const NULL: Expr = Expr::Const(Value::Null);
 
-    /// The expression's direct parts.
+    /// Returns the direct parts of the expression.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
@@ -127,7 +128,7 @@ impl Expr {
         }
     }
 
-    /// Changes the numbers of the columns that the expression looks at.
+    /// Changes the numbers of all columns of the input row in the expression.
     pub fn change_columns(&mut self, change: &dyn Fn(&mut usize)) {
         if let Expr::Column(column) = self {
             change(column);
@@ -135,12 +136,13 @@ impl Expr {
         self.parts_mut().into_iter().for_each(|part| part.change_columns(change));
     }
 
-    /// Whether some part of the expression, or itself, satisfies `test`.
+    /// Whether the expression, or some part of it, satisfies `test`.
     pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
         test(self) || self.parts().into_iter().any(|part| part.any(test))
     }
 
-    /// Whether the value is the same for every row: it looks at no column.
+    /// Whether the value is the same for every row: the expression looks at no column of the row, and has no subquery
+    /// and no volatile function.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
             Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) | Expr::Subquery(_) => true,

@@ -34,7 +34,7 @@ pub enum Content<'a> {
 
 /// Runs subqueries.
 pub trait Subqueries: fmt::Debug {
-    /// The value of a subquery in an expression that is evaluated over `row`.
+    /// Returns the value of a subquery in an expression that is evaluated over `row`.
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError>;
 }
 
@@ -64,7 +64,7 @@ pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) 
     way.ok_or_else(|| lost("a subquery"))?.evaluate(subquery, env, row)
 }
 
-/// The internal error of a plan whose expression looks for a frame that is not there.
+/// Returns the internal error of a plan whose expression looks for a frame that is not there.
 #[cold]
 pub(crate) fn lost(what: &str) -> SqlError {
     SqlError::new(state::INTERNAL_ERROR, format!("{what} is out of the plan's reach"))

@@ -6,19 +6,20 @@ use crate::types::{TIMESTAMP_RANGE, check_timestamp, date_parts, days_from_parts
 use crate::{SqlError, state};
 use hotrow_storage::{Interval, Value};
 
-/// Microseconds of a day.
+/// The number of microseconds in a day.
 const DAY: i64 = 86_400_000_000;
 
 fn overflow(what: &str) -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("{what} out of range"))
 }
 
-/// 22008 for an interval whose months, days or microseconds are too many.
+/// Returns the error 22008 for an interval whose months, days or microseconds are too many.
 pub(super) fn out_of_range() -> SqlError {
     overflow("interval")
 }
 
-/// An operator of moments, times of day and intervals; none if these operands have no such.
+/// Applies an operator to moments, times of day and intervals. Returns `None` if the operator does not exist for these
+/// operands.
 pub(super) fn apply(op: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Option<Result<Value<'static>, SqlError>> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Value::{Date, Float8, Time, Timestamp, TimestampTz};
@@ -54,7 +55,7 @@ pub(super) fn apply(op: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Opti
     })
 }
 
-/// `-interval`
+/// Returns `-interval`. Fails with 22008 if a part does not fit.
 pub(super) fn negate(interval: Interval) -> Result<Interval, SqlError> {
     let negated = || {
         Some(Interval {
@@ -66,7 +67,7 @@ pub(super) fn negate(interval: Interval) -> Result<Interval, SqlError> {
     negated().ok_or_else(out_of_range)
 }
 
-/// `left + right`
+/// Returns `left + right`. Fails with 22008 if a part does not fit.
 pub fn sum(left: Interval, right: Interval) -> Result<Interval, SqlError> {
     let sum = || {
         Some(Interval {
@@ -78,8 +79,8 @@ pub fn sum(left: Interval, right: Interval) -> Result<Interval, SqlError> {
     sum().ok_or_else(out_of_range)
 }
 
-/// A moment so much later: the same day of another month, or that month's last; then so many days, then so long. The
-/// infinities stay.
+/// Adds an interval to a moment: first the months, which lead to the same day of another month or to that month's last,
+/// then the days, then the time. An infinite moment stays as it is.
 pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
     if matches!(moment, i64::MIN | i64::MAX) {
         return Ok(moment);
@@ -103,7 +104,7 @@ fn later_month(days: i32, months: i32) -> Option<i32> {
     (28..=i32::from(day).max(28)).rev().find_map(|last| days_from_parts(year, month, last.min(day.into())))
 }
 
-/// Subtracts two moments: whole days, and the rest as a time.
+/// Subtracts two moments. Returns whole days, and the rest as a time.
 fn between(left: i64, right: i64) -> Result<Interval, SqlError> {
     if [left, right].iter().any(|moment| matches!(*moment, i64::MIN | i64::MAX)) {
         let message = "cannot subtract infinite timestamps";
@@ -113,8 +114,8 @@ fn between(left: i64, right: i64) -> Result<Interval, SqlError> {
     Ok(Interval { months: 0, days: (micros / DAY) as i32, micros: micros % DAY })
 }
 
-/// Makes whole numbers of a product's months and days: what is left of a month is days of which it has thirty, what is
-/// left of a day is a time.
+/// Makes an interval of the parts of a product or quotient. The fraction of a month becomes days, of which a month has
+/// thirty, and the fraction of a day becomes a time.
 fn of_parts(months: f64, days: f64, micros: f64) -> Result<Interval, SqlError> {
     let rounded = |seconds: f64| (seconds * 1e6).round_ties_even() / 1e6;
     let whole = |value: f64| {
@@ -142,7 +143,7 @@ fn scale(interval: Interval, factor: f64) -> Result<Interval, SqlError> {
     of_parts(f64::from(months) * factor, f64::from(days) * factor, micros as f64 * factor)
 }
 
-/// `interval / divisor`, which is not zero.
+/// Returns `interval / divisor`. The divisor must not be zero.
 pub fn divide(interval: Interval, divisor: f64) -> Result<Interval, SqlError> {
     let Interval { months, days, micros } = interval;
     of_parts(f64::from(months) / divisor, f64::from(days) / divisor, micros as f64 / divisor)

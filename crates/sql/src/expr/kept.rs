@@ -1,4 +1,4 @@
-//! Rows that are kept.
+//! Rows that an operator keeps.
 
 use super::Input;
 use crate::memory::Growing;
@@ -13,7 +13,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// No rows yet, of so many columns.
+    /// Returns an empty list of rows that have `width` columns.
     pub(crate) fn new(width: usize) -> Self {
         Self { width, count: 0, values: Vec::new() }
     }
@@ -25,7 +25,7 @@ impl Kept {
         self.count += 1;
     }
 
-    /// Keeps a row as it is.
+    /// Keeps all columns of a row, of which there are `width`.
     pub(crate) fn push_all(&mut self, row: &Input<'_>, width: usize) {
         self.width = width;
         self.values.extend((0..width).map(|column| row.value(column).into_owned()));

@@ -2,8 +2,8 @@
 
 use crate::{SqlError, state};
 
-/// Whether `text` matches `pattern`, in which `%` stands for any characters, `_` for one, and `escape` takes the
-/// meaning of the next away. Time is at most the product of both lengths.
+/// Whether `text` matches `pattern`. In the pattern `%` stands for any characters, `_` for one, and `escape` takes the
+/// meaning of the next character away. Time is at most proportional to the product of both lengths.
 pub fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, SqlError> {
     let mut text_at = text;
     let mut pattern_at = pattern;
@@ -46,12 +46,12 @@ pub fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, 
     }
 }
 
-/// Small letters; one that has none of its own stays.
+/// Converts a text to small letters. A letter that has no single small letter stays.
 pub(super) fn lower(text: &str) -> String {
     text.chars().map(|character| alone(character.to_lowercase()).unwrap_or(character)).collect()
 }
 
-/// Capital letters; one that has none of its own (`ß`) stays.
+/// Converts a text to capital letters. A letter that has no single capital letter (`ß`) stays.
 pub(super) fn upper(text: &str) -> String {
     text.chars().map(|character| alone(character.to_uppercase()).unwrap_or(character)).collect()
 }

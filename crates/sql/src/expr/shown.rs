@@ -1,10 +1,10 @@
-//! Expressions as people read them.
+//! Formats expressions for people.
 
 use super::{ArrayFunction, Comparison, Expr, Function, SubqueryTest};
 use crate::catalog::{Table, describe};
 use hotrow_storage::{Type, Value};
 
-/// A condition, near enough to SQL to be recognised.
+/// Formats an expression, near enough to SQL to be recognised. If the table is given, columns have its names.
 pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
     let show = |expr: &Expr| shown(expr, table);
     let all = |list: &[Expr], between: &str| list.iter().map(show).collect::<Vec<_>>().join(between);
@@ -49,7 +49,7 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Call(function, list) if list.is_empty() && function.written().is_some() => {
             function.written().unwrap_or_default().to_owned()
         }
-        // A scale is given up.
+        // A cast that only takes the scale away is not shown.
         Expr::Cast(inner, Type::Numeric(_), Type::Numeric(None), _) => show(inner),
         Expr::Cast(inner, _, to, _) => format!("({})::{to}", show(inner)),
         other => {

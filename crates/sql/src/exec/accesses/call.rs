@@ -12,7 +12,7 @@ use crate::plan::{Call, Plan, Step, StepKind};
 use hotrow_storage::Value;
 use std::ops::ControlFlow::{self, Break, Continue};
 
-/// The reasons why the rest of a procedure is not followed.
+/// The reasons why the walk does not follow the rest of a procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The procedure returns.
@@ -28,7 +28,7 @@ enum End {
 struct Frame {
     values: Vec<Value<'static>>,
     unknown: Vec<bool>,
-    /// The place of `found`.
+    /// The index of `found` in `values`.
     found: usize,
 }
 
@@ -38,7 +38,7 @@ impl Frame {
         self.values[slot] = value.unwrap_or(Value::Null);
     }
 
-    /// Keeps the values that two branches agree on, this frame's and the other's. All others become unknown.
+    /// Merges the frames of two branches: keeps the values on which both agree, and makes all others unknown.
     fn merge(&mut self, other: &Frame) {
         for slot in 0..self.values.len() {
             if other.unknown[slot] || self.values[slot] != other.values[slot] {
@@ -49,7 +49,8 @@ impl Frame {
 }
 
 impl Foresight<'_> {
-    /// Whether everything that a call will touch is known.
+    /// Adds the accesses of a CALL to the set. Returns `false` if the walk ended at a statement whose accesses cannot
+    /// be known.
     pub(super) fn call(&mut self, call: &Call) -> bool {
         self.follow_call(call) != Break(End::Unforeseen)
     }
@@ -85,8 +86,8 @@ impl Foresight<'_> {
         Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses, ..*self }
     }
 
-    /// Handles a step whose accesses are unknown, such as those of a subquery: ends the walk, or goes on if only rows
-    /// are wanted, as far as they are known.
+    /// Handles a step whose accesses are unknown, such as those of a subquery. Ends the walk, unless the caller wants
+    /// only rows: these need not be complete, so the walk goes on.
     fn miss(&self) -> ControlFlow<End> {
         if self.wants_only_rows() { Continue(()) } else { Break(End::Unforeseen) }
     }
@@ -130,7 +131,7 @@ impl Foresight<'_> {
         }
     }
 
-    /// Follows the arms that may be taken.
+    /// Follows the arms of an IF that may be taken, as far as the values of their conditions are known.
     fn branch(&mut self, arms: &[(Expr, Vec<Step>)], otherwise: &[Step], frame: &mut Frame) -> ControlFlow<End> {
         let mut ways = Vec::new();
         let mut last = Continue(otherwise);
@@ -175,7 +176,7 @@ impl Foresight<'_> {
     }
 }
 
-/// An error that the procedure will end with.
+/// Turns an error into the end of the walk: the procedure will end with this error.
 fn fails<T>(result: Result<T, SqlError>) -> ControlFlow<End, T> {
     match result {
         Ok(value) => Continue(value),

@@ -1,13 +1,14 @@
-//! Derives the number of rows that a plan touches or returns from the plan's form, whatever its values are.
+//! Derives the number of rows that a plan touches or returns from the form of the plan, without looking at values.
 
 use crate::plan::{Access, Node, Path, Plan, Range, Source, Step, StepKind};
 use hotrow_storage::IndexRef;
 
-/// The number of rows that a list of keys counts for, whatever its length.
+/// The number of rows that a list of keys counts as, whatever its length.
 const SEVERAL: usize = 2;
 
-/// Whether plans name more than one row by its primary key. The answer is no if one of the plans does not wait for a
-/// row that another transaction has locked: otherwise a transaction would wait that has asked not to.
+/// Whether plans name more than one row by its primary key. Returns `false` if one of the plans does not wait for rows
+/// that other transactions have locked: if its rows were locked beforehand, the transaction would wait although it has
+/// asked not to.
 pub(crate) fn name_several_rows<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> bool {
     plans.into_iter().map(named_rows).sum::<Option<usize>>().is_some_and(|rows| rows > 1)
 }
@@ -21,7 +22,7 @@ fn named_rows(plan: &Plan) -> Option<usize> {
             Source::Rows(rows) if insert.table.schema.key.iter().all(|column| insert.targets.contains(column)) => {
                 rows.len()
             }
-            // Nobody knows a number that is drawn.
+            // A key that is drawn by a default is not known before the statement runs.
             Source::Rows(_) | Source::Query(_) => 0,
         }),
         Plan::Update(update) => named_by(&update.access),
@@ -84,7 +85,7 @@ fn are_few(node: &Node) -> bool {
     }
 }
 
-/// Whether rows are found by their whole primary keys only.
+/// Whether an access finds its rows by their whole primary keys only.
 fn is_by_keys(access: &Access) -> bool {
     let is_key = |range: &Range| {
         let is_open = !range.nulls.is_empty() || !range.lower.is_empty() || !range.upper.is_empty();

@@ -1,7 +1,7 @@
-//! Foresees the accesses of a statement, as far as its values tell before it runs.
+//! Foresees the accesses of a statement before it runs, as far as its values are known.
 //!
-//! A value is *known* if it looks at no row, and at no variable of a procedure that a row's value may have come into.
-//! Of a value that cannot be computed nothing is hidden: the plan will fail at it.
+//! A value is *known* if it looks at no row, and at no variable of a procedure that may hold a row's value. If the
+//! computation of a known value fails, the plan will fail with the same error, so that no access is missed.
 
 mod call;
 mod form;
@@ -18,20 +18,23 @@ use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowRef};
 use hotrow_txn::{Accesses, Intent, RangeAccess, Scan};
 use std::ops::Bound;
 
-/// Adds what a plan will touch; `false` if there may be more, which only running it tells.
+/// Adds the accesses of a plan to the access set. Returns `false` if the plan may touch more, which only running it
+/// tells. If a value cannot be computed, the result is `true`, because the plan will fail there.
 pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
     let mut foresight = Foresight { env, unknown: &[], only_rows: None, accesses };
     foresight.plan(plan, false).unwrap_or(true)
 }
 
-/// Adds the rows of known keys that a plan will touch, until there are more than `rows_max`.
+/// Adds the rows of known keys that a plan will touch to the access set, until it has more than `rows_max` rows.
 pub(crate) fn add_rows(plan: &Plan, env: Env<'_>, rows_max: usize, accesses: &mut Accesses) {
     let mut foresight = Foresight { env, unknown: &[], only_rows: Some(rows_max), accesses };
-    // What is beyond is locked when the plan comes to it, and an error is the one that the plan will fail with.
+    // The plan locks the rows that are left out when it comes to them. An error is the one that the plan will fail
+    // with.
     let _ = foresight.plan(plan, false);
 }
 
-/// Whether a plan is a query whose values tell all that it will touch: nothing can be found missing once rows are sent.
+/// Whether a plan is a query whose values tell all that it will touch. Then its access set cannot prove incomplete
+/// after rows have been sent.
 pub(crate) fn is_known_query(plan: &Plan) -> bool {
     fn is_known(node: &Node, limited: bool) -> bool {
         match node {
@@ -51,7 +54,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
             }
             Node::Reference(_) => true,
             Node::Measured(measured) => is_known(&measured.node, limited),
-            // Rows are looked for by other rows.
+            // These look for rows by the values of other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => false,
         }
     }
@@ -66,7 +69,8 @@ struct Foresight<'f> {
     env: Env<'f>,
     /// Whether each parameter's value is unknown; the known values are in `env`.
     unknown: &'f [bool],
-    /// The maximum number of rows that are wanted, if the caller wants only rows: then unknown values are passed over.
+    /// The number of rows that the caller wants at most, if it wants only rows. Accesses that are not known are then
+    /// left out.
     only_rows: Option<usize>,
     accesses: &'f mut Accesses,
 }
@@ -80,7 +84,7 @@ impl Foresight<'_> {
         self.only_rows.is_some()
     }
 
-    /// Whether a value is made of one that is not known.
+    /// Whether an expression depends on a parameter whose value is not known.
     fn waits_for(&self, expr: &Expr) -> bool {
         !self.unknown.is_empty()
             && expr.any(&mut |part| matches!(part, Expr::Param(at) if self.unknown.get(*at) == Some(&true)))
@@ -102,8 +106,8 @@ impl Foresight<'_> {
         }
     }
 
-    /// Adds the accesses of a node. `limited` says that the walk may break off, so that its range is shorter than its
-    /// bounds say.
+    /// Adds the accesses of a node. `limited` says that the consumer may stop before the last row, so that the range
+    /// that is read is shorter than its bounds say.
     fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => Ok(true),
@@ -128,12 +132,12 @@ impl Foresight<'_> {
             }
             Node::Reference(_) => Ok(true),
             Node::Measured(measured) => self.node(&measured.node, limited),
-            // Rows are looked for by other rows.
+            // These look for rows by the values of other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => Ok(false),
         }
     }
 
-    /// Adds the accesses of each of these nodes, also of the nodes that follow one of which not everything is known.
+    /// Adds the accesses of all of these nodes, also of those that follow a node whose accesses are not all known.
     fn nodes<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>, limited: bool) -> Result<bool, SqlError> {
         nodes.into_iter().try_fold(true, |all, node| Ok(self.node(node, limited)? & all))
     }
@@ -179,7 +183,7 @@ impl Foresight<'_> {
         Ok(true)
     }
 
-    /// Whether more rows than are wanted are known.
+    /// Whether the set has more rows than the caller wants.
     fn has_enough(&self) -> bool {
         self.only_rows.is_some_and(|most| self.accesses.rows().len() > most)
     }
@@ -202,7 +206,7 @@ impl Foresight<'_> {
             return self.path(&delete.access, Intent::Write, false);
         }
         let (Path::Key(values), None) = (&delete.access.path, &delete.source) else { return Ok(false) };
-        // The entries of the other indexes are made of columns that nobody has read yet.
+        // The keys of the entries in the other indexes come from columns that have not been read yet.
         if !table.schema.indexes.is_empty()
             || delete.foreign_keys.is_some()
             || !values.iter().all(|value| self.knows(value))
@@ -230,9 +234,9 @@ impl Foresight<'_> {
         Ok(true)
     }
 
-    /// Adds a row that will be inserted, and its index entries. The value of a volatile function, such as a random key,
-    /// is left out: it is another one when the statement runs, and no other transaction can know it. The set is then as
-    /// complete as it can be.
+    /// Adds a row that will be inserted, and its index entries. Accesses that depend on a volatile function, such as a
+    /// random key, are left out: the function returns another value when the statement runs, and no other transaction
+    /// can know that value. The set is then as complete as it can be, and the result is `true`.
     fn new_row(&mut self, insert: &Insert, exprs: &[Option<Expr>], row: &mut Row) -> Result<bool, SqlError> {
         let table = &*insert.table;
         let value_of = |column: usize| {
@@ -252,7 +256,8 @@ impl Foresight<'_> {
                 volatile.push(column);
             }
         }
-        // A row that is referred to is held by its key only, which keeps nobody from changing it.
+        // If only rows are wanted, referenced rows are left out: only their keys are held, so that others may change
+        // the rows.
         let graphs = insert.foreign_keys.iter().filter(|_| self.only_rows.is_none());
         for reference in graphs.flat_map(|graph| &graph.nodes[0].references) {
             let mut values = Vec::with_capacity(reference.key.columns.len());
@@ -273,7 +278,7 @@ impl Foresight<'_> {
             }
         }
         if table.is_key_hidden() {
-            // It will have a greater number than every row that is there.
+            // The hidden number of the row will be greater than those of all rows that are there.
             row.change(|row| row.set_int8(table.visible(), i64::MAX));
         }
         let row = row.as_ref();
@@ -290,7 +295,8 @@ impl Foresight<'_> {
         if !table.is_key_hidden() {
             self.row(table, key, Intent::Write);
         } else if table.schema.partitioned && !self.wants_only_rows() {
-            // Nobody else has the row's number; this one, which no row has, says which partition it will be in.
+            // No other transaction knows the number of the row. This key, which no row has, says which partition it
+            // will be in.
             self.row(table, key, Intent::Read);
         }
         Ok(true)
@@ -310,7 +316,7 @@ impl Foresight<'_> {
             OnConflict::Skip(None) | OnConflict::Fail => false,
         };
         if watched && !table.index_columns(index).iter().any(|&column| row.is_null(column)) {
-            // Who has them already is looked for.
+            // The insert looks for a row that already has these values.
             let (lower, upper) = (Bound::Included(columns.clone()), Bound::Included(columns.clone()));
             self.accesses.push_range(RangeAccess { table: table.id, index, lower, upper, intent: Intent::Write });
         }
@@ -318,7 +324,7 @@ impl Foresight<'_> {
     }
 }
 
-/// Whether a range has one row at most.
+/// Whether a range can hold at most one row, because it fixes all columns of a unique index.
 fn has_one_row(table: &Table, range: &Range) -> bool {
     let unique = match range.index {
         IndexRef::Primary => true,
@@ -327,7 +333,7 @@ fn has_one_row(table: &Table, range: &Range) -> bool {
     unique && range.equal.len() == table.index_columns(range.index).len()
 }
 
-/// Whether an UPDATE takes index entries from one place to another.
+/// Whether an UPDATE may move entries of an index to other keys.
 fn moves_entries(update: &Update) -> bool {
     let indexed =
         |column: &usize| update.access.table.schema.indexes.iter().any(|index| index.columns.contains(column));

@@ -3,13 +3,13 @@
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 
-/// The greatest number of arguments of a function with a fixed number of them.
+/// The greatest number of arguments that a function with a fixed number of arguments takes.
 pub(super) const MOST_ARGUMENTS: usize = 6;
 
 /// The arguments of a call. Missing arguments are NULL; given ones are not NULL.
 pub(super) type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
 
-/// The text of an argument; the empty text if the argument is another value.
+/// Returns the text of an argument, or the empty text if the argument is another value.
 pub(super) fn text_of<'v>(value: &'v Value<'_>) -> &'v str {
     match value {
         Value::Text(text) => text,
@@ -17,7 +17,7 @@ pub(super) fn text_of<'v>(value: &'v Value<'_>) -> &'v str {
     }
 }
 
-/// The integer of an argument; zero if the argument is another value.
+/// Returns the integer of an argument, or zero if the argument is another value.
 pub(super) fn integer_of(value: &Value<'_>) -> i64 {
     value.as_int().unwrap_or(0)
 }
@@ -26,7 +26,7 @@ pub(super) fn invalid(message: impl Into<String>) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// The bytes that a value takes beside the [`Value`] itself.
+/// Returns the number of bytes that a value takes beside the [`Value`] itself.
 pub(crate) fn value_bytes(value: &Value<'_>) -> usize {
     match value {
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),

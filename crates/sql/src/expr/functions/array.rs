@@ -1,6 +1,6 @@
-//! Functions of arrays, and the operators that are such.
+//! Functions of arrays, and the operators of arrays.
 //!
-//! The binder chooses them: what they take and return depends on the type of the elements.
+//! The binder chooses the function, because its arguments and its result depend on the type of the elements.
 
 use super::argument::{text_of, value_bytes};
 use super::function::ArrayFunction;
@@ -11,11 +11,11 @@ use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Array, ArrayBuilder, Element, Value};
 
-/// The most arguments of those that take a fixed number.
+/// The greatest number of arguments that an array function with a fixed number of arguments takes.
 const MOST_ARGUMENTS: usize = 3;
 
 impl ArrayFunction {
-    /// Whether NULL is the result where an argument is NULL.
+    /// Whether the result is NULL if an argument is NULL.
     pub fn is_strict(self) -> bool {
         use ArrayFunction as F;
         matches!(
@@ -35,7 +35,7 @@ impl ArrayFunction {
         )
     }
 
-    /// The function's value.
+    /// Evaluates the arguments, and returns the value of the function.
     pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         if let ArrayFunction::Make(element) = self {
             let mut builder = ArrayBuilder::new(element);
@@ -88,7 +88,7 @@ impl ArrayFunction {
         }
     }
 
-    /// Of a value and an array.
+    /// Returns the value of a function of a value and an array.
     fn of_last(self, value: &Value<'_>, array: &Array<'_>) -> Value<'static> {
         match self {
             ArrayFunction::Any(comparison, all, blanks) => any(comparison, all, blanks, value, array),
@@ -100,7 +100,7 @@ impl ArrayFunction {
         }
     }
 
-    /// Of an array and other values.
+    /// Returns the value of a function of an array and other values.
     fn of_first(
         self,
         array: &Array<'_>,
@@ -188,7 +188,7 @@ fn any(comparison: Comparison, all: bool, blanks: bool, value: &Value<'_>, array
     if unknown { Value::Null } else { Value::Bool(all) }
 }
 
-/// Whether an array has a value, which is not NULL.
+/// Whether an array contains a value. No array contains NULL.
 fn has(array: &Array<'_>, value: &Value<'_>) -> bool {
     !value.is_null() && array.iter().any(|element| !element.is_null() && compare(&element, value, false).is_eq())
 }
@@ -225,8 +225,8 @@ fn join(
     Ok(Value::Text(String::from_utf8_lossy(&out).into_owned().into()))
 }
 
-/// The parts of a text between separators, or its characters if the separator is NULL; a part that is `null` becomes
-/// NULL.
+/// Splits a text at a separator, or into its characters if the separator is NULL. A part that is equal to `null`
+/// becomes NULL.
 fn split(text: &str, separator: &Value<'_>, null: &Value<'_>) -> Array<'static> {
     let mut builder = ArrayBuilder::new(Element::Text);
     let mut push = |part: &str| {

@@ -1,4 +1,4 @@
-//! Calls of functions, and what is known of them beforehand.
+//! Calls of functions, and the properties of functions that are known before a call.
 
 use super::argument::{Arguments, MOST_ARGUMENTS, value_bytes};
 use super::function::{Field, Function, SessionFunction, TimeFunction};
@@ -7,12 +7,13 @@ use crate::{MemoryLimit, SqlError};
 use hotrow_storage::Value;
 
 impl Function {
-    /// Extracts a part of a date or timestamp.
+    /// Returns the function that extracts a part of a date or timestamp.
     pub fn extract(field: Field) -> Self {
         Function::Time(TimeFunction::Extract(field))
     }
 
-    /// The written form of a call without arguments; none if the function takes arguments.
+    /// Returns the written form of a call of a function of the session without arguments, or `None` for any other
+    /// function.
     pub(crate) fn written(self) -> Option<&'static str> {
         match self {
             Function::Session(function) => function.written(),
@@ -40,7 +41,7 @@ impl Function {
         }
     }
 
-    /// Whether the function is NULL if an argument is.
+    /// Whether the result is NULL if an argument is NULL.
     #[inline]
     pub(crate) fn is_strict(self) -> bool {
         match self {
@@ -65,7 +66,7 @@ impl Function {
         matches!(self, Function::Session(SessionFunction::Sleep))
     }
 
-    /// Calls the function.
+    /// Evaluates the arguments, and calls the function.
     pub(in crate::expr) fn call<'a>(
         self,
         arguments: &'a [Expr],
@@ -87,7 +88,7 @@ impl Function {
             }
             bytes += value_bytes(slot);
         }
-        // What is made of long arguments is as long; who makes more of them asks for more.
+        // A result is about as long as the arguments. A function that makes more of them checks the memory itself.
         env.memory.check_value(bytes)?;
         match self {
             Function::Number(function) => function.call(&values),

@@ -90,7 +90,7 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// The overloads of the functions that ask for privileges, by name.
+/// Returns the overloads of the function with this name, which asks for privileges.
 fn of_privileges(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int2, Int4, Text};
     match name {
@@ -129,7 +129,7 @@ fn of_privileges(name: &str) -> &'static [Overload] {
 }
 
 impl CatalogFunction {
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look into the catalogs in this place")) };
         let number = u32::try_from(integer_of(first)).unwrap_or_default();
@@ -228,7 +228,7 @@ impl CatalogFunction {
     }
 }
 
-/// The schema that a text names.
+/// Returns the name of the schema that a text means: the text is read as a name, or taken as it is if it is none.
 fn regnamespace(text: &str) -> String {
     crate::parse::written_name(text).map_or_else(|_| text.to_owned(), |name| name.name)
 }

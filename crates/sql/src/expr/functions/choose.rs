@@ -23,7 +23,8 @@ pub enum Choice {
     Ambiguous,
 }
 
-/// The function that a call by `name` with arguments of these types means. The type of an open argument is not known.
+/// Chooses the function that a call by `name` with arguments of these types means. `None` is the type of an argument
+/// whose type is not known.
 pub fn choose(name: &str, given: &[Option<Type>]) -> Choice {
     let mut candidates = overloads(name);
     candidates.retain(|candidate| fits(candidate, given));
@@ -50,7 +51,7 @@ fn fits(candidate: &Overload, given: &[Option<Type>]) -> bool {
     candidate.arguments.len() == given.len() && given.iter().zip(candidate.arguments).all(can)
 }
 
-/// The types that the arguments are cast to. A type that differs only in its length is left as it is.
+/// Returns the types that the arguments are cast to. A type that differs only in its length is left as it is.
 fn arguments(overload: &Overload, given: &[Option<Type>]) -> Vec<Type> {
     let wanted = |(wanted, given): (&Type, &Option<Type>)| match given {
         Some(given) if discriminant(given) == discriminant(wanted) => *given,
@@ -85,7 +86,7 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
             category(ty) == wanted && (!preferred || is_preferred(ty))
         });
     }
-    // What is left: open arguments may be of the one type that the others are of.
+    // If several candidates are left, open arguments may be of the type that all other arguments have.
     let mut known = given.iter().flatten();
     if let Some(first) = known.next()
         && candidates.len() > 1
@@ -98,7 +99,7 @@ fn settle_open(candidates: &mut Vec<Overload>, given: &[Option<Type>]) {
     }
 }
 
-/// Whether two types differ in their lengths at most; `varchar` counts as `text`.
+/// Whether two types differ in their lengths at most. `varchar` is another type than `text`.
 fn is_same(given: Type, wanted: Type) -> bool {
     discriminant(&given) == discriminant(&wanted)
 }

@@ -1,42 +1,42 @@
-//! The functions that there are, once a name and arguments have been resolved.
+//! The functions of SQL, as calls name them once their names and arguments have been resolved.
 
 use crate::advisory::Scope;
 use crate::expr::Comparison;
 use crate::table_lock::Mode;
 use hotrow_storage::{Element, Type};
 
-/// A function.
+/// A function of SQL, by what it works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// Of numbers.
+    /// A function of numbers.
     Number(NumberFunction),
-    /// Of strings.
+    /// A function of strings.
     Text(TextFunction),
-    /// Of regular expressions.
+    /// A function of regular expressions.
     Pattern(PatternFunction),
-    /// Of dates and timestamps.
+    /// A function of dates and timestamps.
     Time(TimeFunction),
-    /// Of intervals and times of day.
+    /// A function of intervals and times of day.
     Interval(IntervalFunction),
-    /// Of sequences.
+    /// A function of sequences.
     Sequence(SequenceFunction),
-    /// Of the catalogs.
+    /// A function of the catalogs.
     Catalog(CatalogFunction),
-    /// Of the session.
+    /// A function of the session.
     Session(SessionFunction),
-    /// Of locks.
+    /// A function of locks.
     Lock(LockFunction),
-    /// Of the session's settings.
+    /// A function of the session's settings.
     Setting(SettingFunction),
-    /// Of JSON.
+    /// A function of JSON.
     Json(JsonFunction),
-    /// Of any number of arguments.
+    /// A function of any number of arguments.
     Variadic(Variadic),
-    /// Of arrays.
+    /// A function of arrays.
     Array(ArrayFunction),
 }
 
-/// A function with what it takes and returns. Of lengths and scales nothing is said.
+/// A function with the types that it takes and returns. Lengths and scales are not part of these types.
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
     pub(super) function: Function,
@@ -127,9 +127,9 @@ pub enum TextFunction {
 pub enum PatternFunction {
     /// Whether a text matches.
     Matches {
-        /// Upper and lower case are the same.
+        /// Whether upper and lower case are the same.
         ignore_case: bool,
-        /// Whether it does not.
+        /// Whether the result is the opposite: whether the text does not match.
         negated: bool,
     },
     /// `SIMILAR TO`; the third argument is the escape character.
@@ -220,19 +220,19 @@ pub enum CatalogFunction {
     FormatType,
     UserById,
     IsVisible,
-    /// Everything that is not a relation is visible by its name.
+    /// Whether an object that is not a relation is visible by its name. It always is.
     AnyIsVisible,
     Expression,
     IndexDefinition,
     ConstraintDefinition,
     ViewDefinition,
-    /// Of an object, perhaps of a certain catalog.
+    /// The comment on an object, perhaps on one of a certain catalog.
     Comment,
     ColumnComment,
     /// The comment on an object that all databases share, which never exists.
     SharedComment,
     Encoding,
-    /// The privilege functions: every role may do everything.
+    /// Whether a role has a privilege. Every role may do everything.
     Privilege,
     PrettySize,
     IsInRecovery,
@@ -245,22 +245,23 @@ pub enum CatalogFunction {
     TypeName,
     SchemaNumber,
     SchemaName,
-    /// The functions of the system have names and no numbers, and there are no others.
+    /// A function by its name. Only the functions of the system exist; they have no numbers, so the result is a name.
     ProcedureNamed,
     ProcedureName,
-    /// The schemas that are searched; with those of the system if the argument is true.
+    /// The schemas that are searched. If the argument is true, those of the system are among them.
     CurrentSchemas,
-    /// The functions for objects that do not exist here: statistics' columns, a function's arguments, triggers.
+    /// The functions for objects that do not exist here (statistics' columns, a function's arguments, triggers): the
+    /// result is NULL.
     NoText,
     Size,
     DatabaseSize,
     EncodingNumber,
     Empty,
-    /// There is no schema of temporary tables.
+    /// The number of the schema of temporary tables, which is zero: there is no such schema.
     NoSchema,
 }
 
-/// A function without arguments, but for the last one.
+/// A function of the session or of nothing. Only `Age` and `Sleep` take an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum SessionFunction {
@@ -316,15 +317,15 @@ pub enum SettingFunction {
 /// A function of a `json` or `jsonb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonFunction {
-    /// `->`, `->>`: a part; as a text if the flag says so.
+    /// `->`, `->>`: a part of the value, as a text if the flag is set.
     Part(bool),
-    /// `#>`, `#>>`: where a path leads to, likewise.
+    /// `#>`, `#>>`: the part to which a path leads, as a text if the flag is set.
     Path(bool),
-    /// A subscript: as `->`, by a number or a key that is a text.
+    /// A subscript: a part of the value, by a number or by a key that is a text.
     Subscript,
     /// `?`
     HasKey,
-    /// `?|`, `?&`: whether all keys are there, or any.
+    /// `?|`, `?&`: whether any of the keys is there, or whether all are if the flag is set.
     HasKeys(bool),
     /// `@>`
     Contains,
@@ -350,16 +351,19 @@ pub enum JsonFunction {
     Pretty,
 }
 
-/// A function of arrays. Where elements are named, they are those of the result, or those that are shown.
+/// A function of arrays. Where a variant has an `Element`, that is the type of the elements of the result, or of those
+/// that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayFunction {
     /// `ARRAY[…]`
     Make(Element),
-    /// `value <op> ANY (array)`, or ALL if the first flag says so; trailing blanks do not count if the second does.
+    /// `value <op> ANY (array)`, or ALL if the first flag is set. If the second flag is set, trailing blanks do not
+    /// count.
     Any(Comparison, bool, bool),
     /// `array[index]`
     Subscript,
-    /// `array[from:to]`, of the array's elements; a bound that is left out is an end.
+    /// `array[from:to]`, of an array with these elements. The flags say which bounds are given; a bound that is left
+    /// out is an end of the array.
     Slice(Element, bool, bool),
     /// `array || array`
     Concat(Element),
@@ -420,10 +424,10 @@ pub enum Variadic {
     CountValues,
     /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
     MakeInterval,
-    /// Keys and values as a JSON object; a `jsonb` if the flag says so.
+    /// Keys and values as a JSON object, which is a `jsonb` if the flag is set.
     JsonObject(bool),
-    /// Values as a JSON array, likewise.
+    /// Values as a JSON array, which is a `jsonb` if the flag is set.
     JsonArray(bool),
-    /// A value as JSON, likewise.
+    /// A value as JSON, which is a `jsonb` if the flag is set.
     ToJson(bool),
 }

@@ -40,7 +40,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl IntervalFunction {
-    /// The function's value; its arguments are of the types of one of its overloads.
+    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
     pub(super) fn call(self, arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
         let [first, second, third, ..] = arguments;
         Ok(match (self, first, second) {
@@ -71,7 +71,8 @@ impl IntervalFunction {
     }
 }
 
-/// From years to seconds: what `make_interval` takes, all of it or any part.
+/// Returns the interval that `make_interval` makes of numbers from years to seconds. A number that is missing counts as
+/// zero.
 pub fn make_interval(parts: &[Value<'_>; 7]) -> Result<Interval, SqlError> {
     let [years, months, weeks, days, hours, minutes, seconds] = parts;
     let total = |large: &Value<'_>, factor: i64, small: &Value<'_>| integer_of(large) * factor + integer_of(small);
@@ -90,7 +91,7 @@ pub fn make_interval(parts: &[Value<'_>; 7]) -> Result<Interval, SqlError> {
     made().ok_or_else(out_of_range)
 }
 
-/// The years, months, days and time from one moment to another, as people count them.
+/// Returns the years, months, days and time from one moment to another, as people count them.
 pub fn age(later: i64, earlier: i64) -> Result<Interval, SqlError> {
     if [later, earlier].iter().any(|moment| matches!(*moment, i64::MIN | i64::MAX)) {
         return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range"));
@@ -103,7 +104,7 @@ pub fn age(later: i64, earlier: i64) -> Result<Interval, SqlError> {
         (time, days) = (time + DAY, days - 1);
     }
     if days < 0 {
-        // Days of the month in which the earlier moment is, or the later one if that was given first.
+        // Borrows a month as long as that of the lesser moment, or of the greater one if that was given as `earlier`.
         let month = if later >= earlier { &from } else { &to };
         (days, months) = (days + month_length(month), months - 1);
     }
@@ -120,7 +121,7 @@ fn month_length(moment: &Moment) -> i64 {
     (28..=31).rev().find(exists).unwrap_or(31)
 }
 
-/// Two numbers of one sign where their units are so many to one.
+/// Gives two numbers the same sign, where `unit` of the small units are one large unit. Their total stays the same.
 fn level(large: i64, small: i64, unit: i64) -> (i64, i64) {
     let (large, small) = (large + small / unit, small % unit);
     match (large.signum(), small.signum()) {
@@ -144,7 +145,7 @@ fn justify_hours(interval: Interval) -> Result<Interval, SqlError> {
     Ok(Interval { days: narrow(days)?, micros, ..interval })
 }
 
-/// All of one sign.
+/// Carries whole days and months over from time and days, and gives all parts the same sign.
 fn justify(interval: Interval) -> Result<Interval, SqlError> {
     let days = i64::from(interval.days) + interval.micros / DAY;
     let (months, days) = level(interval.months.into(), days, 30);
@@ -194,7 +195,7 @@ fn make_time(hour: i64, minute: i64, second: f64) -> Result<i64, SqlError> {
     Ok(time)
 }
 
-/// A part of a time of day.
+/// Extracts a part of a time of day.
 pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Decimal, SqlError> {
     match field {
         Field::Epoch => Ok(Decimal::new(time, 6)),
@@ -206,7 +207,7 @@ pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Decimal, SqlErr
     }
 }
 
-/// A part of the clock, of microseconds of any sign.
+/// Extracts a part of the clock from microseconds of any sign. Returns `None` if the field is not of the clock.
 fn clock(field: Field, micros: i64) -> Option<Decimal> {
     let of_minute = micros % (60 * SECOND);
     Some(match field {
@@ -219,7 +220,7 @@ fn clock(field: Field, micros: i64) -> Option<Decimal> {
     })
 }
 
-/// A part of an interval.
+/// Extracts a part of an interval.
 pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlError> {
     let (years, months) = (interval.months / 12, interval.months % 12);
     let whole = match field {
@@ -231,7 +232,7 @@ pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlEr
         Field::Month => months,
         Field::Day => interval.days,
         Field::Epoch => {
-            // A year has 365 days and a quarter here.
+            // A year has 365.25 days here.
             let days = i128::from(years) * 1461 * 6 + (i128::from(months) * 30 + i128::from(interval.days)) * 24;
             let micros = days * 3600 * i128::from(SECOND) + i128::from(interval.micros);
             return Ok(Decimal::from_i128_with_scale(micros, 6));
@@ -241,7 +242,7 @@ pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlEr
     Ok(Decimal::from(whole))
 }
 
-/// Seconds, of which a year has those of 365 days and a quarter, added up as PostgreSQL does.
+/// Returns the seconds of an interval, added up as PostgreSQL does. A year has 365.25 days, a month 30.
 pub(super) fn seconds(interval: Interval) -> f64 {
     let day = (DAY / SECOND) as f64;
     let (years, months) = (f64::from(interval.months / 12), f64::from(interval.months % 12));

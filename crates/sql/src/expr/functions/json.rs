@@ -1,4 +1,4 @@
-//! Functions of JSON, and the operators that are such.
+//! Functions of JSON, and the operators of JSON.
 
 use super::argument::{Arguments, text_of};
 use super::function::{Function, JsonFunction, Overload};
@@ -67,7 +67,7 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// The text of a value that is JSON.
+/// Returns the text of a JSON value. Any other value is taken for `null`.
 fn json_of<'v>(value: &'v Value<'_>) -> &'v str {
     match value {
         Value::Json(text) | Value::Jsonb(text) => text,
@@ -75,7 +75,7 @@ fn json_of<'v>(value: &'v Value<'_>) -> &'v str {
     }
 }
 
-/// Texts of an array, in their order.
+/// Returns the elements of an array of texts in their order.
 fn texts<'v>(value: &'v Value<'_>) -> Vec<Value<'v>> {
     match value {
         Value::Array(array) => array.iter().collect(),
@@ -83,17 +83,17 @@ fn texts<'v>(value: &'v Value<'_>) -> Vec<Value<'v>> {
     }
 }
 
-/// The texts that are not NULL.
+/// Returns the texts among values, without NULLs.
 fn known<'v>(values: &'v [Value<'_>]) -> impl Iterator<Item = &'v str> {
     values.iter().filter(|value| !value.is_null()).map(text_of)
 }
 
-/// The steps of a path.
+/// Returns the steps of a path. A NULL becomes `None`.
 fn steps<'v>(values: &'v [Value<'_>]) -> Vec<Option<&'v str>> {
     values.iter().map(|value| if let Value::Text(text) = value { Some(&**text) } else { None }).collect()
 }
 
-/// A part of a value, of the value's type.
+/// Returns a part of a JSON value as a value of the same type, `json` or `jsonb`.
 fn like(value: &Value<'_>, part: &str) -> Value<'static> {
     match value {
         Value::Json(_) => Value::Json(part.to_owned().into()),
@@ -102,7 +102,7 @@ fn like(value: &Value<'_>, part: &str) -> Value<'static> {
 }
 
 impl JsonFunction {
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
         let text = json_of(first);
@@ -155,7 +155,7 @@ impl JsonFunction {
     }
 }
 
-/// A part as a value; none is NULL.
+/// Returns a part of a JSON value as JSON, or as a text if `as_text` is set. A missing part becomes NULL.
 fn shown(whole: &Value<'_>, part: Option<&str>, as_text: bool) -> Result<Value<'static>, SqlError> {
     let Some(part) = part else { return Ok(Value::Null) };
     if !as_text {
@@ -164,7 +164,7 @@ fn shown(whole: &Value<'_>, part: Option<&str>, as_text: bool) -> Result<Value<'
     Ok(json::as_text(part)?.map_or(Value::Null, |text| Value::Text(text.into_owned().into())))
 }
 
-/// An object's value by its key, an array's element by its number.
+/// Returns the value in an object by its key, or the element of an array by its number.
 fn part<'t>(text: &'t str, by: &Value<'_>) -> Option<&'t str> {
     match by {
         Value::Text(key) => json::field(text, key),

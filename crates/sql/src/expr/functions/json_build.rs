@@ -1,4 +1,4 @@
-//! JSON that is made of values.
+//! Builds JSON from values of other types.
 
 use super::argument::invalid;
 use super::variadic::append;
@@ -9,7 +9,7 @@ use crate::{MemoryLimit, SqlError};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::Value;
 
-/// A `json` of this text, or a `jsonb`.
+/// Returns a `json` of this text, or a `jsonb` if `binary` is set.
 pub(crate) fn finish(out: BytesMut, binary: bool, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
     let text = String::from_utf8_lossy(&out).into_owned();
     if !binary {
@@ -20,7 +20,7 @@ pub(crate) fn finish(out: BytesMut, binary: bool, memory: MemoryLimit) -> Result
     Ok(Value::Jsonb(normalise(&text)?.into()))
 }
 
-/// `json_build_object(key, value, …)`
+/// Evaluates `json_build_object(key, value, …)`.
 pub(super) fn object(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
     if !list.len().is_multiple_of(2) {
         let name = if binary { "jsonb_build_object" } else { "json_build_object" };
@@ -48,7 +48,7 @@ pub(super) fn object(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>
     finish(out, binary, env.memory)
 }
 
-/// `json_build_array(value, …)`
+/// Evaluates `json_build_array(value, …)`.
 pub(super) fn array(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
     let mut out = BytesMut::from("[");
     for (at, expr) in list.iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn array(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>)
     finish(out, binary, env.memory)
 }
 
-/// `to_json(value)`
+/// Evaluates `to_json(value)`.
 pub(super) fn value(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
     let [argument] = list else { return Ok(Value::Null) };
     let value = argument.eval(env, row)?;
@@ -76,7 +76,7 @@ pub(super) fn value(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>)
 /// Appends the key of an object.
 ///
 /// # Errors
-/// 22023 for a value that cannot be one.
+/// 22023 for a value that cannot be a key.
 pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     match key {
         Value::Null => Err(invalid("field name must not be null")),
@@ -87,7 +87,7 @@ pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> R
     }
 }
 
-/// Appends a value: a number, a word, an array, JSON as it is, or what else it is as a string.
+/// Appends a value as JSON. Numbers, words, arrays and JSON stay what they are; all other values become strings.
 pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     match value {
         Value::Null => out.put_slice(b"null"),
@@ -113,7 +113,7 @@ pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Res
     Ok(())
 }
 
-/// A value's text in quotes; dates and times as ISO 8601 has them.
+/// Appends the text of a value in quotes. Dates and times are written as in ISO 8601.
 fn string(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     let mut plain = BytesMut::new();
     let env = Env { styles: env.styles.with_iso_dates(), ..*env };
@@ -121,13 +121,13 @@ fn string(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), Sq
         Value::Bool(value) => plain.put_slice(if *value { b"true" } else { b"false" }),
         other => append(other, &mut plain, &env)?,
     }
-    // As `\u0001` at the most.
+    // A character becomes six bytes at the most, such as `\u0001`.
     check_size(plain.len().saturating_mul(6).saturating_add(out.len()), env.memory)?;
     let mut shown = String::from_utf8_lossy(&plain).into_owned();
     if matches!(value, Value::Timestamp(_) | Value::TimestampTz(_)) {
         shown = shown.replacen(' ', "T", 1);
     }
-    // A zone has minutes.
+    // A time zone has minutes in JSON.
     let zone = shown.len().checked_sub(3).and_then(|at| shown.as_bytes().get(at));
     if matches!(value, Value::TimestampTz(_)) && matches!(zone, Some(b'+' | b'-')) {
         shown.push_str(":00");

@@ -1,5 +1,5 @@
-//! Functions of locks and of the sessions that hold them: who is in whose way, advisory locks, and how sessions are
-//! ended.
+//! Functions of locks and of the sessions that hold them: which sessions block others, advisory locks, and how sessions
+//! are ended.
 
 use super::argument::{Arguments, integer_of};
 use super::function::{Function, LockFunction, Overload};
@@ -33,7 +33,7 @@ pub fn named(name: &str) -> &'static [Overload] {
             }
         };
     }
-    // What PostgreSQL calls void is an empty text.
+    // The result `void` of PostgreSQL is an empty text here.
     macro_rules! of_numbers {
         ($function:expr, $result:expr) => {
             overloads![$function, (Int8) -> $result; $function, (Int4, Int4) -> $result]
@@ -62,7 +62,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl LockFunction {
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look at the locks in this place")) };
         let blockers = || match i32::try_from(integer_of(first)) {
@@ -119,10 +119,10 @@ impl LockFunction {
     }
 }
 
-/// How often a session looks whether another one has ended.
+/// The time between two looks at whether another session has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The session of this number that has a connection. There is a warning if there is none.
+/// Returns the session with this number if it has a connection. Otherwise warns the client.
 fn other(pid: i64, context: &SessionContext) -> Option<Arc<SessionEntry>> {
     let entries = context.shared().activity.entries();
     let found = entries.into_iter().find(|entry| i64::from(entry.pid()) == pid && entry.backend().is_some());
@@ -136,7 +136,7 @@ fn warn(context: &SessionContext, message: String) {
     context.notices.borrow_mut().push(Notice { severity: "WARNING", error: SqlError::new(state::WARNING, message) });
 }
 
-/// `pg_cancel_backend`. A session of any user may cancel any other: all users have the rights of a superuser.
+/// Evaluates `pg_cancel_backend`. A session of any user may cancel any other: all users have the rights of a superuser.
 fn cancel(pid: i64, context: &SessionContext) -> Result<bool, SqlError> {
     let Some(entry) = other(pid, context) else { return Ok(false) };
     entry.backend().into_iter().for_each(|backend| backend.cancel());
@@ -144,7 +144,8 @@ fn cancel(pid: i64, context: &SessionContext) -> Result<bool, SqlError> {
     Ok(true)
 }
 
-/// `pg_terminate_backend`, which waits for so many milliseconds until the session has ended.
+/// Evaluates `pg_terminate_backend`. Waits up to `patience_ms` milliseconds until the session has ended; zero does not
+/// wait. Returns `false` if there is no such session, or if it has not ended in time.
 fn terminate(pid: i64, patience_ms: i64, context: &SessionContext) -> Result<bool, SqlError> {
     let Ok(patience_ms) = u64::try_from(patience_ms) else {
         return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative"));
@@ -166,7 +167,7 @@ fn terminate(pid: i64, patience_ms: i64, context: &SessionContext) -> Result<boo
     Ok(true)
 }
 
-/// An error if the session itself was cancelled.
+/// Fails if the session itself was cancelled.
 fn check_here(context: &SessionContext) -> Result<(), SqlError> {
     if context.entry.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
 }

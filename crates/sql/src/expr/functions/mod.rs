@@ -23,9 +23,9 @@
 //! | `setting` | of settings |
 //! | `array` | of arrays |
 //!
-//! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what
-//! they do. A function is not called if one of its arguments is NULL; then it is NULL. Only those in `variadic` and
-//! `array`, and `set_config`, say otherwise.
+//! Each file lists its functions by name, with the types that they take and return, and has a `call` that evaluates
+//! them. If an argument is NULL, the function is not called, and the result is NULL. Only functions in `variadic` and
+//! `array`, and `set_config`, may differ from that.
 
 mod argument;
 mod array;

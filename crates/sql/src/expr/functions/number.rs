@@ -81,7 +81,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl NumberFunction {
-    /// The function's value; its arguments are of the types of one of its overloads.
+    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
         let [first, second, ..] = arguments;
         Ok(match (self, first) {
@@ -98,7 +98,7 @@ impl NumberFunction {
 
     fn on_integers(self, first: &Value<'_>, second: &Value<'_>) -> Result<Value<'static>, SqlError> {
         let (left, right) = (integer_of(first), integer_of(second));
-        // A shift is by its last bits, as the processor does it.
+        // Only the last bits of the number of places count, as in the processor.
         let places = |bits: u32| (right as u32) & (bits - 1);
         let result = match (self, first) {
             (NumberFunction::BitNot, _) => Some(!left),
@@ -194,7 +194,7 @@ impl NumberFunction {
             NumberFunction::Acos => value.acos(),
             NumberFunction::Atan => value.atan(),
             NumberFunction::Atan2 => value.atan2(second),
-            // These two are infinite where they leave the range.
+            // The results of `sinh` and `cosh` are infinite where they leave the range.
             NumberFunction::Sinh => value.sinh(),
             NumberFunction::Cosh => value.cosh(),
             _ => value.tanh(),
@@ -228,7 +228,7 @@ fn round(number: Decimal, places: i64, strategy: RoundingStrategy) -> Result<Dec
     if let Ok(places) = u32::try_from(places) {
         let places = places.min(Decimal::MAX_SCALE);
         let mut rounded = number.round_dp_with_strategy(places, strategy);
-        // Zeros at the end as far as they fit.
+        // Zeros are appended as far as there is room for them.
         rounded.rescale(places);
         return Ok(without_negative_zero(rounded));
     }
@@ -236,7 +236,7 @@ fn round(number: Decimal, places: i64, strategy: RoundingStrategy) -> Result<Dec
         return Ok(Decimal::ZERO);
     };
     let unit = Decimal::from_i128_with_scale(unit, 0);
-    // As `number - rest`, for a quotient may have more digits than there are.
+    // The difference is exact, while a quotient may have more digits than there is room for.
     let rest = number.checked_rem(unit).ok_or_else(numeric_overflow)?;
     let mut rounded = (number - rest).trunc();
     if strategy == RoundingStrategy::MidpointAwayFromZero && rest.abs() >= unit / Decimal::TWO {
@@ -246,7 +246,8 @@ fn round(number: Decimal, places: i64, strategy: RoundingStrategy) -> Result<Dec
     Ok(without_negative_zero(rounded))
 }
 
-/// In which of so many equal parts between two bounds a number is: 0 below, one more than there are above.
+/// Evaluates `width_bucket`: the number, from 1, of the equal part between two bounds that a number is in. The result
+/// is 0 before the first bound, and one more than there are parts from the second bound on.
 fn width_bucket([operand, low, high, count, ..]: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
     const STATE: SqlState = state::INVALID_ARGUMENT_FOR_WIDTH_BUCKET;
     let (operand, low, high, count) = (float(operand), float(low), float(high), integer_of(count));

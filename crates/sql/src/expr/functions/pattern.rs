@@ -72,7 +72,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl PatternFunction {
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = &arguments;
         let (text, pattern) = (text_of(first), text_of(second));
@@ -138,7 +138,7 @@ impl PatternFunction {
     }
 }
 
-/// The parts in parentheses, or all that matches if there are none.
+/// Returns the texts that the parts in parentheses match, or all that matches if there are no such parts.
 fn parts(found: &Captures<'_>) -> Value<'static> {
     let mut array = ArrayBuilder::new(Element::Text);
     for part in found.iter().skip(usize::from(found.len() > 1)) {
@@ -172,19 +172,19 @@ fn next_boundary(text: &str, at: usize) -> usize {
     })
 }
 
-/// How a pattern is meant.
+/// The options that say how a pattern is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Options {
     global: bool,
     ignore_case: bool,
-    /// Lines are matched by themselves.
+    /// Whether lines are matched by themselves.
     by_line: bool,
-    /// The pattern is the text itself.
+    /// Whether the pattern is the text itself.
     literal: bool,
 }
 
 impl Options {
-    /// Reads letters; `function` is named if it knows no `g`.
+    /// Reads options from their letters. If `function` is not empty, it does not know `g`, and the error names it.
     fn read(letters: &str, function: &str) -> Result<Self, SqlError> {
         let mut options = Self::default();
         for letter in letters.chars() {
@@ -207,14 +207,14 @@ impl Options {
     }
 }
 
-/// Patterns of a worker that stay translated, the last used one at the end.
+/// The number of patterns that a worker keeps translated. The last used one is at the end.
 const KEPT: usize = 16;
 
 std::thread_local! {
     static TRANSLATED: RefCell<Vec<(String, Options, Regex)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does something with the regular expression of a pattern.
+/// Calls `act` with the regular expression of a pattern, which is translated if it is not kept.
 fn with_regex<T>(
     pattern: &str,
     options: Options,
@@ -290,11 +290,11 @@ fn bad(what: &str) -> SqlError {
     SqlError::new(state::INVALID_REGULAR_EXPRESSION, format!("invalid regular expression: {what}"))
 }
 
-/// PostgreSQL's syntax to that of `regex`.
+/// The translation of a pattern from PostgreSQL's syntax to that of `regex`.
 struct Translator<'p> {
     rest: std::iter::Peekable<std::str::Chars<'p>>,
     out: String,
-    /// Parentheses that are open.
+    /// The number of parentheses that are open.
     open: usize,
 }
 
@@ -338,7 +338,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// After a backslash.
+    /// Translates an escape, after its backslash.
     fn escape(&mut self) -> Result<(), SqlError> {
         let character = self.rest.next().ok_or_else(|| bad("invalid escape \\ sequence"))?;
         match character {
@@ -364,7 +364,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A character by its number in up to so many hexadecimal digits.
+    /// Translates the number of a character, which has up to so many hexadecimal digits.
     fn code(&mut self, digits: usize) {
         self.out.push_str("\\x{");
         for _ in 0..digits {
@@ -379,7 +379,7 @@ impl Translator<'_> {
         self.out.push_str(&regex::escape(character.encode_utf8(&mut bytes)));
     }
 
-    /// After the bracket of a class of characters.
+    /// Translates a class of characters, after its bracket.
     fn class(&mut self) -> Result<(), SqlError> {
         let unbalanced = || bad("brackets [] not balanced");
         self.out.push('[');
@@ -416,7 +416,7 @@ impl Translator<'_> {
     }
 }
 
-/// The classes of letters are of all letters, not only of ASCII's.
+/// Widens a class of letters, at the end of `out`, to all letters, not only those of ASCII.
 fn widen(out: &mut String) {
     const WIDER: [(&str, &str); 4] =
         [("[:alpha:]", "\\p{L}"), ("[:alnum:]", "\\p{L}\\p{Nd}"), ("[:upper:]", "\\p{Lu}"), ("[:lower:]", "\\p{Ll}")];
@@ -441,7 +441,7 @@ fn replace(text: &str, regex: &Regex, template: &str, global: bool, memory: Memo
     Ok(out)
 }
 
-/// A replacement: `\1` to `\9` are parts in parentheses, `\&` is all, `\\` a backslash.
+/// Appends a replacement to `out`: `\1` to `\9` are parts in parentheses, `\&` is all that matches, `\\` a backslash.
 fn fill(template: &str, found: &Captures<'_>, out: &mut String) {
     let mut characters = template.chars();
     while let Some(character) = characters.next() {
@@ -459,7 +459,7 @@ fn fill(template: &str, found: &Captures<'_>, out: &mut String) {
     }
 }
 
-/// The pattern of `SIMILAR TO` as a regular expression for the whole text.
+/// Translates a pattern of `SIMILAR TO` to a regular expression for the whole text.
 fn similar(pattern: &str, escape: &str) -> Result<String, SqlError> {
     let mut marks = escape.chars();
     let mark = marks.next();

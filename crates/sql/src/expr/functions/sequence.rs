@@ -32,7 +32,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl SequenceFunction {
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(
         self,
         [first, second, third, ..]: &Arguments<'a>,

@@ -1,4 +1,4 @@
-//! Functions of the session and of nothing, and `pg_sleep`.
+//! Functions of the session, functions without arguments, and `pg_sleep`.
 
 use super::argument::Arguments;
 use super::function::{Function, Overload, SessionFunction};
@@ -72,12 +72,12 @@ impl SessionFunction {
         )
     }
 
-    /// Whether others notice that it was called.
+    /// Whether a call has effects that other sessions could notice.
     pub(super) fn acts(self) -> bool {
         self == SessionFunction::Sleep
     }
 
-    /// How a call is written.
+    /// Returns the written form of a call, or `None` if the function takes arguments.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {
             SessionFunction::Now => "now()",
@@ -97,7 +97,7 @@ impl SessionFunction {
         })
     }
 
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
             SessionFunction::Random => Value::Float8(random()),
@@ -128,7 +128,7 @@ impl SessionFunction {
     }
 }
 
-/// Waits for so many seconds, or until the statement is to stop.
+/// Waits for this number of seconds, or until the statement is to stop.
 fn pause<'a>(seconds: &Value<'_>, env: &Env<'_>) -> Result<Value<'a>, SqlError> {
     let Value::Float8(seconds) = seconds else { return Ok(Value::Null) };
     // Nobody waits for longer than a century.
@@ -151,7 +151,7 @@ fn random_uuid() -> [u8; 16] {
     *uuid::Builder::from_random_bytes(bytes).as_uuid().as_bytes()
 }
 
-/// Fresh random bits: the standard library's hasher keys come from the operating system.
+/// Returns fresh random bits: the standard library takes the keys of its hasher from the operating system.
 fn random_bits() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     let state = RandomState::new();

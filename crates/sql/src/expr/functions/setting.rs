@@ -31,12 +31,12 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl SettingFunction {
-    /// Whether the value is NULL if an argument is.
+    /// Whether the result is NULL if an argument is NULL.
     pub(super) fn is_strict(self) -> bool {
         self != SettingFunction::Set
     }
 
-    /// The function's value.
+    /// Returns the value of the function.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look at the session in this place")) };
         let [name, second, third, ..] = arguments;

@@ -1,11 +1,11 @@
-//! Dates and timestamps by a template: `YYYY-MM-DD HH24:MI:SS`.
+//! Writes dates and timestamps by a template, such as `YYYY-MM-DD HH24:MI:SS`.
 
 use super::time::{JULIAN_EPOCH, Moment, people_year};
 use crate::memory::check_size;
 use crate::{MemoryLimit, SqlError};
 use std::fmt::Write;
 
-/// Patterns, a longer one before those that it begins with.
+/// The patterns of templates. A longer pattern comes before those that it begins with.
 const PATTERNS: [(&str, Pattern); 44] = [
     ("YYYY", Pattern::Year(4)),
     ("YYY", Pattern::Year(3)),
@@ -53,7 +53,7 @@ const PATTERNS: [(&str, Pattern); 44] = [
     ("Q", Pattern::Quarter),
 ];
 
-/// The rest of them.
+/// The patterns that are searched after `PATTERNS`.
 const MORE_PATTERNS: [(&str, Pattern); 9] = [
     ("TZH", Pattern::ZoneHour),
     ("TZM", Pattern::ZoneMinute),
@@ -81,15 +81,15 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Months in Roman numerals.
+/// The months in Roman numerals.
 pub(super) const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
-/// From Monday.
+/// The names of the days, from Monday.
 pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// With so many of its last digits.
+    /// The year, with this number of its last digits.
     Year(usize),
     YearWithComma,
     IsoYear(usize),
@@ -131,7 +131,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Whether it is the name of a month or a day.
+    /// Whether the pattern is the name of a month or a day.
     fn is_name(self) -> bool {
         matches!(self, Pattern::MonthName | Pattern::MonthShort | Pattern::DayName | Pattern::DayShort)
     }
@@ -141,11 +141,11 @@ impl Pattern {
 pub(super) enum Piece<'t> {
     Pattern {
         pattern: Pattern,
-        /// As it is written: its case counts.
+        /// The pattern as the template writes it: its case counts.
         written: &'t str,
-        /// `FM`: without padding.
+        /// Whether the template says `FM`: without padding.
         plain: bool,
-        /// `TH` or `th` behind it.
+        /// The suffix `TH` or `th`, if the template has it behind the pattern.
         ordinal: Option<&'t str>,
     },
     Text(&'t str),
@@ -198,7 +198,8 @@ pub(super) fn pieces(template: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The text up to the next double quote, without the backslashes before characters; what is behind it.
+/// Adds the text up to the next double quote to `pieces`, without the backslashes before characters. Returns the text
+/// behind the quote.
 fn quoted<'t>(mut text: &'t str, pieces: &mut Vec<Piece<'t>>) -> &'t str {
     while let Some(at) = text.find(['"', '\\']) {
         let (before, from) = text.split_at(at);
@@ -214,7 +215,7 @@ fn quoted<'t>(mut text: &'t str, pieces: &mut Vec<Piece<'t>>) -> &'t str {
     ""
 }
 
-/// A moment by a template.
+/// Formats a moment, in microseconds since 2000, by a template. An infinite moment becomes the empty text.
 pub(super) fn write(micros: i64, template: &str, zoned: bool, memory: MemoryLimit) -> Result<String, SqlError> {
     check_size(template.len().saturating_mul(4), memory)?;
     let mut out = String::new();
@@ -258,7 +259,7 @@ fn write_pattern(moment: &Moment, pattern: Pattern, written: &str, plain: bool, 
     let hour = moment.time / (3600 * SECOND);
     let fraction = moment.time % SECOND;
     let year = moment.people_year().abs();
-    // A number with so many digits, and in how many it is shown.
+    // The number that is shown, and the number of its digits.
     let (number, width) = match pattern {
         Pattern::Year(digits) => (last_digits(year, digits), digits),
         Pattern::YearWithComma => {
@@ -315,7 +316,7 @@ fn put_half(first: &str, second: &str, dots: bool, written: &str, out: &mut Stri
     out.push_str(&if written.starts_with(char::is_lowercase) { text.to_lowercase() } else { text });
 }
 
-/// A name in the case that its pattern is written in, padded with blanks.
+/// Appends a name, in the case that its pattern is written in, and padded with blanks unless `plain` is set.
 fn put_word(name: &str, width: usize, written: &str, plain: bool, out: &mut String) {
     let mut letters = written.chars();
     let cased = match (letters.next().is_some_and(char::is_uppercase), letters.next().is_some_and(char::is_uppercase)) {

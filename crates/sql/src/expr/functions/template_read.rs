@@ -1,4 +1,4 @@
-//! Dates and timestamps that are read by a template.
+//! Reads dates and timestamps by a template.
 
 use super::template::{DAYS, MONTHS, Pattern, Piece, ROMAN, pieces};
 use super::time::{DAY, JULIAN_EPOCH};
@@ -19,25 +19,25 @@ struct Read {
     minute: i64,
     second: i64,
     micros: i64,
-    /// How many digits of a second count.
+    /// The number of digits of a second that count.
     precision: Option<u32>,
     seconds_of_day: i64,
     zone_sign: i64,
     zone_hour: i64,
     zone_minute: i64,
-    /// How many digits of the year its pattern has.
+    /// The number of digits that the pattern of the year has.
     year_digits: usize,
     century: i64,
     julian: i64,
-    /// Of the year, or the ISO year.
+    /// The week of the year, or of the ISO year.
     week: i64,
     week_of_month: i64,
-    /// 1 is Sunday.
+    /// The day of the week. 1 is Sunday.
     day_of_week: i64,
     convention: Option<Convention>,
 }
 
-/// How dates are counted. A template has one way.
+/// A way of counting dates. All patterns of a template belong to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Convention {
     Gregorian,
@@ -45,7 +45,7 @@ enum Convention {
 }
 
 impl Convention {
-    /// The convention that a pattern belongs to; none if the pattern belongs to both.
+    /// Returns the convention that a pattern belongs to, or `None` if the pattern belongs to both.
     fn of(pattern: Pattern) -> Option<Self> {
         match pattern {
             Pattern::IsoYear(_) | Pattern::IsoWeek | Pattern::IsoDayOfWeek | Pattern::IsoDayOfYear => {
@@ -67,7 +67,7 @@ impl Convention {
     }
 }
 
-/// Reads a moment by a template, in microseconds since 2000.
+/// Reads a moment by a template. Returns microseconds since 2000.
 pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
     let mut read = Read::default();
     let mut rest = text.trim_start();
@@ -101,7 +101,7 @@ pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
     read.micros(text)
 }
 
-/// Whether a number goes on no further than its digits where this follows.
+/// Whether a number before this piece is read to its last digit, however many digits its pattern has.
 fn ends_number(next: Option<&Piece<'_>>) -> bool {
     use Pattern::{DayName, DayShort, Era, Half, MonthName, MonthShort, RomanMonth, ZoneName, ZoneOffset};
     match next {
@@ -115,7 +115,7 @@ fn ends_number(next: Option<&Piece<'_>>) -> bool {
     }
 }
 
-/// Keeps what a pattern says, unless another one has said something else.
+/// Stores the value that a pattern gives a field. Fails if another pattern has given the field another value.
 fn keep(field: &mut i64, value: i64, written: &str) -> Result<(), SqlError> {
     if *field != 0 && *field != value {
         let message = format!("conflicting values for \"{written}\" field in formatting string");
@@ -135,8 +135,8 @@ fn malformed(message: String) -> SqlError {
 }
 
 impl Read {
-    /// Reads one pattern. A number that ends at what is no digit is read whole, one before another pattern has its
-    /// digits only.
+    /// Reads one pattern, and returns the rest of the text. If `whole` is set, a number is read to its last digit;
+    /// otherwise it has no more digits than its pattern.
     fn take<'t>(
         &mut self,
         pattern: Pattern,
@@ -243,7 +243,7 @@ impl Read {
         Ok(after)
     }
 
-    /// Keeps a number of so many digits.
+    /// Stores a number of so many digits in the field of its pattern.
     fn keep_number(
         &mut self,
         pattern: Pattern,
@@ -263,7 +263,7 @@ impl Read {
             Pattern::WeekOfMonth => keep(&mut self.week_of_month, value, written)?,
             Pattern::DayOfWeek => keep(&mut self.day_of_week, value, written)?,
             Pattern::IsoDayOfWeek => keep(&mut self.day_of_week, if value >= 7 { 1 } else { value + 1 }, written)?,
-            // It does not say which of the quarter's days.
+            // A quarter does not say which of its days is meant.
             Pattern::Quarter => {}
             Pattern::IsoDayOfYear => keep(&mut self.day_of_year, value, written)?,
             Pattern::Month => keep(&mut self.month, value, written)?,
@@ -296,21 +296,21 @@ impl Read {
         Ok(())
     }
 
-    /// The year that the template has given, or the first year of its century. A template that gives neither means 1
-    /// BC, and so does the year 0.
+    /// Returns the year that the template has given, or the first year of its century. A template that gives neither
+    /// means 1 BC, and so does the year 0.
     fn whole_year(&self) -> i64 {
         let century = if self.before_christ { -self.century } else { self.century };
         match self.year {
             0 if century > 0 => (century - 1) * 100 + 1,
             0 if century < 0 => century * 100 + 1,
             0 => 0,
-            // The last digits of a year of a century.
+            // The year has only its last digits, beside a century.
             year if century != 0 && self.year_digits <= 2 => match year.rem_euclid(100) {
                 0 => century * 100 + i64::from(century < 0),
                 last if century > 0 => (century - 1) * 100 + last,
                 last => (century + 1) * 100 - last + 1,
             },
-            // Before Christ a negative year is one after.
+            // If the template says BC, a negative year is one after Christ.
             year => match if self.before_christ { -year } else { year } {
                 year if year < 0 => year + 1,
                 year => year,
@@ -318,10 +318,10 @@ impl Read {
         }
     }
 
-    /// The day, in days since 2000.
+    /// Returns the day, in days since 2000.
     ///
     /// # Errors
-    /// There is no such day, or why it cannot be said which.
+    /// `None` if there is no such day, or the error that says why the day cannot be known.
     fn days(&self) -> Result<i64, Option<SqlError>> {
         let year = self.whole_year();
         let is_iso = self.convention == Some(Convention::IsoWeeks);
@@ -394,25 +394,25 @@ impl Read {
     }
 }
 
-/// Year, month and day of days since 2000.
+/// Returns the year, month and day of a number of days since 2000, or `None` if that is beyond the calendar.
 fn parts_of(days: i64) -> Option<(i64, i64, i64)> {
     let (year, month, day) = date_parts(i32::try_from(days).ok()?)?;
     Some((year.into(), month.into(), day.into()))
 }
 
-/// Days since 2000 of a day of the calendar.
+/// Returns the days since 2000 of a year, month and day, or `None` if there is no such day.
 fn days_of((year, month, day): (i64, i64, i64)) -> Option<i64> {
     days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).map(i64::from)
 }
 
-/// The Monday of a week of an ISO year, in days since 2000: the first week has January 4.
+/// Returns the Monday of a week of an ISO year, in days since 2000. The first week has January 4.
 fn iso_week(year: i64, week: i64) -> Option<i64> {
     let fourth = days_of((year, 1, 4))?;
     // 2000-01-03 was a Monday.
     Some(fourth - (fourth - 2).rem_euclid(7) + (week - 1) * 7)
 }
 
-/// Fewer characters, or digits, than a pattern has before another number.
+/// Returns the error for a text that has fewer characters, or digits, than a pattern needs before another number.
 fn too_short(text: &str, written: &str, digits: usize, width: usize) -> SqlError {
     let remain = text.chars().count();
     let hint = "If your source string is not fixed-width, try using the \"FM\" modifier.";
@@ -426,7 +426,8 @@ fn too_short(text: &str, written: &str, digits: usize, width: usize) -> SqlError
     malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail(detail).hint(hint)
 }
 
-/// The year with these last digits that is nearest to 2020.
+/// Completes a year of at most three digits, as PostgreSQL does: below 100 to one from 1970 to 2069, else to one from
+/// 1520 to 2519.
 fn near_2020(year: i64) -> i64 {
     match year {
         0..70 => year + 2000,

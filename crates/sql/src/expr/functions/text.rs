@@ -66,7 +66,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl TextFunction {
-    /// The function's value; its arguments are of the types of one of its overloads.
+    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
         match first {
@@ -146,7 +146,7 @@ fn in_set(set: &Value<'_>) -> impl Fn(char) -> bool {
     move |character| set.contains(character)
 }
 
-/// How many characters LEFT and RIGHT keep: all but `-number` if that is negative.
+/// Returns the number of characters that LEFT and RIGHT keep: `number`, or all but `-number` if it is negative.
 fn kept(text: &str, number: i64) -> usize {
     let total = text.chars().count();
     let kept = if number < 0 { (total as i64).saturating_add(number) } else { number };
@@ -186,7 +186,8 @@ fn initcap(text: &str) -> String {
     out
 }
 
-/// Characters from `start` (1-based, may lie before the text), `length` of them.
+/// Returns `length` characters from `start`, which counts from 1 and may lie before the text. Without a length, returns
+/// all that follow.
 fn substring(text: Cow<'_, str>, start: i64, length: Option<i64>) -> Result<Cow<'_, str>, SqlError> {
     let end = match length {
         Some(length) if length < 0 => return Err(negative_length()),
@@ -209,7 +210,7 @@ fn negative_length() -> SqlError {
     SqlError::new(state::SUBSTRING_ERROR, "negative substring length not allowed")
 }
 
-/// `length` characters from `start` are replaced; as many as the new text has, if that is not said.
+/// Replaces `length` characters from `start` by a new text. Without a length, replaces as many as the new text has.
 fn overlay(text: &str, new: &str, start: i64, length: Option<i64>, memory: MemoryLimit) -> Result<String, SqlError> {
     if start <= 0 {
         return Err(negative_length());
@@ -236,7 +237,7 @@ fn pad(text: &str, number: i64, fill: &Value<'_>, left: bool, memory: MemoryLimi
     Ok(if left { padding.chain(text.chars()).collect() } else { text.chars().chain(padding).collect() })
 }
 
-/// The part of this number between delimiters, from the end if it is negative.
+/// Returns the part with this number between delimiters. A negative number counts from the end.
 fn split_part<'a>(text: Cow<'a, str>, delimiter: &str, number: i64) -> Result<Cow<'a, str>, SqlError> {
     let Some(index) = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX).checked_sub(1) else {
         return Err(invalid("field position must not be zero"));
@@ -262,7 +263,7 @@ fn character(number: i64) -> Result<String, SqlError> {
     }
 }
 
-/// An identifier as it has to be written to mean this name.
+/// Returns a name as an identifier has to be written to mean it, in quotes if necessary.
 pub(super) fn quote_identifier(name: &str) -> String {
     let is_plain = |(at, byte): (usize, u8)| matches!(byte, b'a'..=b'z' | b'_') || (at > 0 && byte.is_ascii_digit());
     let plain = !name.is_empty() && name.bytes().enumerate().all(is_plain);
@@ -272,7 +273,7 @@ pub(super) fn quote_identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A string constant that means this text.
+/// Returns a string constant that means this text.
 pub(super) fn quote_literal(text: &str) -> String {
     let escaped = text.replace('\'', "''").replace('\\', "\\\\");
     let prefix = if text.contains('\\') { "E" } else { "" };
@@ -290,7 +291,7 @@ fn unknown_encoding(name: &str) -> SqlError {
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, PAD);
 
-/// Characters of a line of base64.
+/// The number of characters in a line of base64.
 const LINE: usize = 76;
 
 fn encode(bytes: &[u8], format: &str, memory: MemoryLimit) -> Result<String, SqlError> {
@@ -357,7 +358,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, SqlError> {
     })
 }
 
-/// The words that are no names without quotes, in order.
+/// The words that need quotes to be names, in alphabetical order.
 #[rustfmt::skip]
 const RESERVED: [&str; 151] = [
     "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",

@@ -10,7 +10,7 @@ use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
 
 impl Field {
-    /// The field of this name, in lower case.
+    /// Returns the field with this name, which must be in lower case.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "millennium" | "millennia" | "mil" | "mils" => Field::Millennium,
@@ -37,7 +37,7 @@ impl Field {
         })
     }
 
-    /// The field's name, as PostgreSQL writes it in error messages.
+    /// Returns the name of the field as PostgreSQL writes it in error messages.
     pub(super) fn written(self) -> String {
         match self {
             Field::DayOfWeek => "dow".to_owned(),
@@ -47,13 +47,13 @@ impl Field {
         }
     }
 
-    /// Whether the field is of the clock, which a date has not.
+    /// Whether the field is a part of the clock, which a date does not have.
     pub fn is_of_clock(self) -> bool {
         use Field::{Hour, Microseconds, Milliseconds, Minute, Second, Timezone};
         matches!(self, Hour | Minute | Second | Milliseconds | Microseconds | Timezone)
     }
 
-    /// Whether the field comes to its end, so that it has no value at infinity.
+    /// Whether the values of the field repeat, so that it has no value at infinity.
     fn is_cyclic(self) -> bool {
         use Field::{Century, Decade, Epoch, IsoYear, Julian, Millennium, Year};
         !matches!(self, Millennium | Century | Decade | Year | IsoYear | Julian | Epoch)
@@ -99,19 +99,19 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-/// Microseconds of a day.
+/// The number of microseconds in a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
 pub(super) const SECOND: i64 = 1_000_000;
 
-/// Seconds from 1970 to 2000.
+/// The number of seconds from 1970 to 2000.
 const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
 /// The Julian day of 2000-01-01.
 pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
 
 impl TimeFunction {
-    /// The function's value; its arguments are of the types of one of its overloads.
+    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, ..] = arguments;
         match self {
@@ -159,7 +159,8 @@ impl TimeFunction {
     }
 }
 
-/// Microseconds since 2000; the infinities are the ends of the numbers.
+/// Returns the microseconds since 2000 of a date or timestamp, or `None` for any other value. The infinities are the
+/// ends of the numbers.
 fn micros(value: &Value<'_>) -> Option<i64> {
     match value {
         Value::Date(i32::MIN) => Some(i64::MIN),
@@ -170,7 +171,7 @@ fn micros(value: &Value<'_>) -> Option<i64> {
     }
 }
 
-/// The infinity that a moment is.
+/// Returns the infinity that a moment is, or `None` if it is finite.
 fn infinity(value: &Value<'_>) -> Option<f64> {
     match micros(value) {
         Some(i64::MIN) => Some(f64::NEG_INFINITY),
@@ -194,7 +195,7 @@ fn field_named(name: &str, value: &Value<'_>) -> Result<Field, SqlError> {
     found.ok_or_else(|| unknown_unit(name, type_name(value)))
 }
 
-/// 22023 for a name that is no field.
+/// Returns the error 22023 for a name that no field has.
 pub fn unknown_unit(name: &str, type_name: &str) -> SqlError {
     invalid(format!("unit \"{}\" not recognized for type {type_name}", name.to_lowercase()))
 }
@@ -203,11 +204,11 @@ pub(super) fn unsupported_unit(name: &str, type_name: &str) -> SqlError {
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("unit \"{name}\" not supported for type {type_name}"))
 }
 
-/// A moment of the calendar.
+/// A moment, split into the parts of the calendar.
 pub(super) struct Moment {
-    /// Since 2000-01-01.
+    /// Days since 2000-01-01.
     pub days: i64,
-    /// 0 is 1 BC.
+    /// The year, where 0 is 1 BC.
     pub year: i64,
     pub month: i64,
     pub day: i64,
@@ -216,38 +217,38 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// A moment that is not infinite.
+    /// Splits a moment, in microseconds since 2000, into its parts. Returns `None` for the infinities.
     pub fn of(micros: i64) -> Option<Self> {
         let (days, time) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
         let (year, month, day) = date_parts(i32::try_from(days).ok()?)?;
         Some(Self { days, year: year.into(), month: month.into(), day: day.into(), time })
     }
 
-    /// Days since 2000-01-01 of a day of the calendar; the nearest that there is.
+    /// Returns the days since 2000-01-01 of a day of the calendar, or of the first day of all if there is no such day.
     fn days_of(year: i64, month: i32, day: i32) -> i64 {
         let days = i32::try_from(year).ok().and_then(|year| days_from_parts(year, month, day));
         i64::from(days.unwrap_or(*crate::types::DATE_RANGE.start()))
     }
 
-    /// 1 is Monday, 7 Sunday.
+    /// Returns the day of the week. 1 is Monday, 7 is Sunday.
     pub fn iso_day_of_week(&self) -> i64 {
         // 2000-01-01 was a Saturday.
         (self.days + 5).rem_euclid(7) + 1
     }
 
-    /// From 1.
+    /// Returns the day of the year, from 1.
     pub fn day_of_year(&self) -> i64 {
         self.days - Self::days_of(self.year, 1, 1) + 1
     }
 
-    /// Year and week of ISO 8601: those of the week's Thursday.
+    /// Returns the year and the week of ISO 8601, which are those of the week's Thursday.
     pub fn iso_week(&self) -> (i64, i64) {
         let thursday = self.days - self.iso_day_of_week() + 4;
         let year = i32::try_from(thursday).ok().and_then(date_parts).map_or(self.year, |(year, ..)| year.into());
         (year, (thursday - Self::days_of(year, 1, 1)) / 7 + 1)
     }
 
-    /// The year as people count: there is no year 0.
+    /// Returns the year as people count, without a year 0.
     pub fn people_year(&self) -> i64 {
         people_year(self.year)
     }
@@ -257,7 +258,7 @@ pub(super) fn people_year(year: i64) -> i64 {
     if year > 0 { year } else { year - 1 }
 }
 
-/// In which hundred or thousand of years a year is.
+/// Returns the number of the period of `length` years, such as a century, that a year is in.
 fn period(year: i64, length: i64) -> i64 {
     if year > 0 { (year + length - 1) / length } else { -((length - year) / length) }
 }
@@ -376,7 +377,8 @@ fn make_date(year: i64, month: i64, day: i64) -> Result<Value<'static>, SqlError
     })
 }
 
-/// A negative year is before Christ; there is no year 0.
+/// Returns the days since 2000 of a day of the calendar, or `None` if there is no such day. A negative year is before
+/// Christ, and there is no year 0.
 fn days(year: i64, month: i64, day: i64) -> Option<i32> {
     let year = match year {
         0 => return None,

@@ -13,7 +13,8 @@ use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
 impl Variadic {
-    /// The function of a name that takes any values as they are, and its result's type.
+    /// Returns the function with this name that takes any values as they are, and the type of its result. Returns
+    /// `None` if no such function takes this number of arguments.
     pub fn named(name: &str, arguments: usize) -> Option<(Self, Type)> {
         Some(match (name, arguments) {
             ("concat", 1..) => (Variadic::Concat, Type::Text),
@@ -36,7 +37,7 @@ impl Variadic {
         matches!(self, Variadic::ConcatWithSeparator | Variadic::Format)
     }
 
-    /// The function's value.
+    /// Evaluates the arguments, and returns the value of the function.
     pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         match self {
             Variadic::Greatest | Variadic::Least => self.extreme(arguments, env, row),
@@ -92,9 +93,9 @@ impl Variadic {
 pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     let size = match value {
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
-        // Two digits a byte.
+        // A byte becomes two digits.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2),
-        // As `\\000` of a byte string at the most.
+        // A byte of a byte string becomes `\\000` at the most.
         Value::Array(array) => array.bytes().len().saturating_mul(4),
         _ => 0,
     };
@@ -129,7 +130,7 @@ fn join<'a>(list: &'a [Expr], separator: &str, env: &Env<'a>, row: &Input<'a>) -
 /// A place in a template: `%[position$][-][width]type`.
 #[derive(Default)]
 struct Place {
-    /// From 1.
+    /// The number of the argument, from 1.
     position: Option<usize>,
     to_the_left: bool,
     width: usize,
@@ -187,7 +188,7 @@ fn unterminated() -> SqlError {
     invalid("unterminated format() type specifier").hint("For a single \"%\" use \"%%\".")
 }
 
-/// Reads what stands before the letter of a place.
+/// Reads a place up to the letter of its type. Returns the place, and the text from that letter on.
 fn place(text: &str) -> Result<(Place, &str), SqlError> {
     fn number(text: &str) -> Result<(Option<usize>, &str), SqlError> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
