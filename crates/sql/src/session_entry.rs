@@ -120,7 +120,7 @@ impl SessionEntry {
         }
     }
 
-    /// The number by which clients know the session.
+    /// Returns the number by which clients know the session.
     pub(crate) fn pid(&self) -> i32 {
         self.pid.load(Ordering::Acquire)
     }
@@ -184,7 +184,7 @@ impl SessionEntry {
         self.begun.store(false, Ordering::Release);
     }
 
-    /// The time at which the session's transaction began, if there is one.
+    /// Returns the time at which the session's transaction began, or `None` if there is no transaction.
     pub(crate) fn transaction(&self) -> Option<i64> {
         Some(self.transaction.load(Ordering::Acquire)).filter(|&began| began != NONE)
     }
