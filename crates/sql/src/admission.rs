@@ -21,7 +21,7 @@ use hotrow_txn::{Abort, AdmissionStatistics, Tickets};
 /// The number of blocks of a session that need tickets after a block that failed.
 const BLOCKS_WITH_TICKETS: u8 = 8;
 
-/// The tickets of a database, and the sessions that are held back. Any thread may call anything.
+/// The tickets of a database, and the sessions that are held back. Any thread may call any method.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     state: Mutex<State>,

@@ -15,7 +15,7 @@ pub struct OutputColumn {
     pub origin: Option<Origin>,
 }
 
-/// A column of a relation, as clients and the catalogs know it.
+/// The column of a relation from which the values of a result column come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The relation's number.

@@ -131,7 +131,7 @@ impl<K, V> Growing for HashMap<K, V> {
 }
 
 impl MemoryLimit {
-    /// The absence of a limit.
+    /// No limit.
     pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
     /// Makes a limit of `bytes`. The resident size stays within five quarters of it, pages that are touched between two

@@ -125,7 +125,7 @@ struct Waiting<'w> {
     locks: &'w mut HeldLocks,
     lock: &'w Arc<TableLock>,
     mode: Mode,
-    /// The place of the share that the requester holds already.
+    /// The position of the lock in the list of held locks, if the requester holds it shared already.
     known: Option<usize>,
     granted: &'w Arc<AtomicBool>,
 }
