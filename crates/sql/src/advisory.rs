@@ -10,7 +10,7 @@
 //! 2. A request that waits conflicts with a holder or with a request before it: a session that releases the lock or
 //!    leaves the queue grants requests from the front as far as possible.
 //! 3. A request is granted under the mutex, where a session that gives its request up learns whether the grant came
-//! first.
+//!    first.
 
 use crate::session_entry::SessionEntry;
 use crate::table_lock::Mode;
@@ -189,7 +189,7 @@ impl AdvisoryLocks {
         tidy(&mut locks, key);
     }
 
-    /// Releases a lock that the session has taken for itself once. Returns whether the session held it so.
+    /// Releases once a lock that the session has taken for itself. Returns whether the session held it so.
     pub(crate) fn give_back(&self, entry: &Arc<SessionEntry>, key: Key, mode: Mode) -> bool {
         let mut locks = self.locks();
         let given = locks.get_mut(&key).is_some_and(|lock| {

@@ -175,7 +175,7 @@ fn begins_statement(sql: &str, before: &[Token]) -> bool {
         .is_some_and(|token| token.is_symbol(b';') || ["atomic", "then", "else"].iter().any(|word| token.is(sql, word)))
 }
 
-/// Reads CREATE [OR REPLACE] PROCEDURE.
+/// Reads `CREATE [OR REPLACE] PROCEDURE`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlError> {
     cursor.expect("create")?;
     let replace = cursor.take("or");

@@ -220,7 +220,7 @@ impl Session {
             members.iter().zip(&replanned).map(|(member, plan)| member.bound().with(plan.as_ref())).collect();
         let list: Vec<_> = fresh.iter().map(|bound| (&**bound.statement, bound.params)).collect();
         self.plan_accesses(&list)?;
-        // The estimate counts as it is now, whichever of the statements is planned anew meanwhile.
+        // The engine is given the access set that is known now, even if a statement is planned again later.
         if !list.iter().all(|(statement, _)| self.is_apart(statement)) {
             self.begin_engine()?;
         }

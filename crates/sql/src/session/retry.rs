@@ -31,7 +31,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// The state before the first attempt, in a session that has waited for `waited_before` nanoseconds so far.
+    /// Makes the state before the first attempt, in a session that has waited for `waited_before` nanoseconds so far.
     pub(super) fn after(waited_before: u64) -> Self {
         Self { waited_before, ..Self::default() }
     }

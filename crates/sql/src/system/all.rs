@@ -15,7 +15,7 @@ pub(super) struct All {
     by_name: HashMap<(&'static str, &'static str), usize>,
 }
 
-/// All system relations.
+/// Returns the list of all system relations.
 pub(super) fn all() -> &'static All {
     static ALL: OnceLock<All> = OnceLock::new();
     ALL.get_or_init(|| {

@@ -10,7 +10,7 @@ pub struct SystemRelation {
     pub schema: &'static str,
     /// The name of the relation.
     pub name: &'static str,
-    /// Whether PostgreSQL has a view of this name, or has no relation of this name.
+    /// Whether the relation is shown as a view: PostgreSQL has a view of this name, or has no relation of this name.
     pub(super) is_view: bool,
     /// The names and types of the columns that `*` shows.
     pub columns: Vec<(&'static str, Type)>,
