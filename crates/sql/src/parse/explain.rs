@@ -75,7 +75,7 @@ impl Given {
             "timing" => self.timing = Some(is_on()?),
             "summary" => self.summary = Some(is_on()?),
             "wal" => self.wal = is_on()?,
-            // There is nothing more to say.
+            // These options are accepted, but nothing can be added to the plan for them.
             "verbose" | "costs" | "settings" | "buffers" => drop(is_on()?),
             "format" => match value.as_deref() {
                 Some(format @ ("text" | "json")) => self.json = format == "json",

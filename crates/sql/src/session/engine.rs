@@ -87,8 +87,9 @@ impl Session {
         Ok(())
     }
 
-    /// Releases the rows that a block has changed early, while the block waits for its client, if the settings ask for
-    /// that. A block with savepoints releases nothing, since a rollback to a savepoint must restore its rows.
+    /// Releases hot rows that a block has changed to other transactions before it commits, while it waits for its
+    /// client, if the settings ask for that. A block with savepoints releases nothing, since a rollback to a savepoint
+    /// must restore its rows.
     pub(super) fn release_early(&mut self) {
         let may = self.transaction.phase == Phase::Block && self.engine.begun && self.transaction.marks.is_empty();
         if may && self.context.settings.borrow().releases_early() {
