@@ -1,9 +1,10 @@
 //! The public state of a session that other sessions may read: its user, its statement and its locks, with their times.
 //!
 //! **Cost.** Each session writes to an entry of its own, which other sessions read only for a view of the sessions. The
-//! start of a statement takes the entry's latch, which is free unless such a view is being read, copies the text into
-//! memory that is allocated already, and loads the coarse clock; so does the end of the session's work for its client.
-//! Neither allocates, and neither moves shared cache lines: the plan, which other sessions run too, is not touched.
+//! start of a statement takes the entry's latch, which is free unless such a view is being read. Under the latch it
+//! copies the text into memory that is allocated already, and loads the coarse clock. The end of the session's work for
+//! its client takes the latch and loads the clock, too. Neither allocates, and neither moves shared cache lines: the
+//! plan, which other sessions run too, is not touched.
 
 use crate::counters::Counters;
 use crate::table_lock::ShownLocks;

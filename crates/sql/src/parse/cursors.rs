@@ -21,7 +21,7 @@ pub struct DeclareCursor {
 /// The rows that FETCH returns, counted from the cursor's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// So many of the next rows; if negative, so many of the rows before; if zero, the current row.
+    /// This number of the next rows, or of the previous rows if it is negative. Zero is the current row.
     Forward(i64),
     /// All rows after the current one.
     ForwardAll,
@@ -29,7 +29,7 @@ pub enum Direction {
     BackwardAll,
     /// The row with this number, counted from the end if negative.
     Absolute(i64),
-    /// The row so many rows after the current one, or before it if negative.
+    /// The row that is this number of rows after the current one, or before it if the number is negative.
     Relative(i64),
 }
 

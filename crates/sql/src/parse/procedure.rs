@@ -1,9 +1,9 @@
 //! CREATE PROCEDURE and DROP PROCEDURE. The frame around a body's statements is read by hand, and each statement by
 //! sqlparser.
 //!
-//! A body is a list of statements, each ended by a semicolon, in any of three spellings: `BEGIN ATOMIC … END`; a string
-//! that holds the list; a string that holds `[DECLARE …] BEGIN … END`. If a part is taken out of a statement (INTO),
-//! blanks take its place, so that positions stay true.
+//! A body is a list of statements, each ended by a semicolon. There are three spellings: `BEGIN ATOMIC … END`, a string
+//! that holds the list, and a string that holds `[DECLARE …] BEGIN … END`. If a part is taken out of a statement
+//! (INTO), blanks take its place, so that positions stay true.
 
 use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value, tokenize};

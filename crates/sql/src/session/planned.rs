@@ -75,8 +75,8 @@ enum Stage {
     Sought,
     /// All accesses are known, as far as the session can tell.
     Known,
-    /// The accesses are unknown and not needed: the transaction only reads, at a level at which the engine reads row by
-    /// row; or it has no rows that the engine could lock together.
+    /// The accesses are unknown and not needed. Either the transaction only reads, at a level at which the engine reads
+    /// row by row, or it has no rows that the engine could lock together.
     Needless,
 }
 
