@@ -5,7 +5,7 @@ use crate::session_entry::SessionEntry;
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
-/// All sessions.
+/// The sessions of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Activity(Mutex<Everybody>);
 

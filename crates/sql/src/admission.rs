@@ -21,7 +21,7 @@ use hotrow_txn::{Abort, AdmissionStatistics, Tickets};
 /// The number of blocks of a session that need tickets after a block that failed.
 const BLOCKS_WITH_TICKETS: u8 = 8;
 
-/// The tickets of a database, and the sessions that are held back. Any thread may call anything.
+/// The tickets of a database, and the sessions that are held back. Any thread may call any method.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     state: Mutex<State>,
@@ -51,18 +51,19 @@ struct Ticket {
     session: u32,
     is_let_in: Arc<AtomicBool>,
     waiter: Waiter,
-    /// Why its block was given up, if that was because of others.
+    /// The reason for which the block was given up, if that was because of other transactions.
     failed: Option<Abort>,
 }
 
-/// Where a session stands.
+/// The admission of a session: whether its blocks need tickets, and the ticket of its present block.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
-    /// The number of its next blocks that need tickets.
+    /// The number of the session's next blocks that need tickets.
     blocks: u8,
-    /// The time of the first failure of the transaction that is being retried.
+    /// The time of the first failure of the transaction that is being retried. For a block that has a ticket without a
+    /// failure, the time at which it asked for the ticket.
     since: Option<Time>,
-    /// Why the present block was given up, if that was because of others.
+    /// The reason for which the present block was given up, if that was because of other transactions.
     failed: Option<Abort>,
     ticket: Option<Ticket>,
 }
@@ -94,10 +95,10 @@ impl Admission {
         self.state.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Waits until the session has a ticket. `since` is the age of its transaction.
+    /// Waits until the session has a ticket. `since` is the time from which the age of its transaction counts.
     ///
     /// # Errors
-    /// [`Abort::Cancelled`] if the session is.
+    /// [`Abort::Cancelled`] if the session is cancelled.
     fn seek(self: &Arc<Self>, session: u32, since: Time, waiter: &Waiter) -> Result<Ticket, Abort> {
         let ticket = Ticket {
             admission: self.clone(),
@@ -150,10 +151,10 @@ impl Drop for Ticket {
 }
 
 impl Standing {
-    /// Waits until a block may begin.
+    /// Waits until a block may begin: until it has a ticket, if it needs one.
     ///
     /// # Errors
-    /// [`Abort::Cancelled`] if the session is.
+    /// [`Abort::Cancelled`] if the session is cancelled.
     #[inline]
     pub(crate) fn begin(&mut self, admission: &Arc<Admission>, session: u32, waiter: &Waiter) -> Result<(), Abort> {
         if self.blocks == 0 { Ok(()) } else { self.begin_with_ticket(admission, session, waiter) }
@@ -168,7 +169,8 @@ impl Standing {
         Ok(())
     }
 
-    /// Records that the present block was given up: it holds nothing any more.
+    /// Records that the present block was given up because of other transactions. The block holds nothing any more, so
+    /// its ticket is returned. An abort for any other reason is not recorded.
     pub(crate) fn fail(&mut self, abort: Abort, now: Time) {
         if abort.is_because_of_others() {
             self.failed = Some(abort);
@@ -183,7 +185,7 @@ impl Standing {
         }
     }
 
-    /// Records that the block is over.
+    /// Records that the block is over, and counts the next blocks that need tickets.
     #[inline]
     pub(crate) fn end(&mut self) {
         if self.blocks > 0 || self.failed.is_some() {
@@ -209,7 +211,7 @@ mod tests {
     use hotrow_sync::{Barrier, thread};
     use std::time::Duration;
 
-    /// A session whose last block has failed.
+    /// Makes a session whose last block has failed.
     fn failed() -> (Standing, Waiter) {
         let (mut standing, waiter) = (Standing::default(), Waiter::thread(Duration::ZERO));
         standing.fail(Abort::WriteConflict, waiter.now());
@@ -221,9 +223,9 @@ mod tests {
         admission.statistics().held_back
     }
 
-    /// Has all tickets held by blocks that do not end.
+    /// Makes sessions that hold all tickets, with blocks that do not end.
     fn take_all(admission: &Arc<Admission>) -> Vec<Standing> {
-        // Leases are as long as they can be.
+        // The leases of these tickets are as long as leases can be.
         for _ in 0..1000 {
             let mut state = admission.state();
             state.tickets.give(99, Time(0));

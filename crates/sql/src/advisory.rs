@@ -1,15 +1,16 @@
-//! Advisory locks: locks on numbers, whose meaning is the applications'.
+//! Advisory locks: locks on numbers, which mean what the applications agree on.
 //!
-//! **Definitions.** A session *holds* a lock as often as it has taken it, in two modes, for itself or for its
-//! transaction. A session that waits stands in the lock's queue, first come, first served. A session that already holds
-//! the lock does not wait for the sessions in the queue.
+//! **Definitions.** A session *holds* a lock as often as it has taken it. Each time has a mode and a scope: the
+//! session, or its transaction. A session that waits stands in the lock's queue, first come, first served. A session
+//! that already holds the lock does not wait for the sessions in the queue.
 //!
 //! **Invariants**, under the mutex
 //!
 //! 1. The modes in which two sessions hold a lock are compatible.
 //! 2. A request that waits conflicts with a holder or with a request before it: a session that releases the lock or
 //!    leaves the queue grants requests from the front as far as possible.
-//! 3. A request is granted under the mutex; one that gives up learns there which came first.
+//! 3. A request is granted under the mutex, where a session that gives its request up learns whether the grant came
+//!    first.
 
 use crate::session_entry::SessionEntry;
 use crate::table_lock::Mode;
@@ -69,7 +70,7 @@ struct Lock {
 #[derive(Debug)]
 struct Holder {
     entry: Arc<SessionEntry>,
-    /// How often, by mode: for the session, for the transaction.
+    /// The number of times that the session holds the lock, by mode, and by scope within each mode.
     counts: [[u32; 2]; 2],
 }
 
@@ -82,7 +83,7 @@ struct Request {
 }
 
 impl Holder {
-    /// The strongest mode; none if nothing is left.
+    /// Returns the strongest mode in which the session holds the lock, or `None` if it does not hold it any more.
     fn mode(&self) -> Option<Mode> {
         let holds = |mode: Mode| self.counts[mode as usize] != [0, 0];
         [Mode::Exclusive, Mode::Shared].into_iter().find(|&mode| holds(mode))
@@ -117,7 +118,7 @@ impl Lock {
         entry.takes_advisory();
     }
 
-    /// Grants what can be granted, from the front.
+    /// Grants all requests that can be granted, in the queue's order.
     fn grant(&mut self) {
         let mut place = 0;
         while let Some(request) = self.queue.get(place) {
@@ -134,7 +135,8 @@ impl Lock {
         }
     }
 
-    /// Takes back what a session holds, as `change` says of the counts; whether that is something.
+    /// Takes back what a session holds: `change` changes the session's counts and returns whether it took anything
+    /// back. Returns the result of `change`, or false if the session does not hold the lock.
     fn give_back(&mut self, entry: &Arc<SessionEntry>, change: impl FnOnce(&mut [[u32; 2]; 2]) -> bool) -> bool {
         let Some(place) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.entry, entry)) else {
             return false;
@@ -153,7 +155,7 @@ impl AdvisoryLocks {
         self.locks.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Takes a lock if that can be done at once.
+    /// Takes a lock if it is free. Returns whether the session has got it.
     pub(crate) fn try_take(&self, entry: &Arc<SessionEntry>, wanted: Wanted) -> bool {
         let mut locks = self.locks();
         let lock = locks.entry(wanted.key).or_default();
@@ -164,7 +166,7 @@ impl AdvisoryLocks {
         free
     }
 
-    /// Asks for a lock. None if it was granted at once; else the request stands in the lock's queue.
+    /// Requests a lock. Returns `None` if it was granted at once. Otherwise the request stands in the lock's queue.
     pub(crate) fn ask<'w>(&'w self, entry: &'w Arc<SessionEntry>, wanted: Wanted) -> Option<Asked<'w>> {
         let mut locks = self.locks();
         let lock = locks.entry(wanted.key).or_default();
@@ -187,7 +189,7 @@ impl AdvisoryLocks {
         tidy(&mut locks, key);
     }
 
-    /// Gives back once what the session has taken for itself; whether there was something.
+    /// Releases once a lock that the session has taken for itself. Returns whether the session held it so.
     pub(crate) fn give_back(&self, entry: &Arc<SessionEntry>, key: Key, mode: Mode) -> bool {
         let mut locks = self.locks();
         let given = locks.get_mut(&key).is_some_and(|lock| {
@@ -202,7 +204,7 @@ impl AdvisoryLocks {
         given
     }
 
-    /// Gives back everything that a session has taken for itself, or for its transaction.
+    /// Releases all locks that a session has taken in a scope.
     pub(crate) fn give_all_back(&self, entry: &Arc<SessionEntry>, scope: Scope) {
         let mut locks = self.locks();
         locks.retain(|_, lock| {
@@ -214,7 +216,7 @@ impl AdvisoryLocks {
         });
     }
 
-    /// The locks that a session holds, and how.
+    /// Returns the keys of the locks that a session holds, with the strongest mode of each.
     pub(crate) fn held(&self, entry: &Arc<SessionEntry>) -> Vec<(Key, Mode)> {
         let locks = self.locks();
         let held = |(key, lock): (&Key, &Lock)| {
@@ -224,15 +226,15 @@ impl AdvisoryLocks {
         locks.iter().filter_map(held).collect()
     }
 
-    /// The requests that wait for a lock, in the queue's order.
+    /// Returns the requests that wait for a lock, in the queue's order.
     pub(crate) fn waiting(&self, key: Key) -> Vec<(Waiter, Mode)> {
         let locks = self.locks();
         let queue = locks.get(&key).into_iter().flat_map(|lock| &lock.queue);
         queue.map(|request| (request.entry.waiter.clone(), request.wanted.mode)).collect()
     }
 
-    /// Puts the requests that wait for a lock into another order: those of `order` as given, any other request behind
-    /// them.
+    /// Changes the order of the requests that wait for a lock: first the requests of `order`, as given, and then all
+    /// others.
     pub(crate) fn reorder(&self, key: Key, order: &[Waiter]) {
         let mut locks = self.locks();
         if let Some(lock) = locks.get_mut(&key) {
@@ -261,18 +263,18 @@ impl AdvisoryLocks {
     }
 }
 
-/// A request in a lock's queue, until dropped: however its wait ends, it is not left behind.
+/// A request in a lock's queue. Dropping it takes the request out of the queue, however its wait ended.
 pub(crate) struct Asked<'w> {
     locks: &'w AdvisoryLocks,
     entry: &'w Arc<SessionEntry>,
     key: Key,
     pub(crate) since: Time,
-    /// Set by the grant.
+    /// Whether the request was granted.
     pub(crate) granted: Arc<AtomicBool>,
 }
 
 impl Asked<'_> {
-    /// Takes the request back. False if it was granted before.
+    /// Takes the request out of the queue. Returns false if it was granted before.
     pub(crate) fn withdraw(&self) -> bool {
         self.locks.withdraw(self.entry, self.key);
         !self.granted.load(Ordering::Acquire)
@@ -285,7 +287,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Forgets a lock without holders and requests.
+/// Removes a lock from the map if it has no holders and no requests.
 fn tidy(locks: &mut HashMap<Key, Lock>, key: Key) {
     if locks.get(&key).is_some_and(|lock| lock.holders.is_empty() && lock.queue.is_empty()) {
         locks.remove(&key);

@@ -15,17 +15,17 @@ pub struct OutputColumn {
     pub origin: Option<Origin>,
 }
 
-/// A column of a relation, as clients and the catalogs know it.
+/// The column of a relation from which the values of a result column come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The relation's number.
     pub relation: u32,
-    /// The column's, from 1.
+    /// The number of the column in the relation, from 1.
     pub column: u16,
 }
 
 impl OutputColumn {
-    /// A column that is no relation's.
+    /// Makes an output column whose values come from no column of a relation.
     pub fn new(name: impl Into<String>, ty: Type) -> Self {
         Self { name: name.into(), ty, origin: None }
     }
@@ -52,12 +52,12 @@ pub enum CopyEncoding {
     Binary,
 }
 
-/// Something to tell the client that is no error.
+/// A message to the client that is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// `NOTICE`, `WARNING`, `INFO`
+    /// The severity: `NOTICE`, `WARNING` or `INFO`.
     pub severity: &'static str,
-    /// Code and words.
+    /// The code and the words of the notice.
     pub error: SqlError,
 }
 
@@ -66,55 +66,57 @@ pub struct Notice {
 /// The server implements it over a connection, the tests over vectors. Calls come in the order of PostgreSQL's
 /// messages. An error from a method means that the client is gone; the statement then ends with that error.
 pub trait Client {
-    /// A result with these columns begins (not called for a portal: its columns were described before).
+    /// Begins a result with these columns. It is not called for a portal, whose columns were described before.
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
 
-    /// The texts of the rows that follow are in these styles. A client that takes values as they are need not know.
+    /// Sets the styles in which the texts of the following rows are written. A client that takes values as they are can
+    /// ignore this.
     fn styles(&mut self, styles: Styles) {
         let _ = styles;
     }
 
-    /// A row of the result.
+    /// Receives a row of the result.
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError>;
 
-    /// The statement is done; `tag` is PostgreSQL's command tag (`INSERT 0 1`).
+    /// Ends a statement. `tag` is PostgreSQL's command tag (`INSERT 0 1`).
     fn complete(&mut self, tag: &str) -> Result<(), SqlError>;
 
-    /// The query string held no statement.
+    /// Answers a query string without a statement.
     fn empty(&mut self) -> Result<(), SqlError>;
 
-    /// Something to know.
+    /// Receives a notice.
     fn notice(&mut self, notice: Notice);
 
-    /// A setting that clients follow has changed.
+    /// Receives the new value of a setting that clients follow.
     fn parameter(&mut self, name: &str, value: &str);
 
-    /// COPY FROM STDIN begins: the client is to send data for that many columns.
+    /// Begins COPY FROM STDIN: the client is to send data for that many columns.
     fn copy_in(&mut self, encoding: CopyEncoding, columns: usize) -> Result<(), SqlError> {
         let _ = (encoding, columns);
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
     }
 
-    /// The next piece of COPY data into `buffer` (cleared first), waiting for it; `false` at the end. Pieces end
-    /// anywhere, also in the middle of a line or character. An error says that the client gave up (57014) or is gone.
+    /// Waits for the next piece of COPY data and puts it into `buffer`, which is cleared first. Returns `false` at the
+    /// end of the data. Pieces end anywhere, also in the middle of a line or character. An error says that the client
+    /// gave up (57014) or is gone.
     fn copy_data(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         let _ = buffer;
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
     }
 
-    /// COPY TO STDOUT begins.
+    /// Begins COPY TO STDOUT.
     fn copy_out(&mut self, encoding: CopyEncoding, columns: usize) -> Result<(), SqlError> {
         let _ = (encoding, columns);
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot receive COPY data"))
     }
 
-    /// A piece of COPY TO STDOUT: one whole row (or header, or trailer).
+    /// Receives a piece of COPY TO STDOUT: one whole row (or header, or trailer).
     fn copy_piece(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
         let _ = bytes;
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot receive COPY data"))
     }
 
-    /// COPY TO STDOUT has sent everything.
+    /// Ends COPY TO STDOUT after the last piece.
     fn copy_out_done(&mut self) -> Result<(), SqlError> {
         Ok(())
     }

@@ -15,22 +15,22 @@ use std::hash::{BuildHasher, RandomState};
 const SHARDS: usize = 64;
 const SPOTS_OF_SHARD: usize = 64;
 
-/// Statements of one spot, the most frequent.
+/// The greatest number of statements that are kept for one spot: the most frequent ones.
 const STATEMENTS: usize = 4;
 
-/// Of a statement's text so much is kept, in bytes.
+/// The number of bytes of a statement's text that are kept.
 const TEXT: usize = 200;
 
-/// How often, and how long.
+/// Counts of waits and conflicts, and the times of the waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contended {
-    /// Calls that waited.
+    /// The number of calls that waited.
     pub waits: u64,
-    /// Nanoseconds that they waited.
+    /// The total time of these waits, in nanoseconds.
     pub wait_ns: u64,
     /// The longest wait, in nanoseconds.
     pub longest_ns: u64,
-    /// Calls that failed because of others.
+    /// The number of calls that failed because of other transactions.
     pub conflicts: u64,
 }
 

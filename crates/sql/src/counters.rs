@@ -54,7 +54,7 @@ impl Counters {
 /// sums belong to about the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Statements that have run, with or without success. A statement that was retried counts once.
+    /// The statements that have run, with or without success. A statement that was retried counts once.
     pub statements: u64,
     /// Transactions that committed.
     pub committed: u64,
@@ -73,7 +73,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Transactions that the engine gave up, by the names of the reasons.
+    /// Returns how many transactions the engine gave up, for each reason by its name.
     pub fn aborts(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Abort::ALL.iter().map(|&abort| (abort.name(), self.aborts[abort as usize]))
     }

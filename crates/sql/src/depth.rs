@@ -79,7 +79,7 @@ impl<T: fmt::Debug> fmt::Debug for Syntax<T> {
 impl<T> Drop for Syntax<T> {
     fn drop(&mut self) {
         if stack::with_room(ROOM_BYTES, || drop(self.tree.take())).is_err() {
-            // Without a stack to drop it on, what is left of the memory keeps it.
+            // If there is no stack on which to drop the tree, its memory is leaked.
             std::mem::forget(self.tree.take());
         }
     }

@@ -19,15 +19,15 @@ pub struct SqlError {
     pub detail: Option<String>,
     /// Advice on what would be right.
     pub hint: Option<String>,
-    /// Where in the statement, in characters from 1.
+    /// The position of the error in the statement, in characters from 1.
     pub position: Option<u32>,
-    /// Where in the data, or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
+    /// The place of the error in COPY data or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
     pub context: Option<Box<str>>,
-    /// The table and the rule, if a row breaks a rule of its table.
+    /// The table and the rule, if the error is that a row breaks a rule of its table.
     pub subject: Option<Box<Subject>>,
 }
 
-// Every statement, row and expression returns a `Result` with it.
+// Errors are small, since every statement, row and expression returns a `Result` with one.
 const _: () = assert!(size_of::<SqlError>() < 128);
 
 /// The rule that a row broke, for programs that word the error themselves.
@@ -37,14 +37,14 @@ pub struct Subject {
     pub schema: String,
     /// The table's name.
     pub table: String,
-    /// The column that must not be null.
+    /// The column, if the rule is that it must not be null.
     pub column: Option<String>,
-    /// The constraint, or the unique index.
+    /// The constraint or the unique index, if the rule is one.
     pub constraint: Option<String>,
 }
 
 impl SqlError {
-    /// An error with a code and a message.
+    /// Makes an error with a code and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         Self {
             state,
@@ -57,19 +57,19 @@ impl SqlError {
         }
     }
 
-    /// With more about it.
+    /// Returns the error with details.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(without_schemas(detail.into()));
         self
     }
 
-    /// With what would be right.
+    /// Returns the error with advice on what would be right.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(without_schemas(hint.into()));
         self
     }
 
-    /// With the column that must not be null.
+    /// Returns the error with a table and its column that must not be null.
     pub(crate) fn about_column(mut self, table: &str, column: &str) -> Self {
         let (schema, table) = split(table);
         let (schema, table) = (schema.to_owned(), table.to_owned());
@@ -78,7 +78,7 @@ impl SqlError {
         self
     }
 
-    /// With the constraint or unique index that is violated.
+    /// Returns the error with a table and its constraint or unique index that is violated.
     pub(crate) fn about_constraint(mut self, table: &str, constraint: &str) -> Self {
         let (schema, table) = split(table);
         let (schema, table) = (schema.to_owned(), table.to_owned());
@@ -87,13 +87,14 @@ impl SqlError {
         self
     }
 
-    /// With the place in the data.
+    /// Returns the error with its place in COPY data or in procedures.
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = Some(without_schemas(context.into()).into());
         self
     }
 
-    /// With the place in a procedure. A position in its text is none in what the client sent.
+    /// Returns the error with its line in a procedure, after any inner place. The error's position is dropped, since it
+    /// counts in the procedure's text, which the client did not send with this statement.
     pub(crate) fn within(self, procedure: &str, line: usize) -> Self {
         let here = format!("procedure \"{procedure}\", line {line}");
         let context = match &self.context {
@@ -103,7 +104,7 @@ impl SqlError {
         Self { context: Some(context.into()), position: None, ..self }
     }
 
-    /// With the place in the statement, in characters from 1.
+    /// Returns the error with its position in the statement, in characters from 1.
     pub fn at(mut self, position: u32) -> Self {
         self.position = Some(position);
         self
@@ -119,7 +120,8 @@ impl fmt::Display for SqlError {
 impl std::error::Error for SqlError {}
 
 impl From<Abort> for SqlError {
-    /// 40001 for what a retry cures, 40P01 for a proven deadlock.
+    /// Makes error 40P01 of a proven deadlock, and 40001 of an abort that a retry can cure. A cancellation, a lack of
+    /// memory and a give-up without a reason have codes of their own.
     fn from(abort: Abort) -> Self {
         let retry = "The transaction might succeed if retried.";
         let again = "Run the whole transaction again, from its first statement.";
@@ -164,12 +166,12 @@ impl From<Abort> for SqlError {
     }
 }
 
-/// 0A000: what the statement asks for is not there (yet).
+/// Returns error 0A000: the statement asks for something that is not supported.
 pub(crate) fn unsupported(what: &str) -> SqlError {
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
 }
 
-/// The codes in use, by PostgreSQL's names.
+/// The error codes in use, by PostgreSQL's names.
 pub mod state {
     use super::SqlState;
 

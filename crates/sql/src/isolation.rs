@@ -16,13 +16,14 @@ pub fn name(level: Isolation) -> &'static str {
     }
 }
 
-/// All names of levels, for the error about an unknown name.
+/// The names of all isolation levels, for the error about an unknown name.
 pub const NAMES: &str = "serializable, repeatable read, snapshot, read stability, read committed, read uncommitted";
 
-/// The level of this name, in any case, its words apart by blanks, hyphens or underscores.
+/// Returns the isolation level of a name. The name may be in any case, and its words may be separated by blanks,
+/// hyphens or underscores.
 ///
 /// # Errors
-/// There is none; the text says which there are.
+/// There is no level of this name; the text lists the names of all levels.
 pub fn parse(text: &str) -> Result<Isolation, String> {
     let words: Vec<_> = text.split([' ', '-', '_']).filter(|word| !word.is_empty()).collect();
     match words.join(" ").to_ascii_lowercase().as_str() {

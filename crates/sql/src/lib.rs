@@ -6,39 +6,39 @@
 //!       plan cache           Catalog         Transaction, table locks
 //! ```
 //!
-//! The nouns: a [`Database`] is a catalog, a plan cache and table locks over an engine; a [`Session`] belongs to one
-//! client, and has its transaction, settings, statements and portals; a [`Statement`] is a plan that sessions share; a
-//! [`Client`] receives a session's results. No module knows which engine runs, or which protocol the client speaks.
+//! A [`Database`] is a catalog, a plan cache and table locks over an engine. A [`Session`] belongs to one client, and
+//! has its transaction, settings, statements and portals. A [`Statement`] is a plan that sessions share. A [`Client`]
+//! receives a session's results. No module knows which engine runs, or which protocol the client speaks.
 //!
-//! The modules stand in layers, the lowest first; a row that begins with … belongs to the layer of the row above it. A
-//! module uses modules of its own layer and of lower ones only, which a test checks.
+//! The table lists the modules in layers, the lowest first. A row that begins with … belongs to the layer of the row
+//! above it. A module uses only modules of its own layer and of lower ones, which a test checks.
 //!
 //! | modules | what they hold |
 //! | --- | --- |
 //! | `error`, `schema` | errors with their SQLSTATEs; the names of relations and of their schemas |
 //! | `types`, `json` | types and their values as text and as bytes; JSON |
-//! | … `depth`, `memory`, `opaque` | how deep a statement may nest; the limit on memory; values that a layer keeps for a higher one |
+//! | … `depth`, `memory`, `opaque` | the limit on the nesting of statements; the limit on memory; values that a layer keeps for a higher one |
 //! | `client`, `copy` | the receiver of a session's results; the formats of COPY |
-//! | … `isolation`, `setting_value`, `times` | the names of isolation levels; the values of settings; where the time of sessions goes |
+//! | … `isolation`, `setting_value`, `times` | the names of isolation levels; the values of settings as text; counts of where the time of sessions goes |
 //! | `settings` | SET, SHOW, RESET |
-//! | … `session_entry`, `activity` | what other sessions may know of a session; the list of all sessions |
+//! | … `session_entry`, `activity` | the public state of a session, which other sessions may read; the list of all sessions |
 //! | … `table_lock`, `advisory` | locks on whole tables; advisory locks |
-//! | … `admission`, `turns` | which transaction blocks are let in; whose turn it is among statements that are retried |
-//! | … `watched`, `contention`, `counters` | a transaction that notes its waits and conflicts; the rows that they were about; counts |
+//! | … `admission`, `turns` | the tickets of transaction blocks; the order of statements that are retried |
+//! | … `watched`, `contention`, `counters` | a transaction that records its waits and conflicts; statistics of the rows at which they happened; counters |
 //! | `parse` | from text to syntax |
 //! | `catalog` | tables, views, sequences and procedures, as they were defined |
-//! | `shared`, `locks` | what all sessions share below their plans; waits for table locks and advisory locks, and deadlocks |
-//! | `expr`, `context`, `system` | bound expressions, and what they look at: the session's context, the system relations |
+//! | `shared`, `locks` | the state that sessions share below their plans; waits for table locks and advisory locks, and deadlocks |
+//! | `expr`, `context`, `system` | bound expressions; the session's context, which they use; the system relations |
 //! | `plan` | plans |
 //! | `bind` | from syntax to plans |
-//! | `exec` | runs plans over a transaction |
+//! | `exec` | the execution of plans over a transaction |
 //! | `database`, `session` | a database with its plan cache; a client's session |
 //!
-//! PostgreSQL is the measure: its syntax, types, messages and codes. Differences that a user can see:
+//! The measure is PostgreSQL: its syntax, types, messages and codes. Differences that a user can see:
 //!
 //! - Text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits.
-//! - The bodies of procedures know DECLARE, INTO, assignment and IF beside statements, whatever their language is
-//!   called.
+//! - The bodies of procedures have DECLARE, INTO, assignment and IF beside statements, whatever language they
+//!   name.
 //! - A statement that is not supported is refused with 0A000.
 //! - COPY and DDL work on whole tables: a changed definition is a new table with the rows of the old one.
 

@@ -1,13 +1,14 @@
-//! How much memory the process may have, and what is refused beyond.
+//! The limit on the memory of the process, and which requests are refused when it is reached.
 //!
-//! A statement that writes is refused when as much is [in use](hotrow_sync::meter) as there may be. If its table has
-//! room left by rows that were deleted it may take a sixteenth more, for the texts and index entries that come with
-//! rows. What a statement keeps for its client or for itself (a result, rows to sort), and what a client sends, may
-//! take an eighth more, so that reads go on. What gives memory back (DELETE, ROLLBACK, DROP) is never asked.
+//! A statement that writes is refused when the memory [in use](hotrow_sync::meter) has reached the limit. If its table
+//! has room left by deleted rows, the statement may take a sixteenth more, for the texts and index entries that come
+//! with rows. Data that a statement keeps for its client or for itself (a result, rows to sort), and data that a client
+//! sends, may take an eighth more, so that reads go on. Statements that give memory back (DELETE, ROLLBACK, DROP) are
+//! never refused.
 //!
-//! The resident size of the process is bounded too, each time by an eighth more or somewhat less: stacks, and what the
-//! allocator keeps, count there. A collection that is about to grow asks for what its growth takes, since old and new
-//! memory are there at once meanwhile.
+//! The resident size of the process is bounded too. Each of its bounds is at most an eighth of the limit higher, since
+//! the resident size includes stacks and the memory that the allocator keeps. A collection that is about to grow asks
+//! for all of its new memory, since the old and the new memory exist at the same time while it grows.
 
 use crate::{SqlError, state};
 use hotrow_sync::atomic::Ordering;
@@ -44,7 +45,7 @@ impl Drop for Room {
     }
 }
 
-/// How much memory the process may have. Asking costs two loads and two comparisons.
+/// The limit on the memory of the process. Asking costs two loads and two comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
@@ -76,8 +77,8 @@ impl Bound {
 
     /// Whether `more` bytes would reach the bound.
     ///
-    /// A collection that fills the place it has touches pages which the last measurement does not know of, as many as
-    /// it has grown by when it grows again.
+    /// If `more` is large, the resident size is measured anew: a collection that asks for that much has filled its
+    /// present memory, and so has touched pages that the last measurement does not include.
     #[inline]
     fn is_reached_with(self, more: usize) -> bool {
         let is_stale = more >= LARGE_BYTES && self != Self::NONE;
@@ -108,7 +109,8 @@ impl<T> Growing for VecDeque<T> {
     }
 }
 
-/// The bytes of a hash table with twice as many buckets: an element and a byte each, seven of eight to be used.
+/// Returns the size of a hash table with twice as many buckets, in bytes. A bucket takes an element and a byte, and
+/// seven of eight buckets can be used.
 #[inline]
 fn table_growth_bytes(length: usize, capacity: usize, element_bytes: usize) -> usize {
     if length < capacity { 0 } else { (capacity / 7).saturating_mul(16 * (element_bytes + 1)) }
@@ -129,7 +131,7 @@ impl<K, V> Growing for HashMap<K, V> {
 }
 
 impl MemoryLimit {
-    /// The absence of a limit.
+    /// No limit.
     pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
     /// Makes a limit of `bytes`. The resident size stays within five quarters of it, pages that are touched between two
@@ -206,7 +208,7 @@ impl Default for MemoryLimit {
     }
 }
 
-/// An error if a string of so many bytes is larger than a value may be, or than the memory that is left.
+/// Checks that a string of `bytes` bytes is not larger than a value may be, and that there is memory for it.
 pub(crate) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
     if bytes > 1 << 28 {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));

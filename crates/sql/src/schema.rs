@@ -1,8 +1,8 @@
-//! Schemas: what relations are called. `search_path` says which relation a name means that is written without a schema.
+//! Schemas and the names of relations. `search_path` decides which relation a name without a schema means.
 //!
-//! The catalog knows a relation of `public` by its name, and one of another schema by its name with the schema behind
-//! it, between two NULs, which no identifier has: its *full name*. Messages [leave](without_schemas) the schema out, as
-//! PostgreSQL's do; those that are to tell it use [`shown`].
+//! The catalog knows a relation of `public` by its name. It knows a relation of another schema by its *full name*: the
+//! name, followed by the schema between two NULs, which no identifier contains. Like PostgreSQL's, messages [leave the
+//! schema out](without_schemas); a message that is to contain the schema uses [`shown`].
 
 use crate::{SqlError, state};
 use std::fmt;
@@ -54,13 +54,14 @@ pub fn split(full: &str) -> (&str, &str) {
     }
 }
 
-/// The name without the schema.
+/// Returns the name of a relation without its schema.
 pub fn plain(full: &str) -> &str {
     split(full).1
 }
 
-/// The names for what belongs to a table and some of its columns, of which the first that is free is taken:
-/// `t_a_b_key`, `t_a_b_key1` and so on. Where that is too long, the longer of the two parts before the label is cut.
+/// Returns candidates for the name of an object that belongs to a table and some of its columns: `t_a_b_key`,
+/// `t_a_b_key1` and so on. The first free one is taken. If a candidate would be too long, the longer of the two parts
+/// before the label is cut.
 pub fn made_names<'n>(table: &'n str, columns: &'n [&'n str], label: &'n str) -> impl Iterator<Item = String> + 'n {
     let labels = std::iter::once(label.to_owned()).chain((1..).map(move |number| format!("{label}{number}")));
     let joined = columns.join("_");
@@ -75,12 +76,12 @@ pub fn made_names<'n>(table: &'n str, columns: &'n [&'n str], label: &'n str) ->
     })
 }
 
-/// The beginning of a text in so many bytes at most.
+/// Returns the beginning of a text, at most `bytes` bytes long.
 fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// A full name as people write it: `t` in `public`, else `s.t`.
+/// Returns a full name as people write it: `t` in `public`, and `s.t` in any other schema.
 pub fn shown(full: &str) -> String {
     match split(full) {
         (PUBLIC | "", name) => name.to_owned(),
@@ -88,16 +89,16 @@ pub fn shown(full: &str) -> String {
     }
 }
 
-/// A text with the full names in it replaced by names.
+/// Returns a text in which each full name is replaced by the name without its schema.
 pub fn without_schemas(text: String) -> String {
     if !text.contains('\0') {
         return text;
     }
-    // Between the first NUL and the second, and so on, stand schemas.
+    // Every second part is a schema: that between the first NUL and the second, and so on.
     text.split('\0').step_by(2).collect()
 }
 
-/// The schemas of a `search_path`; none if it is none.
+/// Returns the names of the schemas of a `search_path`, or `None` if the text is not a list of identifiers.
 pub fn parse_path(text: &str) -> Option<Vec<String>> {
     let mut path = Vec::new();
     let mut rest = text.trim();
@@ -133,22 +134,22 @@ pub fn parse_path(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// 3F000
+/// Returns error 3F000: there is no schema of this name.
 pub fn undefined_schema(name: &str) -> SqlError {
     SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
 }
 
-/// 42P01, of a full name.
+/// Returns error 42P01: there is no relation of this full name.
 pub(crate) fn undefined_table(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", shown(name)))
 }
 
-/// 42P07
+/// Returns error 42P07: there is a relation of this name already.
 pub(crate) fn duplicate_table(name: &str) -> SqlError {
     SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
 }
 
-/// A name as it would have to be written.
+/// Returns a name as a statement has to write it: in double quotes if it needs them.
 pub(crate) fn quoted(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_');

@@ -1,9 +1,10 @@
 //! The public state of a session that other sessions may read: its user, its statement and its locks, with their times.
 //!
 //! **Cost.** Each session writes to an entry of its own, which other sessions read only for a view of the sessions. The
-//! start of a statement takes the entry's latch, which is free unless such a view is being read, copies the text into
-//! memory that is allocated already, and loads the coarse clock; so does the end of the session's work for its client.
-//! Neither allocates, and neither moves shared cache lines: the plan, which other sessions run too, is not touched.
+//! start of a statement takes the entry's latch, which is free unless such a view is being read. Under the latch it
+//! copies the text into memory that is allocated already, and loads the coarse clock. The end of the session's work for
+//! its client takes the latch and loads the clock, too. Neither allocates, and neither moves shared cache lines: the
+//! plan, which other sessions run too, is not touched.
 
 use crate::counters::Counters;
 use crate::table_lock::ShownLocks;
@@ -120,7 +121,7 @@ impl SessionEntry {
         }
     }
 
-    /// The number by which clients know the session.
+    /// Returns the number by which clients know the session.
     pub(crate) fn pid(&self) -> i32 {
         self.pid.load(Ordering::Acquire)
     }
@@ -184,7 +185,7 @@ impl SessionEntry {
         self.begun.store(false, Ordering::Release);
     }
 
-    /// The time at which the session's transaction began, if there is one.
+    /// Returns the time at which the session's transaction began, or `None` if there is no transaction.
     pub(crate) fn transaction(&self) -> Option<i64> {
         Some(self.transaction.load(Ordering::Acquire)).filter(|&began| began != NONE)
     }

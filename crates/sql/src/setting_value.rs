@@ -1,8 +1,9 @@
-//! The values of settings as they are written: styles of dates, sizes, durations.
+//! Reading and writing of the values of settings: styles of dates, sizes, durations.
 
 use std::time::Duration;
 
-/// A style and an order, of which one may be missing: then it stays what it is. What is wrong otherwise.
+/// Returns the value of `DateStyle` in its shown form. If `value` names no style or no order, that part is taken from
+/// `present`; the style `German` implies the order `DMY`. An error is the detail of the message.
 pub(crate) fn date_style(value: &str, present: &str) -> Result<String, String> {
     const CONFLICT: &str = "Conflicting \"datestyle\" specifications.";
     let (mut style, mut order) = (None, None);
@@ -35,7 +36,7 @@ pub(crate) fn date_style(value: &str, present: &str) -> Result<String, String> {
     Ok(format!("{}, {order}", style.unwrap_or(old_style)))
 }
 
-/// Kilobytes.
+/// Reads a size and returns it in kilobytes. Returns `None` if the text is no size.
 pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -51,7 +52,7 @@ pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     kilobytes.filter(|kilobytes| *kilobytes <= i32::MAX as u64)
 }
 
-/// A size in the largest unit of which it is a multiple.
+/// Writes a size in the largest unit of which it is a multiple.
 pub(crate) fn show_memory(kilobytes: u64) -> String {
     let units = [(1 << 30, "TB"), (1 << 20, "GB"), (1 << 10, "MB")];
     let unit = units.iter().find(|(size, _)| kilobytes.is_multiple_of(*size));

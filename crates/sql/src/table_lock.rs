@@ -1,5 +1,5 @@
-//! Locks on whole tables: shared by every statement that uses the table, exclusive for DDL, held to the transaction's
-//! end.
+//! Locks on whole tables: shared by every statement that uses the table, exclusive for DDL, and held until the
+//! transaction ends.
 //!
 //! The engines know nothing of these locks: engines protect rows, the catalog protects definitions.
 //!
@@ -77,12 +77,12 @@ impl TableLock {
         granted
     }
 
-    /// The requests that wait, in the queue's order.
+    /// Returns the requests that wait, in the queue's order.
     pub(crate) fn waiting(&self) -> Vec<(Waiter, Mode)> {
         self.queue().iter().map(|request| (request.waiter.clone(), request.mode)).collect()
     }
 
-    /// Puts the requests that wait into another order: those of `order` as given, any other request behind them.
+    /// Changes the order of the requests that wait: first the requests of `order`, as given, and then all others.
     pub(crate) fn reorder(&self, order: &[Waiter]) {
         let mut queue = self.queue();
         let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.waiter));
@@ -90,7 +90,7 @@ impl TableLock {
         self.grant(&mut queue);
     }
 
-    /// Gives the lock up.
+    /// Releases the lock, which is held in this mode, and grants requests that wait for it.
     pub fn release(&self, mode: Mode) {
         match mode {
             Mode::Shared => {
@@ -118,7 +118,7 @@ impl TableLock {
         self.queue.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Serves the queue from its front as far as it goes.
+    /// Grants requests from the front of the queue, up to the first that cannot be granted.
     fn grant(&self, queue: &mut VecDeque<Request>) {
         while let Some(request) = queue.front() {
             let (mode, held) = (request.mode, request.held);
@@ -137,12 +137,12 @@ impl TableLock {
         self.state.fetch_and(!QUEUED, Ordering::AcqRel);
     }
 
-    /// Takes a request out of the queue, unless it was granted before.
+    /// Takes a request out of the queue. Does nothing if the request was granted before.
     pub(crate) fn withdraw(&self, granted: &Arc<AtomicBool>) {
         let mut queue = self.queue();
         if let Some(at) = queue.iter().position(|request| Arc::ptr_eq(&request.granted, granted)) {
             queue.remove(at);
-            // Those behind it may go now.
+            // The requests behind it may be granted now.
             self.grant(&mut queue);
         }
     }
@@ -183,7 +183,7 @@ impl ShownLocks {
         Arc::as_ptr(lock).addr() | usize::from(mode == Mode::Exclusive)
     }
 
-    /// The address and the mode.
+    /// Splits a word into the lock's address and the mode. Returns `None` for a word without a lock.
     fn read(word: usize) -> Option<(usize, Mode)> {
         (word != 0).then_some((word & !1, if word & 1 == 0 { Mode::Shared } else { Mode::Exclusive }))
     }
@@ -209,14 +209,14 @@ impl ShownLocks {
         *lock_of(&self.awaited) = awaited;
     }
 
-    /// The addresses of the locks that are held, and how.
+    /// Returns the addresses of the locks that are held, with their modes.
     pub(crate) fn held(&self) -> impl Iterator<Item = (usize, Mode)> {
         let first: Vec<_> = self.held.iter().map_while(|word| Self::read(word.load(Ordering::Acquire))).collect();
         let more = if first.len() < SHOWN { Vec::new() } else { lock_of(&self.more).clone() };
         first.into_iter().chain(more.into_iter().map_while(Self::read))
     }
 
-    /// The lock that is waited for.
+    /// Returns the lock for which the transaction waits.
     pub(crate) fn awaited(&self) -> Option<AwaitedLock> {
         lock_of(&self.awaited).clone()
     }

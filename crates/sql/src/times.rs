@@ -1,14 +1,14 @@
-//! Where the time of sessions goes, for who asks: `SHOW hotrow.times`.
+//! Counts of where the time of sessions goes, for `SHOW hotrow.times`.
 
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::Statistics;
 use std::fmt;
 use std::time::Duration;
 
-/// Sums over all sessions so far. Each session reads the clock around its calls of the lock manager for them, so nobody
-/// counts unless [`Config::times`](crate::Config::times) is there.
+/// The sums of times over all sessions so far. Since each session reads the clock around its calls of the lock manager
+/// for them, they are counted only if [`Config::times`](crate::Config::times) is set.
 ///
-/// **Thread safety.** Anybody may add and read. The sums are read one by one: they are of about one time.
+/// **Thread safety.** Any thread may add and read. The sums are read one by one, so they belong to about the same time.
 #[derive(Debug, Default)]
 pub struct Times {
     lock_manager_ns: AtomicU64,
@@ -18,25 +18,26 @@ pub struct Times {
 }
 
 impl Times {
-    /// A coroutine was resumed, and has left again.
+    /// Counts that a coroutine was resumed and has yielded again.
     pub fn count_resume(&self) {
         self.resumes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A transaction is over whose engine counted so much.
+    /// Adds what the engine has counted for a transaction that is over.
     pub(crate) fn count_transaction(&self, counted: &Statistics) {
         self.lock_manager_ns.fetch_add(counted.lock_manager_ns, Ordering::AcqRel);
         self.timed_calls.fetch_add(counted.timed_calls, Ordering::AcqRel);
     }
 
-    /// An attempt at a statement has met a conflict after this time, calls of the lock manager aside, and was in vain.
+    /// Adds the time of an attempt at a statement that failed because of a conflict, without its calls of the lock
+    /// manager.
     pub(crate) fn count_retried(&self, time: Duration) {
         self.retried_ns.fetch_add(time.as_nanos() as u64, Ordering::AcqRel);
     }
 }
 
 impl fmt::Display for Times {
-    /// `lock_manager_ns 0, timed_calls 0, retried_ns 0, resumes 0`
+    /// Writes `lock_manager_ns 0, timed_calls 0, retried_ns 0, resumes 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [lock_manager_ns, timed_calls, retried_ns, resumes] =
             [&self.lock_manager_ns, &self.timed_calls, &self.retried_ns, &self.resumes]

@@ -17,7 +17,7 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The contenders of a database. Any thread may call anything.
+/// The contenders of a database. Any thread may call any method.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     spots: Mutex<HashMap<Spot, Vec<Contender>>>,
@@ -33,7 +33,7 @@ struct Contender {
     since: Time,
 }
 
-/// A statement's place among the contenders, until dropped.
+/// A statement's place among the contenders. Dropping it gives the place up.
 #[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Turns>,
@@ -49,7 +49,7 @@ fn call(contender: &Contender) {
     contender.waiter.wake();
 }
 
-/// The contender that is first.
+/// Returns the contender that is first.
 fn first(contenders: &[Contender]) -> Option<&Contender> {
     contenders.iter().min_by_key(|contender| (std::cmp::Reverse(contender.failures), contender.since))
 }
@@ -120,7 +120,7 @@ impl Turn {
     /// `limit`. The first statement waits for the pause, or until a transaction has released its rows.
     pub(crate) fn wait(&mut self, spot: &Spot, pause: Duration, limit: Time) {
         let until = if self.fail(spot) { self.waiter.now().after(pause).min(limit) } else { limit };
-        // However the wait ends, the next attempt finds out.
+        // The next attempt finds out how the wait ended.
         let _ = self.waiter.wait_until(Some(until), || self.called.load(Ordering::Acquire));
     }
 
@@ -159,7 +159,7 @@ mod tests {
         assert!(!contenders[2].fail(&spot(1)));
         assert!(contenders[2].fail(&spot(1)), "it has failed twice");
         assert!(!contenders[0].called.load(Ordering::Acquire));
-        // Who leaves calls the next; so does somebody who is first elsewhere.
+        // A contender that leaves wakes the next one; so does a contender that becomes first at another spot.
         assert!(contenders[2].fail(&spot(2)));
         assert!(contenders[0].called.load(Ordering::Acquire) && !contenders[1].called.load(Ordering::Acquire));
         contenders.remove(0);

@@ -14,7 +14,7 @@ use std::ops::{Bound, ControlFlow};
 /// The place of a wait or a conflict.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Spot {
-    /// A row with this primary key, there or not.
+    /// The row with this primary key, whether it exists or not.
     Row(TableId, Key),
     /// A range of an index with this lower bound, if it has one, or a part of the range.
     Range(TableId, IndexRef, Option<Key>),
@@ -25,7 +25,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// The table, if there is one.
+    /// Returns the table of the spot, if it has one.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
             Spot::Row(table, _) | Spot::Range(table, ..) => Some(*table),
@@ -34,7 +34,7 @@ impl Spot {
     }
 }
 
-/// A call that waited, or failed because of others.
+/// A call that waited, or that failed because of other transactions.
 #[derive(Clone, Debug)]
 pub(crate) struct Trouble {
     pub(crate) spot: Spot,
@@ -199,7 +199,7 @@ impl Yielding for Watched {
     forward!(inner: retire_writes, idle);
 
     fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
-        // The call that failed has been noted, as a conflict: the wait is for the same row.
+        // The failed call was recorded as a conflict; the wait is for the same row.
         let before = self.waiter.waited_ns();
         let result = self.inner.give_way(to);
         if let Some(trouble) = self.troubles.last_mut() {

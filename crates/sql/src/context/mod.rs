@@ -1,5 +1,5 @@
-//! A session's context: what its expressions know beside their row, which is the catalog, the settings, the numbers of
-//! sequences, and how the transaction was begun.
+//! The context of a session: the information beside a row that expressions use, which is the catalog, the settings, the
+//! numbers that the session got from sequences, and the modes of its transaction.
 
 mod sequences;
 mod shown;
@@ -15,7 +15,7 @@ use hotrow_txn::Isolation;
 use sequences::SequenceNumbers;
 use std::cell::{Cell, RefCell};
 
-/// The environment of a session's expressions beside their row. One session uses it, for all its transactions.
+/// The information beside a row that a session's expressions use. One session uses it, for all its transactions.
 #[derive(Debug)]
 pub struct SessionContext {
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ pub(crate) struct TransactionContext {
 }
 
 impl SessionContext {
-    /// Of a new session.
+    /// Makes the context of a new session.
     pub(crate) fn new(shared: Arc<Shared>, entry: Arc<SessionEntry>) -> Self {
         let isolation = shared.config.default_isolation;
         let settings = Settings::new(&entry.user, isolation).with_early_release(shared.config.early_release);
@@ -69,13 +69,13 @@ impl SessionContext {
         &self.shared
     }
 
-    /// The catalog with the transaction's own changes.
+    /// Returns the catalog with the transaction's own changes.
     pub fn view(&self) -> View<'_> {
         let (changes, path) = (&self.transaction.changes, self.path.as_ref());
         View { catalog: &self.shared.catalog, changes, path, styles: self.styles() }
     }
 
-    /// How the session writes and reads texts.
+    /// Returns the styles in which the session writes and reads texts.
     #[inline]
     pub(crate) fn styles(&self) -> Styles {
         self.settings.borrow().styles()

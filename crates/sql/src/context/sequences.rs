@@ -11,7 +11,7 @@ use hotrow_sync::Arc;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// The numbers that a session has got.
+/// The numbers that a session has got from sequences.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
     recent: RefCell<Recent>,
@@ -42,25 +42,27 @@ impl SessionContext {
         self.numbers.rehearsal.borrow().is_some()
     }
 
-    /// DISCARD SEQUENCES: the session has had no number so far.
+    /// DISCARD SEQUENCES: forgets the session's numbers, as if it had got none.
     pub(crate) fn forget_numbers(&self) {
         *self.numbers.recent.borrow_mut() = Recent::default();
     }
 
-    /// From here to [`rehearsed`](Self::rehearsed) nothing is taken: statements run to find out what they will touch.
+    /// Begins a rehearsal: until [`rehearsed`](Self::rehearsed), sequences give numbers without being changed.
+    /// Statements run in a rehearsal to find out which rows they will touch.
     pub fn rehearse(&self) {
         *self.numbers.rehearsal.borrow_mut() =
             Some(Rehearsal { recent: self.numbers.recent.borrow().clone(), sequences: HashMap::new() });
     }
 
-    /// Ends a rehearsal, if there is one.
+    /// Ends a rehearsal, if there is one, and restores the session's numbers.
     pub fn rehearsed(&self) {
         if let Some(Rehearsal { recent, .. }) = self.numbers.rehearsal.borrow_mut().take() {
             *self.numbers.recent.borrow_mut() = recent;
         }
     }
 
-    /// The sequence that an argument means: a name, or a definition's number of it.
+    /// Returns the sequence that an argument means: by its name, or by its number, which definitions contain. In a
+    /// rehearsal, returns the rehearsal's copy of the sequence.
     fn sequence(&self, argument: &Value<'_>) -> Result<Arc<Sequence>, SqlError> {
         let sequence = match argument {
             Value::Text(name) => self.view().named_sequence(name)?,
@@ -84,7 +86,7 @@ impl SessionContext {
         Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
     }
 
-    /// `nextval`
+    /// `nextval`: takes the next number of a sequence.
     pub fn next_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.check_may_write("nextval")?;
@@ -99,7 +101,10 @@ impl SessionContext {
         recent.last = Some(id);
     }
 
-    /// `currval`
+    /// `currval`: returns the last number that the session got from a sequence.
+    ///
+    /// # Errors
+    /// 55000 if the session has got no number from it.
     pub fn current_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.numbers.recent.borrow().values.get(&sequence.id).copied().ok_or_else(|| {
@@ -108,7 +113,10 @@ impl SessionContext {
         })
     }
 
-    /// `lastval`
+    /// `lastval`: returns the last number that `nextval` gave the session, from any sequence.
+    ///
+    /// # Errors
+    /// 55000 if there was none, or if its sequence does not exist any more.
     pub fn last_value(&self) -> Result<i64, SqlError> {
         let recent = self.numbers.recent.borrow();
         let known = recent.last.filter(|id| self.view().sequence_by_id(*id).is_some());
@@ -118,7 +126,8 @@ impl SessionContext {
         })
     }
 
-    /// `setval`
+    /// `setval`: sets the position of a sequence. If `is_taken` is set, the next number is the one after `value`, and
+    /// otherwise `value` itself.
     pub fn set_value(&self, sequence: &Value<'_>, value: i64, is_taken: bool) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.check_may_write("setval")?;
@@ -129,7 +138,8 @@ impl SessionContext {
         Ok(value)
     }
 
-    /// `pg_get_serial_sequence`: the name of the sequence that a column owns.
+    /// `pg_get_serial_sequence`: returns the name of the sequence that a column owns, or `None` if the column owns
+    /// none.
     pub fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>, SqlError> {
         let view = self.view();
         let table = view.find(&written_name(table)?);

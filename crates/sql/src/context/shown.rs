@@ -7,7 +7,7 @@ use hotrow_sync::meter;
 use hotrow_txn::{AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, Setting, VersionStatistics};
 
 impl SessionContext {
-    /// A setting's value.
+    /// Returns a setting's value as SHOW shows it.
     ///
     /// # Errors
     /// 42704 if there is no such setting.
@@ -17,14 +17,15 @@ impl SessionContext {
         Ok(self.shown(&name, value))
     }
 
-    /// The names and values of all settings, and what is known of them.
+    /// Returns the name, the value and the properties of each setting. The properties are `None` for an application's
+    /// own setting.
     pub(crate) fn all_settings(&self) -> Vec<(String, String, Option<&'static Known>)> {
         let settings = self.settings.borrow();
         settings.all().map(|(name, value, known)| (name.to_owned(), self.shown(name, value), known)).collect()
     }
 
-    /// Changes a setting for the session, or for its transaction; `None` is the default. Statements that run without
-    /// effect change none.
+    /// Changes a setting for the session, or for its transaction if `is_local` is set. `None` sets it to its default.
+    /// In a rehearsal nothing changes.
     ///
     /// # Errors
     /// There is no such setting, it has no such value, or the transaction has begun with another one.
@@ -43,10 +44,10 @@ impl SessionContext {
         self.settings.borrow_mut().set_quietly(name, value, is_local)
     }
 
-    /// Whether a setting may have a value, as far as the engine is concerned.
+    /// Checks that the engine can do what the value of `hotrow.early_release` asks for. Accepts any other setting.
     ///
     /// # Errors
-    /// The setting is early release, which the engine does not have.
+    /// 0A000 if the value turns early release on and the engine does not have it.
     pub(crate) fn check_early_release(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         if !name.eq_ignore_ascii_case(EARLY_RELEASE) {
             return Ok(());
@@ -61,7 +62,8 @@ impl SessionContext {
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
-    /// The number of the session's transaction, which no other one has had since the server began.
+    /// Returns the number of the session's transaction. No other transaction has had this number since the server
+    /// began.
     pub(crate) fn transaction_number(&self) -> u64 {
         if self.transaction.number.get() == 0 {
             self.transaction.number.set(self.shared().next_transaction());
@@ -90,12 +92,12 @@ impl SessionContext {
     }
 }
 
-/// Where the time of sessions went, if it is counted.
+/// Describes in words where the time of sessions went, if times are counted.
 fn times(times: Option<&Times>) -> String {
     times.map_or_else(|| "not counted".to_owned(), Times::to_string)
 }
 
-/// The versions of rows that an engine keeps, in words.
+/// Describes in words how many versions of rows the engine keeps.
 fn versions(statistics: Option<VersionStatistics>) -> String {
     let Some(VersionStatistics { alive, garbage, held, transactions, oldest_reader }) = statistics else {
         return "none beside the rows".to_owned();

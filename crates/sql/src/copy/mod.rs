@@ -1,8 +1,8 @@
 //! COPY's three formats, read and written a piece at a time.
 //!
-//! [`CopyReader`] is fed with pieces that end anywhere and yields rows of raw fields; [`CopyWriter`] turns rows of
-//! values into one piece each. Neither allocates per field: fields lie in the reader's buffer, undone of their escapes
-//! in place.
+//! [`CopyReader`] is fed with pieces that end anywhere and yields rows of raw fields. [`CopyWriter`] turns each row of
+//! values into a piece. Neither allocates per field: the fields lie in the reader's buffer, where their escapes are
+//! undone in place.
 
 mod options;
 mod read;

@@ -26,7 +26,7 @@ pub struct CopyOptions {
     pub delimiter: u8,
     /// The text that stands for NULL.
     pub null: String,
-    /// Whether the first line names the columns: skipped when read, written first.
+    /// Whether the first line has the names of the columns. It is skipped when data is read, and written first.
     pub header: bool,
     /// The quote around a CSV field with special characters.
     pub quote: u8,
@@ -35,7 +35,7 @@ pub struct CopyOptions {
 }
 
 impl CopyOptions {
-    /// PostgreSQL's defaults for a format.
+    /// Makes options with PostgreSQL's defaults for a format.
     pub fn new(format: CopyFormat) -> Self {
         let (delimiter, null) = match format {
             CopyFormat::Csv => (b',', ""),
@@ -44,7 +44,7 @@ impl CopyOptions {
         Self { format, delimiter, null: null.to_owned(), header: false, quote: b'"', escape: b'"' }
     }
 
-    /// How the protocol announces the data.
+    /// Returns the encoding with which the protocol announces the data.
     pub fn encoding(&self) -> CopyEncoding {
         match self.format {
             CopyFormat::Binary => CopyEncoding::Binary,

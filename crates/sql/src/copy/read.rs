@@ -1,17 +1,17 @@
-//! COPY data in: pieces that end anywhere go in, rows come out.
+//! Reader of COPY data: it is fed with pieces that end anywhere, and yields rows.
 
 use super::{CopyFormat, CopyOptions, read_binary, read_csv, read_text};
 use crate::{SqlError, state, types};
 use std::ops::Range;
 
-/// Characters of a line or field that an error shows.
+/// The number of characters of a line or field that an error shows.
 const SHOWN: usize = 100;
 
-/// Bytes that a row may have.
+/// The greatest size of a row, in bytes.
 const MAX_ROW: usize = 1 << 28;
 
-/// Reads COPY data: [`feed`](Self::feed) it pieces, ask for [`next_row`](Self::next_row) until there is none, and say
-/// [`finish`](Self::finish) after the last piece.
+/// Reads COPY data. The caller [feeds](Self::feed) it pieces, takes rows by [`next_row`](Self::next_row) until there is
+/// none, and calls [`finish`](Self::finish) after the last piece.
 pub struct CopyReader {
     pub(super) options: CopyOptions,
     table: String,
@@ -52,7 +52,7 @@ pub struct CopyRow<'a> {
 }
 
 impl CopyReader {
-    /// A reader of rows with these columns. `table` is for error messages.
+    /// Makes a reader of rows with these columns. `table` is the table's name for error messages.
     pub fn new(options: CopyOptions, table: &str, columns: Vec<String>) -> Self {
         let header_left = options.header || options.format == CopyFormat::Binary;
         Self {
@@ -97,7 +97,8 @@ impl CopyReader {
         self.finished = true;
     }
 
-    /// The next row; `None` if it needs more data, or, after [`finish`](Self::finish), if that was all.
+    /// Returns the next row. Returns `None` if the reader needs more data or, after [`finish`](Self::finish), if there
+    /// are no more rows.
     pub fn next_row(&mut self) -> Result<Option<CopyRow<'_>>, SqlError> {
         let found = match self.options.format {
             CopyFormat::Text => read_text::next(self),
@@ -116,24 +117,24 @@ impl CopyReader {
         Ok(found.then_some(CopyRow { reader: self }))
     }
 
-    /// The present line's number, from 1; the row's number in the binary format.
+    /// Returns the number of the present line, from 1. In the binary format it is the number of the row.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// An error with the line where it arose.
+    /// Returns an error with the line where it arose.
     pub(super) fn line_error(&self, message: impl Into<String>, line: Range<usize>) -> SqlError {
         let shown = shorten(&self.data[line]);
         SqlError::new(state::BAD_COPY_FILE_FORMAT, message)
             .context(format!("COPY {}, line {}: \"{shown}\"", self.table, self.line))
     }
 
-    /// An error in the binary format.
+    /// Returns an error in the binary format, with the number of the row.
     pub(super) fn row_error(&self, message: impl Into<String>) -> SqlError {
         SqlError::new(state::BAD_COPY_FILE_FORMAT, message).context(format!("COPY {}, line {}", self.table, self.line))
     }
 
-    /// Checks the row's fields against the columns.
+    /// Checks that the row has as many fields as there are columns.
     pub(super) fn check_count(&self, found: usize, line: Range<usize>) -> Result<(), SqlError> {
         if found > self.columns.len() {
             return Err(self.line_error("extra data after last expected column", line));
@@ -146,18 +147,19 @@ impl CopyReader {
 }
 
 impl<'a> CopyRow<'a> {
-    /// The raw bytes of a field: text before its type's input function, or a binary value. `None` is NULL.
+    /// Returns the raw bytes of a field: a text that its type's input function has not read, or a binary value. `None`
+    /// is NULL.
     pub fn bytes(&self, column: usize) -> Option<&'a [u8]> {
         self.reader.fields[column].clone().map(|range| &self.reader.data[range])
     }
 
-    /// A field as text; an error if it is not UTF-8. `None` is NULL.
+    /// Returns a field as text, or an error if it is not UTF-8. `None` is NULL.
     pub fn text(&self, column: usize) -> Result<Option<&'a str>, SqlError> {
         let Some(bytes) = self.bytes(column) else { return Ok(None) };
         types::utf8(bytes).map(Some).map_err(|error| self.explain(column, error))
     }
 
-    /// The number of fields.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.reader.fields.len()
     }
@@ -167,12 +169,12 @@ impl<'a> CopyRow<'a> {
         self.reader.fields.is_empty()
     }
 
-    /// The number of the row's line, from 1.
+    /// Returns the number of the row's line, from 1.
     pub fn line(&self) -> u64 {
         self.reader.line
     }
 
-    /// An error about a field's value, with its place: `COPY t, line 3, column b: "x"`.
+    /// Adds the place of a field's value to an error about it: `COPY t, line 3, column b: "x"`.
     pub fn explain(&self, column: usize, error: SqlError) -> SqlError {
         let CopyReader { table, columns, line, .. } = self.reader;
         let place = format!("COPY {table}, line {line}, column {}", columns[column]);
@@ -181,7 +183,7 @@ impl<'a> CopyRow<'a> {
             Some(_) if self.reader.options.format == CopyFormat::Binary => place,
             Some(bytes) => format!("{place}: \"{}\"", shorten(bytes)),
         };
-        // A value may have said where in it.
+        // The error may already have a place within the value.
         let context = match &error.context {
             Some(within) => format!("{within}\n{here}"),
             None => here,
@@ -189,7 +191,7 @@ impl<'a> CopyRow<'a> {
         error.context(context)
     }
 
-    /// An error about the row as a whole (a constraint, a lock), with its line.
+    /// Adds the row's line to an error about the row as a whole (a constraint, a lock).
     pub fn explain_row(&self, error: SqlError) -> SqlError {
         error.context(format!("COPY {}, line {}", self.reader.table, self.reader.line))
     }

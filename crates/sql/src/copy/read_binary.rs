@@ -4,7 +4,7 @@ use super::options::SIGNATURE;
 use super::read::CopyReader;
 use crate::SqlError;
 
-/// Finds the next row's fields; `false` if there is none (yet).
+/// Finds the fields of the next row. Returns `false` if there is no row, or not all of it yet.
 pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     if reader.ended {
         return Ok(false);
@@ -21,7 +21,7 @@ pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     Ok(complete)
 }
 
-/// Consumes signature, flags and extension; `false` if they are not all there yet.
+/// Consumes the signature, the flags and the extension. Returns `false` if they are not all there yet.
 fn header(reader: &mut CopyReader) -> Result<bool, SqlError> {
     let data = &reader.data[reader.start..];
     let known = data.len().min(SIGNATURE.len());
@@ -46,7 +46,7 @@ fn header(reader: &mut CopyReader) -> Result<bool, SqlError> {
     Ok(true)
 }
 
-/// Consumes a row, or the trailer; `false` if it is not all there yet, or was the trailer.
+/// Consumes a row, or the trailer. Returns `false` if the row is not all there yet, or for the trailer.
 fn row(reader: &mut CopyReader) -> Result<bool, SqlError> {
     let Some(count) = reader.data.get(reader.start..reader.start + 2) else { return Ok(false) };
     let count = i16::from_be_bytes([count[0], count[1]]);

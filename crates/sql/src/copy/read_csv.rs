@@ -5,7 +5,7 @@ use crate::SqlError;
 use memchr::memchr;
 use std::ops::Range;
 
-/// Finds the next row's fields; `false` if there is none (yet).
+/// Finds the fields of the next row. Returns `false` if there is no row, or not all of it yet.
 pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     while let Some(record) = next_record(reader)? {
         if &reader.data[record.clone()] == b"\\." {
@@ -21,7 +21,8 @@ pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     Ok(false)
 }
 
-/// Consumes the next record, a line unless a quoted field goes on over its end, and returns it without its end.
+/// Consumes the next record and returns its range without the line end. A record is a line, or several if a quoted
+/// field contains line ends. Returns `None` if there is no whole record.
 fn next_record(reader: &mut CopyReader) -> Result<Option<Range<usize>>, SqlError> {
     if reader.ended {
         return Ok(None);
@@ -47,7 +48,8 @@ fn next_record(reader: &mut CopyReader) -> Result<Option<Range<usize>>, SqlError
     Ok(Some(start..end - usize::from(cut)))
 }
 
-/// The next newline outside quotes. With an escape that is not the quote, an escaped quote changes nothing.
+/// Returns the position of the next newline outside quotes, or `None` if there is none yet. If the escape is not the
+/// quote, an escaped quote does not end the quotes.
 fn find_end(reader: &mut CopyReader) -> Option<usize> {
     let (quote, escape) = (reader.options.quote, reader.options.escape);
     let own_escape = (escape != quote).then_some(escape);
@@ -55,7 +57,7 @@ fn find_end(reader: &mut CopyReader) -> Option<usize> {
     while at < reader.data.len() {
         let byte = reader.data[at];
         if reader.in_quotes && Some(byte) == own_escape {
-            // What follows decides what it escapes.
+            // The byte after the escape decides whether it escapes anything.
             if at + 1 == reader.data.len() && !reader.finished {
                 break;
             }
@@ -76,7 +78,7 @@ fn find_end(reader: &mut CopyReader) -> Option<usize> {
     None
 }
 
-/// Splits a record into fields and takes their quotes away where they lie.
+/// Splits a record into fields and removes their quotes in place.
 fn split(reader: &mut CopyReader, record: Range<usize>) -> Result<(), SqlError> {
     let quoted = memchr(reader.options.quote, &reader.data[record.clone()]).is_some();
     reader.fields.clear();
@@ -109,7 +111,7 @@ fn split(reader: &mut CopyReader, record: Range<usize>) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// Where the field that begins a range ends: at a delimiter outside quotes, or at the range's end.
+/// Returns the end of the field that begins a range: a delimiter outside quotes, or the end of the range.
 fn find_delimiter(reader: &CopyReader, range: Range<usize>, quoted: bool) -> usize {
     let bytes = &reader.data[range.clone()];
     let (delimiter, quote, escape) = (reader.options.delimiter, reader.options.quote, reader.options.escape);
@@ -132,7 +134,7 @@ fn find_delimiter(reader: &CopyReader, range: Range<usize>, quoted: bool) -> usi
     range.end
 }
 
-/// Takes quotes and escapes away in place and returns the new length.
+/// Removes quotes and escapes in place and returns the new length.
 fn unquote(bytes: &mut [u8], quote: u8, escape: u8) -> usize {
     let mut inside = false;
     let mut to = 0;

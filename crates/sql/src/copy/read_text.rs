@@ -5,7 +5,7 @@ use crate::SqlError;
 use memchr::{memchr, memchr_iter, memchr2};
 use std::ops::Range;
 
-/// Finds the next row's fields; `false` if there is none (yet).
+/// Finds the fields of the next row. Returns `false` if there is no row, or not all of it yet.
 pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     while let Some(line) = next_line(reader)? {
         if &reader.data[line.clone()] == b"\\." {
@@ -21,7 +21,7 @@ pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     Ok(false)
 }
 
-/// Consumes the next line and returns it without its end.
+/// Consumes the next line and returns its range without the line end. Returns `None` if there is no whole line.
 fn next_line(reader: &mut CopyReader) -> Result<Option<Range<usize>>, SqlError> {
     if reader.ended {
         return Ok(None);
@@ -60,7 +60,7 @@ fn next_line(reader: &mut CopyReader) -> Result<Option<Range<usize>>, SqlError> 
     Ok(Some(line))
 }
 
-/// The next newline that no backslash makes part of the data.
+/// Returns the position of the next newline that is not escaped by a backslash, or `None` if there is none yet.
 fn find_newline(reader: &mut CopyReader) -> Option<usize> {
     let from = reader.start + reader.searched;
     for at in memchr_iter(b'\n', &reader.data[from..]) {
@@ -74,7 +74,7 @@ fn find_newline(reader: &mut CopyReader) -> Option<usize> {
     None
 }
 
-/// Splits a line into fields and undoes their escapes where they lie.
+/// Splits a line into fields and undoes their escapes in place.
 fn split(reader: &mut CopyReader, line: Range<usize>) -> Result<(), SqlError> {
     let delimiter = reader.options.delimiter;
     let escaped = memchr(b'\\', &reader.data[line.clone()]).is_some();
@@ -93,7 +93,8 @@ fn split(reader: &mut CopyReader, line: Range<usize>) -> Result<(), SqlError> {
         }
         .map_or(line.end, |at| start + at);
         count += 1;
-        // The error shows the line as it came, so nothing is undone until the count is known to be right.
+        // The error shows the line as it was sent, so no escape is undone until the number of fields is known to be
+        // right.
         reader.fields.push(Some(start..end));
         if end == line.end || count > reader.columns.len() {
             break;
@@ -114,7 +115,7 @@ fn split(reader: &mut CopyReader, line: Range<usize>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The first delimiter that no backslash stands before.
+/// Returns the position of the first delimiter that is not escaped by a backslash.
 fn find_delimiter(bytes: &[u8], delimiter: u8) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = memchr2(delimiter, b'\\', &bytes[at..]) {
@@ -146,7 +147,8 @@ fn unescape(bytes: &mut [u8]) -> usize {
     to
 }
 
-/// The byte that a backslash, `escape` and what follows stand for, and how much of what follows belongs to it.
+/// Returns the byte that a backslash, `escape` and the beginning of `rest` stand for, and the number of bytes of `rest`
+/// that belong to it.
 fn unescape_one(escape: u8, rest: &[u8]) -> (u8, usize) {
     let number = |first: u32, radix: u32| {
         let digits = rest.iter().take(2).map_while(|&byte| (byte as char).to_digit(radix));

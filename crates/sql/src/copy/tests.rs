@@ -1,4 +1,4 @@
-//! Data with the rows that PostgreSQL reads from it, whole and in pieces, and round trips.
+//! Tests of data with the rows that PostgreSQL reads from it, whole and in pieces, and of round trips.
 
 use super::options::SIGNATURE;
 use super::*;
@@ -41,7 +41,8 @@ fn csv() -> CopyOptions {
     CopyOptions::new(CopyFormat::Csv)
 }
 
-/// `data` has the rows `expected`, fields between `|` and NULL as `∅`, however it is cut into pieces.
+/// Checks that `data` has the rows `expected`, however it is cut into pieces. In `expected`, `|` is between fields and
+/// `∅` is NULL.
 fn check(options: &CopyOptions, data: &str, expected: &[&str]) {
     let columns = expected.first().map_or(2, |row| row.split('|').count());
     for piece in [1, 2, 3, 7, data.len()] {
@@ -222,7 +223,7 @@ proptest! {
         rows in prop::collection::vec(prop::array::uniform2(prop::option::of("[a-c,;'\"\\\\\n\r\t|.Nnil]{0,6}")), 0..5),
         piece in 1..20_usize,
     ) {
-        // In text a value that is the word for NULL is read as NULL, as by PostgreSQL.
+        // In the text format a value that equals the text for NULL is read as NULL, as in PostgreSQL.
         let is_word = |field: &String| options.format == CopyFormat::Text && *field == options.null;
         prop_assume!(options.null == "\\N" || !rows.iter().flatten().flatten().any(is_word));
         let mut writer = CopyWriter::new(options.clone(), vec![Type::Text; 2], crate::types::Styles::default());

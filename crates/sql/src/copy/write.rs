@@ -1,4 +1,4 @@
-//! COPY data out: a piece per row.
+//! Writer of COPY data: it makes a piece of each row.
 
 use super::options::SIGNATURE;
 use super::{CopyFormat, CopyOptions};
@@ -6,20 +6,21 @@ use crate::types::{Styles, encode_binary, encode_text};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
 
-/// Turns rows into COPY data: first [`header`](Self::header), then [`row`](Self::row) for each, then
-/// [`trailer`](Self::trailer). Every piece lies in the writer until the next call.
+/// Turns rows into COPY data. The caller takes the [`header`](Self::header), then a [`row`](Self::row) for each row,
+/// and then the [`trailer`](Self::trailer). Every piece lies in the writer until the next call.
 pub struct CopyWriter {
     options: CopyOptions,
     types: Vec<Type>,
     styles: Styles,
     piece: BytesMut,
-    /// The piece begins with the binary format's header, which drivers expect in one message with the first row.
+    /// Whether the piece begins with the binary format's header, which drivers expect in one message with the first
+    /// row.
     headed: bool,
     value: BytesMut,
 }
 
 impl CopyWriter {
-    /// A writer of rows whose columns have these types, in a session's styles.
+    /// Makes a writer of rows whose columns have these types, in a session's styles.
     pub fn new(options: CopyOptions, types: Vec<Type>, styles: Styles) -> Self {
         Self { options, types, styles, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
     }
@@ -47,7 +48,7 @@ impl CopyWriter {
         Some(&self.piece)
     }
 
-    /// A row.
+    /// Returns the piece of a row.
     pub fn row(&mut self, values: &[Value<'_>]) -> &[u8] {
         debug_assert_eq!(values.len(), self.types.len());
         self.begin_piece();
@@ -115,7 +116,7 @@ impl CopyWriter {
         }
     }
 
-    /// Text with backslashes before what is special in the text format.
+    /// Writes a text with backslashes before the characters that are special in the text format.
     fn put_escaped(&mut self, text: &[u8]) {
         let delimiter = self.options.delimiter;
         let mut done = 0;
@@ -138,7 +139,8 @@ impl CopyWriter {
         self.piece.put_slice(&text[done..]);
     }
 
-    /// A field with quotes where it needs them. `alone` is a row's only field: it must not look like the end of data.
+    /// Writes a field, in quotes if it needs them. `alone` says that it is the row's only field, which must not look
+    /// like the end of data.
     fn put_csv(&mut self, text: &[u8], alone: bool) {
         let CopyOptions { delimiter, quote, escape, ref null, .. } = self.options;
         let special = |&byte: &u8| byte == delimiter || byte == quote || byte == b'\n' || byte == b'\r';

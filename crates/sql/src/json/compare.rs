@@ -6,29 +6,29 @@ use crate::{SqlError, depth};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// A pair that is yet to be compared. Pairs are compared in the order in which they are listed.
+/// A pair that has yet to be compared. Pairs are compared in the order in which they are listed.
 enum Step<'t> {
     /// Two keys of objects, which are strings.
     Keys(&'t str, &'t str),
     Values(&'t str, &'t str),
 }
 
-/// PostgreSQL's order of two values: null, strings, numbers, Booleans, arrays, objects; of two arrays or objects the
-/// one with fewer members is less, and otherwise the first difference counts. An empty array that is not part of
-/// anything is less than any scalar.
+/// Compares two values in PostgreSQL's order: null, strings, numbers, Booleans, arrays, objects. Of two arrays or two
+/// objects, the one with fewer members is less; if they have equally many, the first difference decides. An empty array
+/// at the top is less than any scalar.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
     if left == right {
         return Ordering::Equal;
     }
     let (left_kind, right_kind) = (kind(left), kind(right));
-    // A scalar is an array of one element here, which is less than another of one element.
+    // A scalar counts as an array of one element here, but as less than any array of one element.
     if let (Kind::Array, true) = (left_kind, right_kind.is_scalar()) {
         return if elements(left).next().is_none() { Ordering::Less } else { Ordering::Greater };
     }
     if let (true, Kind::Array) = (left_kind.is_scalar(), right_kind) {
         return if elements(right).next().is_none() { Ordering::Greater } else { Ordering::Less };
     }
-    // What is left is on a stack, the next one on top.
+    // The pairs that are left are on a stack, the next one on top.
     let mut steps = vec![Step::Values(left, right)];
     while let Some(step) = steps.pop() {
         let order = match step {
@@ -76,7 +76,7 @@ fn compare_strings(left: &str, right: &str) -> Ordering {
 
 /// Returns a text that is equal for equal values and different for different ones.
 pub(crate) fn canonical(text: &str) -> Cow<'_, str> {
-    // Only numbers have several forms, and only those with a point.
+    // Only numbers have several forms: those with a point, which may end in zeros.
     if !text.contains('.') {
         return Cow::Borrowed(text);
     }
@@ -120,7 +120,7 @@ fn contains_parts(whole: &str, part: &str) -> Result<bool, SqlError> {
     depth::check()?;
     match (kind(whole), kind(part)) {
         (Kind::Object, Kind::Object) => {
-            // Both are ordered by their keys.
+            // The members of both are ordered by their keys.
             let mut wholes = members(whole);
             for (key, value) in members(part) {
                 let Some((_, found)) = wholes.by_ref().find(|(known, _)| *known == key) else { return Ok(false) };

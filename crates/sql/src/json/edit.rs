@@ -1,4 +1,4 @@
-//! JSON in normal form that is made of other such values.
+//! Operations on JSON in normal form whose results are JSON in normal form.
 
 use super::lex::Token;
 use super::normal::{normalise, without_nulls, write_string};
@@ -29,8 +29,8 @@ fn joined(open: char, parts: &[&str], close: char) -> String {
     out
 }
 
-/// `left || right`: the members of both objects, those of the second before those of the first; otherwise the elements
-/// of both, a value that is no array being one.
+/// `left || right`. The result for two objects has the members of both; if both have a key, the second's value counts.
+/// Any other result is an array of the elements of both, where a value that is no array is one element.
 pub(crate) fn concat(left: &str, right: &str) -> Result<String, SqlError> {
     if (kind(left), kind(right)) == (Kind::Object, Kind::Object) {
         return normalise(&joined('{', &[inner(left), inner(right)], '}'));
@@ -39,7 +39,7 @@ pub(crate) fn concat(left: &str, right: &str) -> Result<String, SqlError> {
     Ok(joined('[', &[part(left), part(right)], ']'))
 }
 
-/// `value - keys`: an object without these keys, or an array without these strings.
+/// `value - keys`: returns an object without these keys, or an array without the elements that are these strings.
 ///
 /// # Errors
 /// 22023 for a scalar.
@@ -58,7 +58,8 @@ pub(crate) fn delete_keys(text: &str, keys: &[&str]) -> Result<String, SqlError>
     }
 }
 
-/// `value - index`: an array without an element, which is counted from its end if the number is negative.
+/// `value - index`: returns an array without the element at `index`, which counts from the end if it is negative. An
+/// index outside the array removes nothing.
 ///
 /// # Errors
 /// 22023 for anything but an array.
@@ -92,11 +93,11 @@ impl Place {
     }
 }
 
-/// `jsonb_set`, `jsonb_insert`: changes a value at the end of a path. A step that is NULL is an error.
+/// `jsonb_set`, `jsonb_insert`: returns the value, changed at the end of a path.
 ///
 /// # Errors
-/// 22023 for a scalar, and for an object's key that is there already where it is to be inserted; 22004 and 22P02 for
-/// steps that are none.
+/// 22023 for a scalar, and if the key to insert is in the object already; 22004 for a step that is NULL, and 22P02 for
+/// a step into an array that is no number.
 pub(crate) fn set(text: &str, path: &[Option<&str>], value: &str, place: Place) -> Result<String, SqlError> {
     if kind(text).is_scalar() {
         return Err(invalid("cannot set path in scalar"));
@@ -107,7 +108,7 @@ pub(crate) fn set(text: &str, path: &[Option<&str>], value: &str, place: Place) 
     normalise(&Change { path, value, place }.within(text, 0)?)
 }
 
-/// `value #- path`
+/// `value #- path`: returns the value without the part at the end of a path.
 ///
 /// # Errors
 /// As [`set`].
@@ -128,7 +129,7 @@ struct Change<'c> {
 }
 
 impl Change<'_> {
-    /// A part of the value after so many steps, changed.
+    /// Returns `text`, the part of the value after `at` steps of the path, with its change.
     fn within(&self, text: &str, at: usize) -> Result<String, SqlError> {
         depth::check()?;
         let step = self.path[at].ok_or_else(|| {
@@ -207,15 +208,15 @@ impl Change<'_> {
     }
 }
 
-/// `jsonb_strip_nulls`
+/// `jsonb_strip_nulls`: returns the value without the members of objects that are null.
 pub(crate) fn strip_nulls(text: &str) -> Result<String, SqlError> {
     without_nulls(text)
 }
 
-/// `jsonb_pretty`: a line for each element and member, four blanks for each level.
+/// `jsonb_pretty`: writes a line for each element and member, with four blanks for each level.
 ///
 /// # Errors
-/// 53200 or 54000 if it becomes too long.
+/// 53200 or 54000 if the result becomes too long.
 pub(crate) fn pretty(text: &str, memory: MemoryLimit) -> Result<String, SqlError> {
     let mut lines = Lines { out: String::new(), open: Vec::new(), memory };
     visit(text, true, &mut lines)?;
@@ -224,7 +225,7 @@ pub(crate) fn pretty(text: &str, memory: MemoryLimit) -> Result<String, SqlError
 
 struct Lines {
     out: String,
-    /// Of what is open: whether it is an object, and whether there was something in it.
+    /// For each open array or object: whether it is an object, and whether it has had a member or an element.
     open: Vec<(bool, bool)>,
     memory: MemoryLimit,
 }
@@ -238,7 +239,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Writes the comma and the line break that belong before a member or an element.
+    /// Writes the comma and the line break that come before a member or an element.
     fn separate(&mut self, for_key: bool) -> Result<(), SqlError> {
         match self.open.last_mut() {
             Some((is_object, any)) if *is_object == for_key => {

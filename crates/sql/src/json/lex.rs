@@ -1,4 +1,4 @@
-//! Tokens of JSON.
+//! The tokens of JSON.
 
 use crate::{SqlError, state};
 
@@ -23,14 +23,14 @@ pub(super) enum Token<'t> {
 #[derive(Debug)]
 pub(super) struct Lexer<'t> {
     text: &'t str,
-    /// The first byte that has not been read.
+    /// The offset of the first byte that has not been read.
     at: usize,
     /// Whether escapes must mean characters that a text can hold.
     strict: bool,
-    /// The line, from 1, and its first byte.
+    /// The number of the line, from 1, and the offset of its first byte.
     line: usize,
     line_start: usize,
-    /// The last token; the errors are about it.
+    /// The offsets of the last token's first byte and of the byte after it. The errors are about this token.
     start: usize,
     end: usize,
     is_end: bool,
@@ -51,10 +51,10 @@ impl<'t> Lexer<'t> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// The next token.
+    /// Returns the next token.
     ///
     /// # Errors
-    /// 22P02 if it is none, 22P05 for a character that no text holds.
+    /// 22P02 if the text has no token there, 22P05 for a character that no text can hold.
     pub(super) fn next(&mut self) -> Result<Token<'t>, SqlError> {
         while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.byte(self.at) {
             self.at += 1;
@@ -136,7 +136,7 @@ impl<'t> Lexer<'t> {
 
     fn string(&mut self) -> Result<(), SqlError> {
         let mut at = self.start + 1;
-        // The first half of a character beyond 16 bits.
+        // The first half of a character that needs more than 16 bits.
         let mut high = false;
         loop {
             let byte = self.byte(at);
@@ -209,12 +209,12 @@ impl<'t> Lexer<'t> {
         Ok(code)
     }
 
-    /// Bytes of the character at a byte of the text.
+    /// Returns the size of the character at an offset of the text, in bytes.
     fn width(&self, at: usize) -> usize {
         self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
     }
 
-    /// The text ends within a string.
+    /// Returns the error for a text that ends within a string.
     fn cut(&mut self, at: usize) -> SqlError {
         self.end = at;
         self.invalid_token()
@@ -233,7 +233,7 @@ impl<'t> Lexer<'t> {
         self.text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// The last token where another was expected.
+    /// Returns the error for the last token where `expected` should be.
     pub(super) fn unexpected(&self, expected: &str) -> SqlError {
         match self.is_end {
             true => self.invalid("The input string ended unexpectedly."),
@@ -246,7 +246,7 @@ impl<'t> Lexer<'t> {
         error.detail(detail).context(self.context())
     }
 
-    /// The line up to the token, its last fifty bytes if it is long.
+    /// Returns the context of an error: the line up to the token, or the last fifty bytes of it if it is longer.
     fn context(&self) -> String {
         let mut start = self.line_start.min(self.end);
         while self.end - start >= 50 {
@@ -263,7 +263,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// A zero byte is in no text.
+/// Returns the error for an escape of a zero byte, which no text can hold.
 pub(super) fn zero() -> SqlError {
     SqlError::new(state::UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence")
         .detail("\\u0000 cannot be converted to text.")

@@ -7,11 +7,11 @@ use super::{MAX_BYTES, number};
 use crate::{SqlError, state};
 use std::fmt::Write;
 
-/// The normal form of a text that is JSON.
+/// Returns the normal form of a JSON text.
 ///
 /// # Errors
-/// As [`validate`](super::validate); 22P05 for a zero byte in a string, 22003 for a number that is too large, 54000 for
-/// a value that is.
+/// As [`validate`](super::validate); 22P05 for a zero byte in a string, 22003 for a number with too large an exponent,
+/// 54000 for a value that is too long.
 pub(crate) fn normalise(text: &str) -> Result<String, SqlError> {
     write(text, false)
 }
@@ -27,7 +27,7 @@ fn write(text: &str, drops_nulls: bool) -> Result<String, SqlError> {
     Ok(writer.out)
 }
 
-/// Appends a text as a string of JSON.
+/// Appends a text as a JSON string.
 pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;
@@ -67,7 +67,7 @@ struct Level {
     is_object: bool,
     /// The number of an array's elements so far.
     elements: usize,
-    /// An object's keys, without escapes, and where each begins.
+    /// The keys of an object, without escapes, and the offset at which each member begins.
     members: Vec<(String, usize)>,
 }
 
@@ -147,7 +147,7 @@ impl Visitor for Writer {
             let ends = level.members.iter().skip(1).map(|(_, start)| start - 2).chain([self.out.len()]);
             let mut parts: Vec<_> =
                 level.members.iter().zip(ends).map(|((key, start), end)| (key, *start..end)).collect();
-            // The sort keeps members of one key in their order: the last of them stays.
+            // The sort is stable, so the last of several members of one key is still the last, and stays.
             parts.sort_by(|left, right| order(left.0, right.0));
             let written = self.out.split_off(level.start);
             self.out.push('{');

@@ -1,12 +1,12 @@
-//! Numbers of JSON: as `numeric` prints them, with all of their digits.
+//! The numbers of JSON: all of their digits, as `numeric` prints them.
 
 use crate::{SqlError, state};
 use std::cmp::Ordering;
 
-/// How far an exponent may move the point: beyond what a double can be.
+/// The greatest distance by which an exponent may move the point. It is beyond the range of doubles.
 const MAX_EXPONENT: i64 = 400;
 
-/// A number without an exponent: as many digits after the point as it was written with.
+/// Returns a number without an exponent. It keeps all digits after the point, zeros included.
 ///
 /// # Errors
 /// 22003 if its exponent is too large.
@@ -39,7 +39,7 @@ pub(super) fn normal(text: &str) -> Result<String, SqlError> {
     Ok([sign, whole, point, &fraction].concat())
 }
 
-/// A normal number without zeros at its end that mean nothing: equal numbers are equal texts.
+/// Returns a normal number without the zeros at the end of its fraction, so that equal numbers are equal texts.
 pub(super) fn canonical(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
@@ -47,7 +47,7 @@ pub(super) fn canonical(number: &str) -> &str {
     }
 }
 
-/// The order of two normal numbers.
+/// Compares two normal numbers.
 pub(super) fn compare(left: &str, right: &str) -> Ordering {
     let (left, right) = (canonical(left), canonical(right));
     match (left.strip_prefix('-'), right.strip_prefix('-')) {

@@ -6,17 +6,17 @@ use crate::{SqlError, state};
 
 /// Receives the parts of a JSON text, in the order of the text.
 pub(super) trait Visitor {
-    /// An array or object begins.
+    /// Called when an array or object begins.
     fn open(&mut self, is_object: bool) -> Result<(), SqlError>;
-    /// A key of the innermost object, as it is written.
+    /// Called for a key of the innermost object, as it is written.
     fn key(&mut self, key: &str) -> Result<(), SqlError>;
-    /// A string, number or word.
+    /// Called for a string, number or word.
     fn scalar(&mut self, token: Token<'_>) -> Result<(), SqlError>;
-    /// The innermost array or object ends.
+    /// Called when the innermost array or object ends.
     fn close(&mut self) -> Result<(), SqlError>;
 }
 
-/// A visitor that ignores all parts, to check the syntax alone.
+/// A visitor that ignores all parts, for a check of the syntax alone.
 struct Nobody;
 
 impl Visitor for Nobody {
@@ -37,25 +37,26 @@ impl Visitor for Nobody {
     }
 }
 
-/// An error if a text is not JSON.
+/// Checks that a text is JSON.
 ///
 /// # Errors
-/// 22P02 with what is wrong where; 54001 if it nests too deeply.
+/// 22P02 says what is wrong and where; 54001 if the text nests too deeply.
 pub(crate) fn validate(text: &str) -> Result<(), SqlError> {
     visit(text, false, &mut Nobody)
 }
 
-/// Reads a text. If `strict`, strings must be such that a text can hold them.
+/// Reads a text and calls the visitor for its parts. If `strict` is set, the characters of strings must be such that a
+/// text can hold them.
 ///
 /// # Errors
-/// As [`validate`], 22P05 for a zero byte in a string, and the visitor's.
+/// As [`validate`], 22P05 for a zero byte in a string, and the errors of the visitor.
 pub(super) fn visit(text: &str, strict: bool, visitor: &mut impl Visitor) -> Result<(), SqlError> {
     let mut lexer = Lexer::new(text, strict);
-    // Whether what is around is an object.
+    // For each open array or object, whether it is an object.
     let mut around: Vec<bool> = Vec::new();
     let mut token = lexer.next()?;
     loop {
-        // A value begins with the token.
+        // A value begins with the present token.
         match token {
             Token::ObjectStart | Token::ArrayStart => {
                 let is_object = token == Token::ObjectStart;
@@ -81,7 +82,7 @@ pub(super) fn visit(text: &str, strict: bool, visitor: &mut impl Visitor) -> Res
             Token::String(_) | Token::Number(_) | Token::Word(_) => visitor.scalar(token)?,
             _ => return Err(lexer.unexpected("JSON value")),
         }
-        // A value has ended: another follows, or what is around it ends, too.
+        // A value has ended. Another one follows, or the surrounding array or object ends, too.
         loop {
             token = lexer.next()?;
             match (around.last(), token) {
@@ -109,7 +110,7 @@ pub(super) fn visit(text: &str, strict: bool, visitor: &mut impl Visitor) -> Res
     }
 }
 
-/// After a key: a colon, and the first token of its value.
+/// Reads the colon after a key, and returns the first token of the key's value.
 fn value_of<'t>(key: &str, lexer: &mut Lexer<'t>, visitor: &mut impl Visitor) -> Result<Token<'t>, SqlError> {
     if lexer.next()? != Token::Colon {
         return Err(lexer.unexpected("\":\""));

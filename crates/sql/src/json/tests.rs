@@ -1,4 +1,4 @@
-//! Texts, their normal forms, and what is wrong with others.
+//! Tests of texts with their normal forms, and of texts that are no JSON.
 
 use super::*;
 use crate::state;

@@ -1,6 +1,7 @@
 //! Walks over the parts of a JSON text, in normal form or not.
 //!
-//! An engine without isolation may show bytes that were never one value. A walk ends on any bytes.
+//! An engine without isolation may show bytes that were never one value. So a walk ends on any bytes, even if they are
+//! no JSON.
 
 use super::lex;
 use crate::{SqlError, state};
@@ -18,7 +19,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As `jsonb_typeof` calls it.
+    /// Returns the kind's name in `jsonb_typeof`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Null => "null",
@@ -30,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// Whether it has no parts.
+    /// Whether values of this kind have no parts.
     pub(crate) fn is_scalar(self) -> bool {
         self < Kind::Array
     }
@@ -40,12 +41,12 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// A text without the blanks around it.
+/// Returns a text without the blanks around it.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// The kind of a value, by its first character.
+/// Returns the kind of a value, by its first character.
 pub(crate) fn kind(text: &str) -> Kind {
     match trim(text).as_bytes().first() {
         Some(b'{') => Kind::Object,
@@ -64,7 +65,7 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The byte after the string that begins at a byte.
+/// Returns the offset after the string that begins at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -77,12 +78,12 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// Bytes of the string that a text begins with, with its quotes.
+/// Returns the size in bytes of the string with which a text begins, quotes included.
 pub(super) fn string_length(text: &str) -> usize {
     string_end(text.as_bytes(), 0).min(text.len())
 }
 
-/// The byte after the value that begins at a byte.
+/// Returns the offset after the value that begins at `start`.
 fn value_end(bytes: &[u8], start: usize) -> usize {
     let (mut at, mut depth) = (start, 0_usize);
     while let Some(&byte) = bytes.get(at) {
@@ -112,20 +113,21 @@ fn value_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The elements of an array.
+/// An iterator over the elements of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Elements<'t> {
     text: &'t str,
     at: usize,
 }
 
-/// The elements of an array; none of another value.
+/// Returns the elements of an array. Any other value has none.
 pub(crate) fn elements(text: &str) -> Elements<'_> {
     let text = if kind(text) == Kind::Array { trim(text) } else { "" };
     Elements { text, at: 1 }
 }
 
-/// The next value behind blanks and a comma; none at the end of what is around it.
+/// Returns the next value behind blanks and a comma, and moves `at` behind it. Returns `None` at the end of the
+/// surrounding array or object.
 fn next_value<'t>(text: &'t str, at: &mut usize) -> Option<&'t str> {
     let bytes = text.as_bytes();
     let mut start = skip_blanks(bytes, *at);
@@ -149,14 +151,14 @@ impl<'t> Iterator for Elements<'t> {
     }
 }
 
-/// The members of an object: keys as they are written, with their quotes, and values.
+/// An iterator over the members of an object: the keys as they are written, with their quotes, and the values.
 #[derive(Clone, Debug)]
 pub(crate) struct Members<'t> {
     text: &'t str,
     at: usize,
 }
 
-/// The members of an object; none of another value.
+/// Returns the members of an object. Any other value has none.
 pub(crate) fn members(text: &str) -> Members<'_> {
     let text = if kind(text) == Kind::Object { trim(text) } else { "" };
     Members { text, at: 1 }
@@ -173,7 +175,7 @@ impl<'t> Iterator for Members<'t> {
     }
 }
 
-/// Whether a string as it is written means a text.
+/// Whether the string in quotes `written` has the value `text`.
 fn means(written: &str, text: &str) -> bool {
     let inner = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
     match inner.contains('\\') {
@@ -182,12 +184,14 @@ fn means(written: &str, text: &str) -> bool {
     }
 }
 
-/// The value of an object's key, the last one if there are several.
+/// Returns the value of an object's key, or that of the last if there are several. Returns `None` if the value has no
+/// such key.
 pub(crate) fn field<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     members(text).filter(|(written, _)| means(written, key)).last().map(|(_, value)| value)
 }
 
-/// An element of an array by its number from zero, from the end if it is negative.
+/// Returns an element of an array by its number from zero, or from the end if the number is negative. Returns `None` if
+/// there is no such element.
 pub(crate) fn element(text: &str, index: i64) -> Option<&str> {
     let mut elements = elements(text);
     let from_start = match usize::try_from(index) {
@@ -197,7 +201,7 @@ pub(crate) fn element(text: &str, index: i64) -> Option<&str> {
     elements.nth(from_start)
 }
 
-/// The part that a step of a path leads to: an object's key, or an array's element by its number.
+/// Returns the part to which a step of a path leads: the value of an object's key, or an array's element by its number.
 pub(crate) fn step<'t>(text: &'t str, by: &str) -> Option<&'t str> {
     match kind(text) {
         Kind::Object => field(text, by),
@@ -206,13 +210,14 @@ pub(crate) fn step<'t>(text: &'t str, by: &str) -> Option<&'t str> {
     }
 }
 
-/// The number that a step means, if it is one. As C reads them: blanks before it, and a sign.
+/// Returns the number that a step means, or `None` if it is no 32-bit number. As in C, blanks and a sign may stand
+/// before it.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0B', '\x0C']);
     number.parse::<i32>().ok().map(i64::from)
 }
 
-/// Whether a text is a key of an object, an element of an array, or the value itself, as a string.
+/// Whether an object has the key `wanted`, or an array has it as a string element, or the value is this string.
 pub(crate) fn has(text: &str, wanted: &str) -> bool {
     match kind(text) {
         Kind::Object => members(text).any(|(key, _)| means(key, wanted)),
@@ -222,7 +227,8 @@ pub(crate) fn has(text: &str, wanted: &str) -> bool {
     }
 }
 
-/// A value as a text: a string without quotes and escapes, none for null, any other as it is written.
+/// Returns a value as a text: a string without quotes and escapes, and any other value as it is written. Returns `None`
+/// for null.
 pub(crate) fn as_text(text: &str) -> Result<Option<Cow<'_, str>>, SqlError> {
     match kind(text) {
         Kind::Null => Ok(None),
@@ -231,7 +237,7 @@ pub(crate) fn as_text(text: &str) -> Result<Option<Cow<'_, str>>, SqlError> {
     }
 }
 
-/// The text that a string in quotes means.
+/// Returns the text that a string in quotes means.
 ///
 /// # Errors
 /// 22P05 or 22P02 for escapes that mean no character.
@@ -273,7 +279,7 @@ pub(crate) fn unescape(written: &str) -> Result<Cow<'_, str>, SqlError> {
     Ok(text.into())
 }
 
-/// Four hexadecimal digits.
+/// Takes four hexadecimal digits and returns their value.
 fn code(rest: &mut &str) -> Result<u32, SqlError> {
     let (digits, after) = rest.split_at_checked(4).ok_or_else(surrogate)?;
     *rest = after;

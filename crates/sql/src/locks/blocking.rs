@@ -20,9 +20,9 @@ pub(crate) enum Awaited {
     Table(usize),
     /// An advisory lock.
     Advisory(Key),
-    /// Something of the engine's.
+    /// A lock of the engine.
     Lock(LockTarget),
-    /// Something that the engine says nothing about.
+    /// A target that the engine does not report.
     Unknown,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Blocked {
     pub(crate) is_certain: bool,
 }
 
-/// All sessions that wait.
+/// Returns the waits of all sessions that wait, with their blockers.
 pub(crate) fn blocked(shared: &Shared) -> Vec<Blocked> {
     let sessions = Sessions::new(shared);
     sessions.entries.iter().filter_map(|entry| sessions.wait_of(entry)).collect()
@@ -104,7 +104,7 @@ impl<'d> Sessions<'d> {
         })
     }
 
-    /// The session that waits through a waiter.
+    /// Returns the session that waits through a waiter.
     fn by_waiter(&self, waiter: &Waiter) -> Option<&Arc<SessionEntry>> {
         self.entries.iter().find(|entry| entry.waiter.is(waiter))
     }
@@ -132,7 +132,7 @@ impl<'d> Sessions<'d> {
     }
 }
 
-/// The numbers of those in the way of a session.
+/// Returns the numbers of the sessions that block the session with the number `pid`, ordered and without duplicates.
 pub(crate) fn blockers_of(shared: &Shared, pid: i32) -> Vec<i32> {
     let waits = blocked(shared);
     let found = waits.iter().find(|blocked| blocked.entry.pid() == pid);

@@ -1,7 +1,8 @@
 //! Deadlocks among the locks that sessions wait for themselves: tables' locks and advisory ones.
 //!
 //! A session that begins to wait looks for a circle of waits that leads back to it. It looks again while it waits,
-//! since a circle may be closed later by a wait in the engine, whose own look for deadlocks ends at its locks.
+//! since a wait in the engine may close a circle later, and the engine's own search for deadlocks does not follow the
+//! locks of this module.
 //!
 //! **Definitions.** A wait is *hard* if the other session holds what is waited for, and *soft* if that session only
 //! stands before the waiting one in a queue. A circle with a soft wait is no deadlock if another order of the queue
@@ -14,10 +15,10 @@
 //! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
 //!    was there between them: a session is a victim only after it has seen its circle twice.
 //!
-//! **What an engine does not say.** A wait in an engine that does not report blockers may be for any session in a
+//! **Waits without known blockers.** A wait in an engine that does not report blockers may be for any session in a
 //! transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until one of its
-//! sessions gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
-//! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
+//! sessions gives up. So a session gives up if it finds itself in an uncertain circle whose waits have all lasted for
+//! [`uncertain_wait`](crate::Config::uncertain_wait). Otherwise it goes on waiting.
 
 use super::deadlock;
 use crate::SqlError;
@@ -39,15 +40,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause between two looks, if `deadlock_timeout` says nothing.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// So many orders of queues are tried to open circles.
+/// The number of orders of queues that one look tries in order to open circles.
 const TRIALS: usize = 256;
 
-/// Waits until `granted` is set, or until `limit`. `withdraw` takes the request out of its queue, unless it was granted
-/// before.
+/// Waits until `granted` is set, or until `limit`. A deadlock makes the session call `withdraw`, which takes the
+/// request out of its queue unless it was granted before.
 ///
 /// # Errors
-/// 40P01 if the session is the victim of a deadlock, 40001 if it may have been in one for long. Then the request was
-/// withdrawn.
+/// 40P01 if the session is the victim of a deadlock, 40001 if it may have been in a deadlock for long. In both cases
+/// the request was withdrawn.
 pub(crate) fn wait(
     shared: &Shared,
     entry: &Arc<SessionEntry>,
@@ -83,8 +84,9 @@ pub(crate) fn wait(
     }
 }
 
-/// Looks for a circle. If another order of a queue opens it, that is the order from now on; else the session leaves its
-/// queue.
+/// Looks for a circle that leads through the session. If another order of a queue opens the circle, gives the queue
+/// that order. Otherwise withdraws the session's request and returns the error for the victim. Returns `None` if the
+/// session goes on waiting.
 fn leave_circle(shared: &Shared, entry: &Arc<SessionEntry>, withdraw: &impl Fn()) -> Option<SqlError> {
     let _alone = shared.looks.lock().unwrap_or_else(|poison| poison.into_inner());
     let mut look = Look::new(shared);
@@ -121,7 +123,7 @@ struct Edge {
     is_soft: bool,
 }
 
-/// In the queue in which both wait, `first` is to be served before `second`.
+/// A requirement on the order of a queue in which two sessions wait: `first` is to be served before `second`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Move {
     first: Node,
@@ -175,7 +177,7 @@ impl<'d> Look<'d> {
         reached[start]
     }
 
-    /// The waits of a session, after these moves.
+    /// Returns the waits of a session for others, as they would be after the moves.
     fn edges(&self, from: Node, moves: &[Move]) -> Vec<Edge> {
         let Some(wait) = self.wait(from) else { return Vec::new() };
         let has_queue = matches!(wait.awaited, Awaited::Table(_) | Awaited::Advisory(_));
@@ -197,7 +199,7 @@ impl<'d> Look<'d> {
         edges
     }
 
-    /// The requests that wait in a queue.
+    /// Returns the requests that wait in the queue for `awaited`, in the queue's order.
     fn queue(&self, awaited: &Awaited) -> Vec<(Node, Mode)> {
         let waiting: Vec<(Waiter, Mode)> = match awaited {
             Awaited::Advisory(key) => self.shared.advisory.waiting(*key),
@@ -212,12 +214,13 @@ impl<'d> Look<'d> {
         waiting.into_iter().filter_map(|(waiter, mode)| Some((node(&waiter)?, mode))).collect()
     }
 
-    /// A queue after the moves, each request as near to its old place as they allow; none if the moves contradict each
-    /// other.
+    /// Returns the order of a queue after the moves, with each request as near to its old place as they allow. Returns
+    /// `None` if the moves contradict each other.
     fn order(&self, awaited: &Awaited, moves: &[Move]) -> Option<Vec<(Node, Mode)>> {
         let mut left = self.queue(awaited);
         let mut order = Vec::with_capacity(left.len());
-        // From the back: a request that need not be served before any of those that are left.
+        // The order is built from its end: the next is the last request that need not be served before any that is
+        // left.
         while !left.is_empty() {
             let is_last = |node: Node| {
                 let follows = |second: Node| left.iter().any(|&(other, _)| other == second);
@@ -233,7 +236,7 @@ impl<'d> Look<'d> {
     /// Looks for moves after which no circle leads through `me`, or through a session that was moved.
     ///
     /// # Errors
-    /// There are none; a circle that is left without moves.
+    /// A circle for which no moves were found.
     fn settle(&mut self, me: Node, moves: &mut Vec<Move>) -> Result<Vec<Move>, Vec<Edge>> {
         let starts = std::iter::once(me).chain(moves.iter().flat_map(|moved| [moved.first, moved.second]));
         let Some(circle) = starts.into_iter().find_map(|start| self.circle(start, moves)) else {
@@ -257,7 +260,7 @@ impl<'d> Look<'d> {
         Err(circle)
     }
 
-    /// The shortest circle of waits through a session.
+    /// Returns the shortest circle of waits through a session, or `None` if there is none.
     fn circle(&self, start: Node, moves: &[Move]) -> Option<Vec<Edge>> {
         let mut reached: Vec<Option<Edge>> = vec![None; self.sessions.entries.len()];
         let mut next = std::collections::VecDeque::from([start]);
@@ -282,7 +285,7 @@ impl<'d> Look<'d> {
         None
     }
 
-    /// Puts the queues into the order that moves ask for.
+    /// Puts the queues into the order that the moves ask for.
     fn rearrange(&self, moves: &[Move]) {
         let mut done: Vec<&Awaited> = Vec::new();
         for awaited in moves.iter().filter_map(|moved| Some(&self.wait(moved.first)?.awaited)) {
@@ -317,7 +320,7 @@ impl<'d> Look<'d> {
         })
     }
 
-    /// The error for the victim, with each wait of the circle and the statements that the sessions run.
+    /// Returns the error for the victim, with each wait of the circle and the statements that the sessions run.
     fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
         let changes = Changes::default();
         let tables =

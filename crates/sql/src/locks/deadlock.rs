@@ -7,7 +7,8 @@ use hotrow_storage::{IndexRef, TableId};
 use hotrow_sync::Arc;
 use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};
 
-/// `Process 12 waits for exclusive lock on row (id)=(1) of table "account"; blocked by process 13.` for each wait.
+/// Returns a line for each wait: `Process 12 waits for exclusive lock on row (id)=(1) of table "account"; blocked by
+/// process 13.`
 pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
     let tables = view.tables();
     let line = |wait: &WaitsFor| {
@@ -31,7 +32,7 @@ pub(crate) fn awaited(awaited: &Awaited, tables: &[Arc<Table>]) -> String {
     }
 }
 
-/// A table by the address of its lock.
+/// Returns the table whose lock has the address `lock`.
 pub(crate) fn table_of(tables: &[Arc<Table>], lock: usize) -> Option<&Arc<Table>> {
     tables.iter().find(|table| Arc::as_ptr(&table.lock).addr() == lock)
 }
@@ -73,7 +74,7 @@ fn part_of(table: &Table, part: LockPart, key: Option<&hotrow_storage::Key>) -> 
     }
 }
 
-/// `(a, b)=(1, 2)`
+/// Describes a key of an index: `(a, b)=(1, 2)`.
 pub(crate) fn columns(table: &Table, index: IndexRef, key: &hotrow_storage::Key) -> String {
     let positions = table.index_columns(index);
     let values = table.index_key(index).values(key).unwrap_or_default();

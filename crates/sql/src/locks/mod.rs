@@ -1,6 +1,7 @@
-//! Taking the locks that sessions wait for themselves: on tables' names, and advisory ones.
+//! Requests for the locks for which sessions wait by themselves: those on tables' names, and advisory locks.
 //!
-//! `blocking` tells which session waits for which, `circle` finds deadlocks, and `deadlock` says what a victim is told.
+//! `blocking` knows which session waits for which, `circle` finds deadlocks, and `deadlock` words the error for a
+//! victim.
 //!
 //! **Deadlocks.** A session that waits looks for [circles](circle), which may lead through locks of any kind. A
 //! circle that closes only because of a queue's order is opened by another order of that queue.
@@ -22,7 +23,7 @@ use std::time::Duration;
 /// Takes an advisory lock, and waits for it as long as the session waits for locks.
 ///
 /// # Errors
-/// The wait took too long, was cancelled, or is part of a deadlock.
+/// The wait took too long (55P03), was cancelled, or is part of a deadlock.
 pub(crate) fn take_advisory(shared: &Shared, entry: &Arc<SessionEntry>, wanted: Wanted) -> Result<(), SqlError> {
     let Some(asked) = shared.advisory.ask(entry, wanted) else { return Ok(()) };
     let limit = entry.client_info().lock_timeout.map(|limit| asked.since.after(limit));
@@ -38,7 +39,7 @@ pub(crate) fn take_advisory(shared: &Shared, entry: &Arc<SessionEntry>, wanted: 
     }
 }
 
-/// 55P03: a wait for a lock has lasted as long as `lock_timeout` says.
+/// Returns error 55P03: a wait for a lock has lasted for `lock_timeout`.
 pub(crate) fn lock_timeout() -> SqlError {
     SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
 }
@@ -51,7 +52,7 @@ pub struct HeldLocks {
 }
 
 impl HeldLocks {
-    /// As others may look at them.
+    /// Returns the part of this value that other sessions may read.
     pub(crate) fn shown(&self) -> &Arc<ShownLocks> {
         &self.shown
     }
@@ -60,7 +61,7 @@ impl HeldLocks {
     /// `limit`, if there is one.
     ///
     /// # Errors
-    /// The wait is part of a deadlock, or may be.
+    /// 40P01 if the wait is part of a deadlock, 40001 if it may be.
     pub(crate) fn acquire(
         &mut self,
         lock: &Arc<TableLock>,
@@ -74,7 +75,7 @@ impl HeldLocks {
         {
             return Ok(Wake::Ready);
         }
-        // The clock is read only by those who have to wait.
+        // The clock is read only if the session has to wait.
         if self.try_share(lock, mode) {
             return Ok(Wake::Ready);
         }
@@ -88,7 +89,8 @@ impl HeldLocks {
         if granted.load(Ordering::Acquire) { Ok(Wake::Ready) } else { ended }
     }
 
-    /// Takes a lock that is not held yet, shared, if that can be done at once.
+    /// Takes a shared lock that is not held yet, if it is free. Returns false if it is not free, or if `mode` is
+    /// exclusive.
     pub(crate) fn try_share(&mut self, lock: &Arc<TableLock>, mode: Mode) -> bool {
         let free = mode == Mode::Shared && lock.try_share();
         if free {
@@ -108,7 +110,7 @@ impl HeldLocks {
         self.held.iter().any(|(held, mode)| Arc::ptr_eq(held, lock) && *mode == Mode::Exclusive)
     }
 
-    /// Gives all of them up.
+    /// Releases all locks.
     pub fn release_all(&mut self) {
         for (place, (lock, mode)) in self.held.drain(..).enumerate() {
             self.shown.show(place, 0);
@@ -117,13 +119,13 @@ impl HeldLocks {
     }
 }
 
-/// A request that waits, until dropped: then it is out of the queue, and what it was granted is held. So it is if the
-/// wait unwinds.
+/// A request that waits. Dropping it takes the request out of the queue, and records the lock as held if it was
+/// granted. That happens also if the wait unwinds.
 struct Waiting<'w> {
     locks: &'w mut HeldLocks,
     lock: &'w Arc<TableLock>,
     mode: Mode,
-    /// The place of the share that the requester holds already.
+    /// The position of the lock in the list of held locks, if the requester holds it shared already.
     known: Option<usize>,
     granted: &'w Arc<AtomicBool>,
 }

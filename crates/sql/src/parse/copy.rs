@@ -1,4 +1,4 @@
-//! COPY, with the options of all its ages.
+//! COPY, with the option syntax of all PostgreSQL's versions.
 
 use super::cursor::Cursor;
 use super::utility::Copy;
@@ -75,7 +75,7 @@ fn options(cursor: &mut Cursor<'_>, written: &mut Written) -> Result<(), SqlErro
     Ok(())
 }
 
-/// An option of the list in parentheses.
+/// Reads an option of the list in parentheses.
 fn option(cursor: &mut Cursor<'_>, written: &mut Written) -> Result<(), SqlError> {
     let name = cursor.word()?;
     match name.as_str() {
@@ -109,7 +109,7 @@ fn option(cursor: &mut Cursor<'_>, written: &mut Written) -> Result<(), SqlError
     Ok(())
 }
 
-/// An option of before PostgreSQL 9.0.
+/// Reads an option in the syntax from before PostgreSQL 9.0.
 fn old_option(cursor: &mut Cursor<'_>, written: &mut Written) -> Result<(), SqlError> {
     let name = cursor.word()?;
     match name.as_str() {

@@ -1,10 +1,10 @@
-//! A place in a statement's tokens.
+//! A position in a statement's tokens, from which statements are read by hand.
 
 use super::lex::{Token, TokenKind, character_position, identifier, string_value};
 use crate::schema::RelationName;
 use crate::{SqlError, state};
 
-/// Reads a statement token by token.
+/// Reads a statement token by token. A method that expects a token which is not next returns a syntax error.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     sql: &'a str,
@@ -25,7 +25,7 @@ impl<'a> Cursor<'a> {
         self.at += 1;
     }
 
-    /// The next word, in lower case.
+    /// Returns the next token in lower case if it is a word.
     pub(super) fn peek_word(&self) -> Option<String> {
         let token = self.tokens.get(self.at)?;
         (token.kind == TokenKind::Word).then(|| token.text(self.sql).to_ascii_lowercase())
@@ -47,19 +47,19 @@ impl<'a> Cursor<'a> {
         self.at + 1 == self.tokens.len()
     }
 
-    /// A token's own text.
+    /// Returns a token's own text.
     pub(super) fn text(&self, token: &Token) -> &'a str {
         token.text(self.sql)
     }
 
-    /// Takes a keyword if it is next.
+    /// Takes the next token if it is this keyword. Returns whether it was.
     pub(super) fn take(&mut self, keyword: &str) -> bool {
         let found = self.follows(0, keyword);
         self.at += usize::from(found);
         found
     }
 
-    /// Takes a character if it is next.
+    /// Takes the next token if it is this character. Returns whether it was.
     pub(super) fn take_symbol(&mut self, symbol: u8) -> bool {
         let found = self.tokens.get(self.at).is_some_and(|token| token.is_symbol(symbol));
         self.at += usize::from(found);
@@ -78,31 +78,31 @@ impl<'a> Cursor<'a> {
         if self.is_at_end() { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// The next token, whatever it is.
+    /// Takes the next token, whatever it is.
     pub(super) fn any(&mut self) -> Result<Token, SqlError> {
         let token = self.tokens.get(self.at).copied().ok_or_else(|| self.unexpected())?;
         self.at += 1;
         Ok(token)
     }
 
-    /// Where the next token stands, in bytes.
+    /// Returns the offset of the next token in bytes, or the end of the text if no token is left.
     pub(super) fn offset(&self) -> usize {
         self.tokens.get(self.at).map_or(self.sql.len(), |token| token.start)
     }
 
-    /// Where the next token stands, in characters.
+    /// Returns the position of the next token in characters, from 1.
     pub(super) fn position(&self) -> u32 {
         character_position(self.sql, self.offset())
     }
 
-    /// A word, in lower case.
+    /// Takes a word and returns it in lower case.
     pub(super) fn word(&mut self) -> Result<String, SqlError> {
         let word = self.peek_word().ok_or_else(|| self.unexpected())?;
         self.at += 1;
         Ok(word)
     }
 
-    /// An identifier.
+    /// Takes an identifier and returns the name that it means.
     pub(super) fn name(&mut self) -> Result<String, SqlError> {
         match self.tokens.get(self.at) {
             Some(token) if matches!(token.kind, TokenKind::Word | TokenKind::Quoted) => {
@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Names with commas between them.
+    /// Takes names with commas between them.
     pub(super) fn names(&mut self) -> Result<Vec<String>, SqlError> {
         let mut names = vec![self.name()?];
         while self.take_symbol(b',') {
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         Ok(names)
     }
 
-    /// A table's name, with or without its schema.
+    /// Takes a table's name, with or without its schema.
     pub(super) fn qualified_name(&mut self) -> Result<RelationName, SqlError> {
         let mut parts = vec![self.name()?];
         while self.take_symbol(b'.') {
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
         self.tokens.get(self.at + ahead).is_some_and(|token| token.kind == TokenKind::Number)
     }
 
-    /// A setting's name, in lower case: dots belong to it.
+    /// Takes a setting's name and returns it in lower case. The name may contain dots.
     pub(super) fn setting_name(&mut self) -> Result<String, SqlError> {
         let mut name = self.name()?;
         while self.take_symbol(b'.') {
@@ -147,7 +147,7 @@ impl<'a> Cursor<'a> {
         Ok(name.to_lowercase())
     }
 
-    /// A word, string or number as text.
+    /// Takes a word, a string or a number and returns it as text.
     pub(super) fn scalar(&mut self) -> Result<String, SqlError> {
         let sign = if self.take_symbol(b'-') { "-" } else { "" };
         match self.tokens.get(self.at) {
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string.
+    /// Takes a string and returns its value.
     pub(super) fn string(&mut self) -> Result<String, SqlError> {
         let Some(token) = self.tokens.get(self.at) else { return Err(self.unexpected()) };
         let text = token.text(self.sql);
@@ -180,7 +180,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// A type's name as it stands, up to a comma or closing parenthesis.
+    /// Takes a type's name, up to a comma or closing parenthesis, and returns its text.
     pub(super) fn type_text(&mut self) -> Result<String, SqlError> {
         let start = self.tokens.get(self.at).map_or(self.sql.len(), |token| token.start);
         let (mut depth, mut end) = (0, start);
@@ -197,8 +197,9 @@ impl<'a> Cursor<'a> {
         if end == start { Err(self.unexpected()) } else { Ok(self.sql[start..end].to_owned()) }
     }
 
-    /// The text up to a token at which `ends` says so, or the parenthesis that closes what is around: what stands in
-    /// parentheses and within CASE … END is passed over. At least one token.
+    /// Takes tokens up to the first for which `ends` is true, or up to the parenthesis that closes the surrounding
+    /// ones, and returns their text. Tokens in parentheses and within CASE … END do not end it. There must be at least
+    /// one token.
     pub(super) fn text_until(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<String, SqlError> {
         let start = self.offset();
         let (mut depth, mut end) = (0_usize, start);
@@ -217,7 +218,8 @@ impl<'a> Cursor<'a> {
         if end == start { Err(self.unexpected()) } else { Ok(self.sql[start..end].to_owned()) }
     }
 
-    /// The text within a pair of parentheses, of which the first was taken; takes the second.
+    /// Takes the tokens up to the closing parenthesis, and that parenthesis too. Returns the text before it. The
+    /// opening parenthesis was taken before.
     pub(super) fn parenthesised(&mut self) -> Result<String, SqlError> {
         let start = self.tokens.get(self.at).map_or(self.sql.len(), |token| token.start);
         let mut depth = 1;
@@ -234,7 +236,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The text of all that is left, taken.
+    /// Takes all tokens that are left, and returns their text.
     pub(super) fn rest(&mut self) -> String {
         let range = match (self.tokens.get(self.at), self.tokens.last()) {
             (Some(first), Some(last)) => first.start..last.end,
@@ -244,15 +246,15 @@ impl<'a> Cursor<'a> {
         self.sql[range].to_owned()
     }
 
-    /// The text from a byte on to the end, blanks before its first token with it, and how many characters stand before
-    /// it. All of it is taken.
+    /// Takes all tokens that are left. Returns the text from the byte `start` to its end, with the blanks at its
+    /// beginning, and the number of characters before it.
     pub(super) fn rest_from(&mut self, start: usize) -> (String, u32) {
         self.at = self.tokens.len();
         let end = self.tokens.last().map_or(start, |last| last.end);
         (self.sql[start..end].to_owned(), character_position(self.sql, start) - 1)
     }
 
-    /// The error that the next token is not what it should be.
+    /// Returns the syntax error that the next token, or the end of the text, is not expected here.
     pub(super) fn unexpected(&self) -> SqlError {
         match self.tokens.get(self.at) {
             Some(token) => {

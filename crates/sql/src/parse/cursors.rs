@@ -10,18 +10,18 @@ use crate::{SqlError, state};
 pub struct DeclareCursor {
     /// The cursor's name.
     pub name: String,
-    /// SCROLL, NO SCROLL, or neither.
+    /// SCROLL is `true`, NO SCROLL is `false`, and neither is `None`.
     pub scroll: Option<bool>,
     /// WITH HOLD
     pub hold: bool,
-    /// The query.
+    /// The text of the query.
     pub query: String,
 }
 
 /// The rows that FETCH returns, counted from the cursor's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// So many of the next rows; if negative, so many of the rows before; if zero, the current row.
+    /// This number of the next rows, or of the previous rows if it is negative. Zero is the current row.
     Forward(i64),
     /// All rows after the current one.
     ForwardAll,
@@ -29,7 +29,7 @@ pub enum Direction {
     BackwardAll,
     /// The row with this number, counted from the end if negative.
     Absolute(i64),
-    /// The row so many rows after the current one, or before it if negative.
+    /// The row that is this number of rows after the current one, or before it if the number is negative.
     Relative(i64),
 }
 
@@ -40,7 +40,7 @@ pub struct Fetch {
     pub name: String,
     /// The rows to fetch.
     pub direction: Direction,
-    /// MOVE: the rows are only passed.
+    /// Whether the statement is MOVE, which passes the rows and does not return them.
     pub silent: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn declare(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
         } else if cursor.take("scroll") {
             check_agreed(scroll.replace(true) != Some(false))?;
         } else if !cursor.take("asensitive") && !cursor.take("insensitive") {
-            // A binary one differs in the simple protocol only, and there nobody asks for it.
+            // BINARY makes a difference in the simple protocol only, where no client asks for it.
             if cursor.peek_word().as_deref() == Some("binary") {
                 return Err(unsupported("a binary cursor").hint("Ask for binary results when you bind FETCH."));
             }
@@ -99,7 +99,7 @@ pub(super) fn fetch(cursor: &mut Cursor<'_>, silent: bool) -> Result<Utility, Sq
 }
 
 fn direction(cursor: &mut Cursor<'_>) -> Result<Direction, SqlError> {
-    // A cursor may be called like a direction; then it is the last word.
+    // A cursor may have a name that is also a direction. If it is the last word, it is the name.
     if cursor.is_last() {
         return Ok(Direction::Forward(1));
     }

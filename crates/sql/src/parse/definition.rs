@@ -21,7 +21,7 @@ pub enum RelationKind {
 pub enum Change {
     /// RENAME TO
     Rename(String),
-    /// RENAME COLUMN, from and to.
+    /// RENAME COLUMN: the old name and the new one.
     RenameColumn(String, String),
     /// SET SCHEMA
     SetSchema(String),
@@ -57,7 +57,7 @@ pub enum Granted {
     Routines(Vec<String>),
 }
 
-/// A statement of this module.
+/// A statement that this module reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// CREATE SCHEMA; without a name, the schema gets the name of its owner.
@@ -78,9 +78,9 @@ pub enum Definition {
         /// CASCADE
         cascade: bool,
     },
-    /// ALTER SCHEMA … RENAME TO, from and to.
+    /// ALTER SCHEMA … RENAME TO: the old name and the new one.
     RenameSchema(String, String),
-    /// ALTER SCHEMA … OWNER TO: schema and role.
+    /// ALTER SCHEMA … OWNER TO: the schema and the role.
     OwnSchema(String, String),
     /// ALTER TABLE, VIEW or SEQUENCE
     Alter {
@@ -93,15 +93,15 @@ pub enum Definition {
         /// The change to the relation.
         change: Change,
     },
-    /// COMMENT ON … IS; none is NULL.
+    /// COMMENT ON … IS: the object and the comment; `None` is NULL, which removes the comment.
     Comment(Commented, Option<String>),
-    /// GRANT, or REVOKE.
+    /// GRANT or REVOKE.
     Privileges {
         /// REVOKE
         revoke: bool,
         /// The objects whose privileges are granted or revoked.
         granted: Granted,
-        /// The columns that were named.
+        /// The columns to which the privileges are limited; empty if they are not limited.
         columns: Vec<String>,
         /// The roles that get the privileges, or lose them.
         roles: Vec<String>,
@@ -109,7 +109,7 @@ pub enum Definition {
 }
 
 impl Definition {
-    /// The statement's name.
+    /// Returns the statement's command tag.
     pub fn tag(&self) -> &'static str {
         match self {
             Definition::CreateSchema { .. } => "CREATE SCHEMA",
@@ -125,7 +125,7 @@ impl Definition {
     }
 }
 
-/// Reads a statement of this module; `None` if it is another one.
+/// Reads a statement of this module. Returns `None` if the tokens begin another statement.
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
     let Some(word) = cursor.peek_word() else { return Ok(None) };
     let of_schema = cursor.follows(1, "schema");
@@ -193,7 +193,8 @@ fn alter_schema(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     Ok(Definition::OwnSchema(name, cursor.name()?))
 }
 
-/// ALTER VIEW, and what ALTER TABLE and ALTER SEQUENCE have in common with it.
+/// Reads ALTER VIEW, and those forms of ALTER TABLE and ALTER SEQUENCE that ALTER VIEW has too. Returns `None` for
+/// another statement.
 fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
     let start = cursor.clone();
     cursor.advance();
@@ -309,7 +310,7 @@ fn privileges(cursor: &mut Cursor<'_>, revoke: bool) -> Result<Definition, SqlEr
     Ok(Definition::Privileges { revoke, granted, columns, roles })
 }
 
-/// Privileges up to ON, and the columns that they are limited to.
+/// Takes the privileges up to ON, and returns the columns to which they are limited.
 fn granted_privileges(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
     const PRIVILEGES: [&str; 13] = [
         "all",

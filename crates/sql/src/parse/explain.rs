@@ -15,18 +15,18 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// SUMMARY: whether the times of planning and execution are shown.
     pub summary: bool,
-    /// As JSON, not as lines.
+    /// FORMAT: whether the plan is shown as JSON, not as lines.
     pub json: bool,
 }
 
 impl ExplainOptions {
-    /// The column of the answer.
+    /// Returns the column of EXPLAIN's result.
     pub(crate) fn column(self) -> OutputColumn {
         OutputColumn::new("QUERY PLAN", if self.json { Type::Json } else { Type::Text })
     }
 }
 
-/// EXPLAIN, from its first word on.
+/// Reads EXPLAIN from its first word on.
 pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     cursor.advance();
     let mut options = Given::default();
@@ -50,7 +50,7 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     Ok(Utility::Explain(options.finish()?, cursor.rest()))
 }
 
-/// Options as they are given.
+/// The options that the statement gives; `None` for an option that it does not mention.
 #[derive(Default)]
 struct Given {
     analyze: bool,
@@ -75,7 +75,7 @@ impl Given {
             "timing" => self.timing = Some(is_on()?),
             "summary" => self.summary = Some(is_on()?),
             "wal" => self.wal = is_on()?,
-            // There is nothing more to say.
+            // These options are accepted, but nothing can be added to the plan for them.
             "verbose" | "costs" | "settings" | "buffers" => drop(is_on()?),
             "format" => match value.as_deref() {
                 Some(format @ ("text" | "json")) => self.json = format == "json",

@@ -38,23 +38,23 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token's own text.
+    /// Returns the token's own text.
     pub fn text<'a>(&self, sql: &'a str) -> &'a str {
         &sql[self.start..self.end]
     }
 
-    /// Whether this is the given keyword, in any case.
+    /// Whether the token is this keyword, in any case.
     pub fn is(&self, sql: &str, keyword: &str) -> bool {
         self.kind == TokenKind::Word && self.text(sql).eq_ignore_ascii_case(keyword)
     }
 
-    /// Whether this is the given character.
+    /// Whether the token is this character.
     pub fn is_symbol(&self, symbol: u8) -> bool {
         self.kind == TokenKind::Symbol(symbol)
     }
 }
 
-/// The 1-based character position of a byte offset.
+/// Returns the position in characters, from 1, of a byte offset.
 pub fn character_position(sql: &str, offset: usize) -> u32 {
     let offset = offset.min(sql.len());
     let characters = sql.as_bytes()[..offset].iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
@@ -70,7 +70,11 @@ pub fn tokenize(sql: &str, tokens: &mut Vec<Token>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// As [`tokenize`], of what a client has sent: sets aside the memory that it takes to read it and to plan it.
+/// Appends the tokens of a client's text to `tokens`, as [`tokenize`] does, and sets aside the memory that reading and
+/// planning it may take.
+///
+/// # Errors
+/// 53200 if there is not enough memory, and the errors of [`tokenize`].
 pub fn tokenize_within(sql: &str, tokens: &mut Vec<Token>, memory: MemoryLimit) -> Result<Room, SqlError> {
     /// The number of tokens after which the memory limit is checked again.
     const TOKENS: usize = 64 << 10;
@@ -84,12 +88,13 @@ pub fn tokenize_within(sql: &str, tokens: &mut Vec<Token>, memory: MemoryLimit) 
     memory.set_aside(sql, tokens)
 }
 
-/// The value of a plain string token, its doubled quotes made single.
+/// Returns the value of a plain string token: the text without its quotes, and with single quotes in place of doubled
+/// ones.
 pub fn string_value(text: &str) -> String {
     text[1..text.len() - 1].replace("''", "'")
 }
 
-/// Cuts a name to the length that names may have, at the end of a character.
+/// Cuts a name to the greatest length of a name, at the end of a character.
 pub fn cut_name(mut name: String) -> String {
     if name.len() > LONGEST_NAME {
         name.truncate(name.floor_char_boundary(LONGEST_NAME));
@@ -97,7 +102,7 @@ pub fn cut_name(mut name: String) -> String {
     name
 }
 
-/// The names among tokens that are too long, each with what is left of it.
+/// Returns the names among the tokens that are too long, each with its cut form.
 pub fn long_names<'t>(sql: &'t str, tokens: &'t [Token]) -> impl Iterator<Item = (String, String)> + 't {
     let is_name = |token: &&Token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
     let long = tokens.iter().filter(|token| token.end - token.start > LONGEST_NAME).filter(is_name);
@@ -105,7 +110,8 @@ pub fn long_names<'t>(sql: &'t str, tokens: &'t [Token]) -> impl Iterator<Item =
     names.map(|name| (name.clone(), cut_name(name)))
 }
 
-/// The name that a word or quoted identifier means: folded to lower case, or as it is, and not too long.
+/// Returns the name that a token means: a word in lower case, or a quoted identifier as it is. The name is cut if it is
+/// too long.
 pub fn identifier(token: &Token, sql: &str) -> String {
     cut_name(whole_identifier(token, sql))
 }
@@ -135,7 +141,7 @@ impl Lexer<'_> {
             .at(character_position(self.sql, start))
     }
 
-    /// An error if a letter stands right behind what ends here.
+    /// Returns an error if a letter follows directly after the token that ends here.
     fn refuse_junk(&self, what: &str, start: usize) -> Result<(), SqlError> {
         let Some(letter) = self.sql[self.at..].chars().next().filter(|_| is_word_start(self.peek(0))) else {
             return Ok(());
@@ -212,7 +218,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads to the closing quote; `self.at` stands on the opening one.
+    /// Reads up to the closing quote. `self.at` is the position of the opening one.
     fn quoted(&mut self, quote: u8, escapes: bool, start: usize) -> Result<(), SqlError> {
         self.at += 1;
         while self.at < self.bytes.len() {

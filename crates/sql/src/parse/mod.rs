@@ -1,17 +1,17 @@
 //! From text to statements.
 //!
-//! | file | what |
+//! | file | what it holds |
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
-//! | `definition` | schemas, comments and owners, read by hand like those below |
+//! | `definition` | CREATE SCHEMA, COMMENT, OWNER TO, GRANT and the like, read by hand |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `sequence`, `cursors`, `explain` | statements that are read by hand |
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
-//! | `names`, `types` | what names mean |
-//! | `size` | what it takes to read a text |
-//! | `window` | what sqlparser does not know of windows |
-//! | `syntax` | the rest, which crate sqlparser reads |
-//! | this one | the split into statements |
+//! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
+//! | `size` | the memory that reading a text takes |
+//! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
+//! | `syntax` | all other statements, which crate sqlparser reads |
+//! | this file | the split of a text into statements |
 
 mod copy;
 mod cursor;
@@ -49,13 +49,13 @@ use utility::Utility;
 pub enum Parsed {
     /// Blanks and comments only.
     Empty,
-    /// Read by hand.
+    /// A statement that this crate reads by hand.
     Utility(Utility),
-    /// Read by sqlparser.
+    /// A statement that sqlparser reads.
     Ast(Syntax<ast::Statement>),
 }
 
-/// The statements of a query string, as ranges of its tokens; empty ones are left out.
+/// Splits a query string into statements. Returns the ranges of their tokens, without empty statements.
 pub fn split(sql: &str, tokens: &[Token]) -> Vec<Range<usize>> {
     let mut statements = Vec::new();
     let mut start = 0;
@@ -96,7 +96,7 @@ fn parse_in_place(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
     parse_ast(text).map(Parsed::Ast).map_err(shift)
 }
 
-/// The name of a relation that a string holds: `t`, `"T"`, `public.t`.
+/// Parses the name of a relation in a string: `t`, `"T"`, `public.t`.
 pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
     let mut tokens = Vec::new();
     let read = |tokens: &mut Vec<Token>| {

@@ -6,7 +6,7 @@ use crate::schema::{PUBLIC, RelationName};
 use crate::{SqlError, state};
 use sqlparser::ast;
 
-/// An identifier as SQL means it.
+/// Returns the name that an identifier means.
 pub(crate) fn fold(ident: &ast::Ident) -> String {
     cut_name(match ident.quote_style {
         Some(_) => ident.value.clone(),
@@ -14,7 +14,7 @@ pub(crate) fn fold(ident: &ast::Ident) -> String {
     })
 }
 
-/// The parts of a name.
+/// Returns the names of which a dotted name consists.
 pub(crate) fn name_parts(name: &ast::ObjectName) -> Result<Vec<String>, SqlError> {
     let part = |part: &ast::ObjectNamePart| match part {
         ast::ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
@@ -23,12 +23,12 @@ pub(crate) fn name_parts(name: &ast::ObjectName) -> Result<Vec<String>, SqlError
     name.0.iter().map(part).collect()
 }
 
-/// A relation's name as it is written.
+/// Returns a relation's name from its syntax.
 pub(crate) fn object_name(name: &ast::ObjectName) -> Result<RelationName, SqlError> {
     relation_name(&name_parts(name)?)
 }
 
-/// A relation's name from its parts.
+/// Makes a relation's name from the parts of a dotted name.
 pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> {
     match parts {
         parts if parts.iter().any(|part| part.contains('\0')) => {
@@ -43,7 +43,7 @@ pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> 
     }
 }
 
-/// A procedure's name: all of them are in `public`.
+/// Returns a procedure's name without its schema, which must be `public`.
 pub(crate) fn procedure_name(written: RelationName) -> Result<String, SqlError> {
     match written.schema.as_deref() {
         None | Some(PUBLIC) => Ok(written.name),

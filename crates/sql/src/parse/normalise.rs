@@ -1,14 +1,15 @@
-//! A statement's text with its literals taken out, by which plans are cached.
+//! A statement's text with its literals taken out, which is the key of its plan in the plan cache.
 //!
-//! Each number and plain string that may stand as a parameter becomes `$1`, `$2`, …; the literals' kinds are part of
-//! the key, because a plan for `id = 5` is not one for `id = 5.0`. Where a literal must stay one it is left in the
-//! text, so that it is part of the key: positions in ORDER BY and GROUP BY, lengths in type names, typed literals
-//! (`date '2020-01-01'`), strings of the other kinds. Coarser is only slower, never wrong.
+//! Each number and plain string that may stand as a parameter becomes `$1`, `$2`, …. The kinds of the literals are part
+//! of the key, because a plan for `id = 5` is not one for `id = 5.0`. Some literals must not become parameters:
+//! positions in ORDER BY and GROUP BY, lengths in type names, typed literals (`date '2020-01-01'`), strings of the
+//! other kinds. These stay in the text, and so in the key. A literal that stays there without need costs time but is
+//! never wrong.
 
 use super::lex::{Token, TokenKind, string_value};
 use hotrow_storage::{Type, Value};
 
-/// The longest text and the most literals that are worth normalising.
+/// The greatest length in bytes and the greatest number of literals of a text that is normalised.
 const MAX_TEXT: usize = 4096;
 const MAX_LITERALS: usize = 128;
 
@@ -17,14 +18,14 @@ const MAX_LITERALS: usize = 128;
 pub struct Normalised {
     /// The text with parameters, one blank between tokens.
     pub text: String,
-    /// One letter a literal: `i`nt4, `b`igint, `n`umeric, `s`tring.
+    /// The kinds of the literals, a letter each: `i`nt4, `b`igint, `n`umeric, `s`tring.
     pub kinds: String,
-    /// The literals.
+    /// The values of the literals.
     pub values: Vec<Value<'static>>,
 }
 
 impl Normalised {
-    /// The parameters' types as far as the literals say them; `None` for a string, whose type its place decides.
+    /// Returns the types of the parameters. A string has `None`, since its type depends on its place in the statement.
     pub fn types(&self) -> Vec<Option<Type>> {
         let ty = |kind| match kind {
             b'i' => Some(Type::Int4),
@@ -35,7 +36,7 @@ impl Normalised {
         self.kinds.bytes().map(ty).collect()
     }
 
-    /// Takes the literals out of a statement with these tokens; `false` if its plan is not to be cached.
+    /// Takes the literals out of a statement with these tokens. Returns `false` if its plan is not to be cached.
     pub fn fill(&mut self, sql: &str, tokens: &[Token]) -> bool {
         self.text.clear();
         self.kinds.clear();
@@ -93,7 +94,8 @@ fn is_wordy(kind: TokenKind) -> bool {
     !matches!(kind, TokenKind::Symbol(_))
 }
 
-/// After ORDER and GROUP numbers are positions, until a clause in which they are values again.
+/// Whether numbers at this token are positions. They are after ORDER and GROUP, until a clause in which they are values
+/// again; `positional` is the state before the token.
 fn is_positional(sql: &str, token: &Token, positional: bool) -> bool {
     let any = |words: &[&str]| words.iter().any(|word| token.is(sql, word));
     if any(&["order", "group", "distinct"]) {
@@ -102,10 +104,10 @@ fn is_positional(sql: &str, token: &Token, positional: bool) -> bool {
     positional && !any(&["limit", "offset", "where", "having"])
 }
 
-/// Whether a literal may become a parameter, by what stands before and after it.
+/// Whether a literal may become a parameter, which depends on the tokens before and after it.
 fn may_become_parameter(sql: &str, tokens: &[Token], index: usize) -> bool {
     let Some(before) = index.checked_sub(1).map(|at| &tokens[at]) else { return false };
-    // Adjacent strings on two lines are one; leave that to the parser.
+    // Adjacent strings on two lines are one string, which the parser has to judge.
     let after_is_string = tokens.get(index + 1).is_some_and(|token| token.kind == TokenKind::String);
     match before.kind {
         _ if after_is_string => false,
@@ -118,7 +120,7 @@ fn may_become_parameter(sql: &str, tokens: &[Token], index: usize) -> bool {
             let name = index.checked_sub(4).map(|at| &tokens[at]);
             !name.is_some_and(|name| TYPES_WITH_LENGTH.iter().any(|ty| name.is(sql, ty)))
         }
-        // A plan is made for its sequences, which are locked before it runs.
+        // The sequence that the string names belongs to the plan, which locks its sequences before it runs.
         TokenKind::Symbol(b'(') if tokens[index].kind == TokenKind::String => {
             let name = index.checked_sub(2).map(|at| &tokens[at]);
             !name.is_some_and(|name| ["nextval", "currval", "setval"].iter().any(|function| name.is(sql, function)))

@@ -1,9 +1,9 @@
-//! CREATE PROCEDURE and DROP PROCEDURE: the frame around a body's statements, read by hand; each statement by
+//! CREATE PROCEDURE and DROP PROCEDURE. The frame around a body's statements is read by hand, and each statement by
 //! sqlparser.
 //!
-//! A body is a list of statements, each ended by a semicolon, in any of three spellings: `BEGIN ATOMIC … END`; a string
-//! that holds the list; a string that holds `[DECLARE …] BEGIN … END`. Texts keep their places: where something is
-//! taken out of a statement (INTO), blanks take its place, so that positions stay true.
+//! A body is a list of statements, each ended by a semicolon. There are three spellings: `BEGIN ATOMIC … END`, a string
+//! that holds the list, and a string that holds `[DECLARE …] BEGIN … END`. If a part is taken out of a statement
+//! (INTO), blanks take its place, so that positions stay true.
 
 use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value, tokenize};
@@ -13,7 +13,7 @@ use crate::parse::names::procedure_name;
 use crate::{SqlError, state};
 use sqlparser::ast;
 
-/// How many tokens a body may have: a megabyte of syntax for a thousand.
+/// The greatest number of tokens in a body. A thousand tokens take about a megabyte of syntax.
 const MOST_TOKENS: usize = 16 << 10;
 
 /// CREATE PROCEDURE
@@ -40,7 +40,7 @@ pub enum ArgumentMode {
     InOut,
 }
 
-/// An argument as it is written.
+/// An argument of a procedure, as its definition writes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentSyntax {
     /// The name of the argument. An argument without a name is known by its number.
@@ -53,7 +53,7 @@ pub struct ArgumentSyntax {
     pub default: Option<Syntax<ast::Expr>>,
 }
 
-/// A body as it is written.
+/// The body of a procedure, as its definition writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BodySyntax {
     /// The variables.
@@ -64,7 +64,7 @@ pub struct BodySyntax {
     pub calls: Vec<String>,
 }
 
-/// A variable.
+/// A variable that a body declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declaration {
     /// The line of the body, from one.
@@ -89,7 +89,7 @@ pub struct StepSyntax {
 /// The kinds of statements in a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepKind {
-    /// Runs a statement; its first row goes into variables.
+    /// Runs a statement and assigns the columns of its first row to variables.
     Run {
         /// The statement without INTO.
         statement: Syntax<ast::Statement>,
@@ -107,9 +107,9 @@ pub enum StepKind {
     },
     /// Runs the statements after the first condition that is true.
     If {
-        /// IF, ELSIF
+        /// IF and ELSIF: each condition with its statements.
         arms: Vec<(Expression, Vec<StepSyntax>)>,
-        /// ELSE
+        /// ELSE: the statements if no condition is true.
         otherwise: Vec<StepSyntax>,
     },
     /// Ends the procedure.
@@ -125,7 +125,7 @@ pub struct Expression {
     pub text: Fragment,
 }
 
-/// A part of what the client sent.
+/// A part of the text that the client sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
     /// The text; empty if its place is not known.
@@ -139,7 +139,8 @@ pub struct Fragment {
 pub struct DropProcedures {
     /// IF EXISTS
     pub if_exists: bool,
-    /// Names, and the types of the arguments that go in if they are listed.
+    /// The names of the procedures. If a statement lists the types of a procedure's arguments, also the types of those
+    /// that go in.
     pub procedures: Vec<(String, Option<Vec<ast::DataType>>)>,
 }
 
@@ -149,7 +150,7 @@ pub(super) fn creates_procedure(sql: &str, tokens: &[Token]) -> bool {
     is(0, "create") && (is(1, "procedure") || (is(1, "or") && is(2, "replace") && is(3, "procedure")))
 }
 
-/// The number of the tokens that belong to a CREATE PROCEDURE. Semicolons within BEGIN ATOMIC … END do not end it.
+/// Returns the number of tokens that belong to a CREATE PROCEDURE. Semicolons within BEGIN ATOMIC … END do not end it.
 pub(super) fn length(sql: &str, tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -174,7 +175,7 @@ fn begins_statement(sql: &str, before: &[Token]) -> bool {
         .is_some_and(|token| token.is_symbol(b';') || ["atomic", "then", "else"].iter().any(|word| token.is(sql, word)))
 }
 
-/// CREATE [OR REPLACE] PROCEDURE
+/// Reads `CREATE [OR REPLACE] PROCEDURE`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlError> {
     cursor.expect("create")?;
     let replace = cursor.take("or");
@@ -215,7 +216,7 @@ fn known_language(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
     Err(error.hint("There are sql and plpgsql."))
 }
 
-/// The arguments, after the opening parenthesis.
+/// Reads the arguments after the opening parenthesis.
 fn arguments(cursor: &mut Cursor<'_>) -> Result<Vec<ArgumentSyntax>, SqlError> {
     let mut arguments = Vec::new();
     if cursor.take_symbol(b')') {
@@ -254,13 +255,13 @@ fn argument(cursor: &mut Cursor<'_>) -> Result<ArgumentSyntax, SqlError> {
     Ok(ArgumentSyntax { name, mode, ty, default })
 }
 
-/// Whether what follows is a type without a name before it.
+/// Whether the next argument begins with its type, since it has no name.
 fn begins_type(cursor: &Cursor<'_>) -> bool {
     let second = ["precision", "varying", "with", "without"].iter().any(|word| cursor.follows(1, word));
     second || cursor.follows_symbol(1, b"(),=") || cursor.follows(1, "default") || cursor.is_last()
 }
 
-/// A type, up to what can follow one.
+/// Reads a type, up to a token that can follow a type.
 fn data_type(cursor: &mut Cursor<'_>) -> Result<ast::DataType, SqlError> {
     let position = cursor.position();
     let ends = |token: &Token, sql: &str| {
@@ -270,7 +271,7 @@ fn data_type(cursor: &mut Cursor<'_>) -> Result<ast::DataType, SqlError> {
     super::parse_type(&text).map_err(|error| error.at(position))
 }
 
-/// `BEGIN ATOMIC … END`
+/// Reads `BEGIN ATOMIC … END`.
 fn atomic_body(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError> {
     cursor.expect("begin")?;
     if !cursor.follows(0, "atomic") {
@@ -281,13 +282,13 @@ fn atomic_body(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError> {
     read_body(&text, Some(offset), true)
 }
 
-/// `AS $$ … $$`
+/// Reads the string in `AS $$ … $$`, and the body in it.
 fn quoted_body(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError> {
     let position = cursor.position();
     let token = cursor.any()?;
     let quoted = cursor.text(&token);
     let (text, offset) = match token.kind {
-        // Doubled quotes become single ones: places in the text are not those of the statement any more.
+        // Doubled quotes become single ones, so places in the text are not places in the statement any more.
         TokenKind::String => (string_value(quoted), None),
         TokenKind::OtherString if quoted.starts_with('$') => {
             let tag = quoted[1..].find('$').map_or(quoted.len(), |end| end + 2);
@@ -299,7 +300,8 @@ fn quoted_body(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError> {
     read_body(&text, offset, false)
 }
 
-/// Reads a body before which so many characters stand in what the client sent; `ends` says that END closes it.
+/// Reads a body. `offset` is the number of characters before it in the client's text, if that is known. `ends` says
+/// that END closes the body.
 fn read_body(text: &str, offset: Option<u32>, ends: bool) -> Result<BodySyntax, SqlError> {
     let mut tokens = Vec::new();
     let body = tokenize(text, &mut tokens)
@@ -312,7 +314,8 @@ fn read_body(text: &str, offset: Option<u32>, ends: bool) -> Result<BodySyntax, 
     })
 }
 
-/// Checks the size of a body. The statement's token count says nothing of it, since the body is one token there.
+/// Checks the number of a body's tokens. The check of the whole statement does not cover it, since the body is one
+/// token there.
 fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
     if tokens.len() <= MOST_TOKENS {
         return Ok(());
@@ -346,7 +349,7 @@ struct Place {
 }
 
 impl<'b> Body<'b> {
-    /// Reads the whole body; `ends` says that END closes it.
+    /// Reads the whole body. `ends` says that END closes it.
     fn read(text: &'b str, tokens: &'b [Token], offset: Option<u32>, ends: bool) -> Result<BodySyntax, SqlError> {
         let place = Place { offset: 0, characters: 0, line: 1 };
         let mut body = Self { text, cursor: Cursor::new(text, tokens), offset, calls: Vec::new(), depth: 0, place };
@@ -366,7 +369,7 @@ impl<'b> Body<'b> {
         Ok(BodySyntax { declarations, steps, calls: body.calls })
     }
 
-    /// The place of the next token.
+    /// Returns the place of the next token.
     fn place(&mut self) -> Place {
         let offset = self.cursor.offset();
         let passed = &self.text[self.place.offset..offset];
@@ -376,7 +379,7 @@ impl<'b> Body<'b> {
         self.place
     }
 
-    /// `DECLARE name type [:= value]; …`
+    /// Reads `DECLARE name type [:= value]; …`.
     fn declarations(&mut self) -> Result<Vec<Declaration>, SqlError> {
         const AFTER: [&str; 13] = [
             "begin", "select", "values", "with", "insert", "update", "delete", "call", "if", "set", "return", "end",
@@ -398,7 +401,7 @@ impl<'b> Body<'b> {
                 if self.cursor.is_at_end() || AFTER.iter().any(|word| self.cursor.follows(0, word)) {
                     break;
                 }
-                // `name :=`, `name =` is the first statement.
+                // `name :=` or `name =` begins the first statement.
                 if self.cursor.follows_symbol(1, b":=") {
                     break;
                 }
@@ -407,7 +410,7 @@ impl<'b> Body<'b> {
         Ok(declarations)
     }
 
-    /// Statements up to END, ELSE or ELSIF.
+    /// Reads statements up to END, ELSE or ELSIF.
     fn steps(&mut self) -> Result<Vec<StepSyntax>, SqlError> {
         let mut steps = Vec::new();
         while !self.cursor.is_at_end()
@@ -416,7 +419,7 @@ impl<'b> Body<'b> {
             let line = self.place().line;
             let kind = self.step()?;
             steps.push(StepSyntax { line, kind });
-            // The last statement of a string may do without.
+            // The last statement of a string needs no semicolon.
             if !self.cursor.take_symbol(b';') && !self.cursor.is_at_end() {
                 return Err(self.cursor.unexpected());
             }
@@ -448,7 +451,7 @@ impl<'b> Body<'b> {
         })
     }
 
-    /// IF, after its first word.
+    /// Reads IF, whose first word was taken.
     fn conditional(&mut self) -> Result<StepKind, SqlError> {
         self.depth += 1;
         if self.depth > super::syntax::MAX_DEPTH {
@@ -471,7 +474,7 @@ impl<'b> Body<'b> {
         Ok(StepKind::If { arms, otherwise })
     }
 
-    /// A statement that sqlparser reads, its INTO blanked.
+    /// Reads a statement by sqlparser, with blanks in place of its INTO.
     fn statement(&mut self) -> Result<StepKind, SqlError> {
         let start = self.place();
         let inserts = self.cursor.follows(0, "insert");
@@ -503,7 +506,7 @@ impl<'b> Body<'b> {
     }
 }
 
-/// An error within a part of the body as one within the body.
+/// Converts the position of an error within a part of the body to a position within the body.
 fn shifted(error: SqlError, start: Place) -> SqlError {
     match error.position {
         Some(position) => error.at(position + start.characters),
@@ -541,8 +544,8 @@ const REFUSED: [&str; 26] = [
     "vacuum",
 ];
 
-/// Takes `INTO a, b` out of a statement's text, leaves blanks in its place, and returns the names. The first tokens are
-/// skipped.
+/// Takes `INTO a, b` out of a statement's text, leaves blanks in its place, and returns the names. The first `skip`
+/// tokens are not searched.
 fn take_into(text: &mut String, tokens: &[Token], skip: usize) -> Result<Vec<String>, SqlError> {
     let mut depth = 0_i32;
     let mut found = None;
@@ -563,7 +566,7 @@ fn take_into(text: &mut String, tokens: &[Token], skip: usize) -> Result<Vec<Str
     while cursor.take_symbol(b',') {
         names.push(cursor.name()?);
     }
-    // One token a name and one a comma, after INTO itself.
+    // A name and the comma after it are one token each; INTO itself comes before them.
     let range = tokens[at].start..tokens[at + 2 * names.len() - 1].end;
     let blanks: String =
         text[range.clone()].chars().map(|character| if character == '\n' { '\n' } else { ' ' }).collect();
@@ -571,7 +574,7 @@ fn take_into(text: &mut String, tokens: &[Token], skip: usize) -> Result<Vec<Str
     Ok(names)
 }
 
-/// DROP PROCEDURE
+/// Reads DROP PROCEDURE.
 pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> {
     cursor.expect("drop")?;
     cursor.expect("procedure")?;

@@ -1,5 +1,5 @@
-//! CREATE SEQUENCE and ALTER SEQUENCE, and what an identity column says of its sequence: clauses that come in any
-//! order.
+//! CREATE SEQUENCE and ALTER SEQUENCE, and the clauses with which an identity column describes its sequence. The
+//! clauses come in any order.
 
 use super::cursor::Cursor;
 use crate::schema::RelationName;
@@ -25,7 +25,7 @@ pub enum SequenceOption {
     Cache(i64),
     /// CYCLE, NO CYCLE
     Cycle(bool),
-    /// OWNED BY a table's column; `None` is NONE.
+    /// OWNED BY: the table and the column; `None` is NONE.
     OwnedBy(Option<(RelationName, String)>),
 }
 
@@ -173,7 +173,8 @@ fn sort_clauses(tokens: &mut [TokenWithSpan], word: impl Fn(&TokenWithSpan) -> O
                 clauses.push((ORDER.len(), vec![token.clone()]));
             }
             (None, Some((_, clause))) => clause.push(token.clone()),
-            // Blanks before the first, or what is no clause: the parser says so.
+            // Blanks before the first clause, or a token that belongs to no clause, for which the parser returns the
+            // error.
             (None, None) => clauses.push((0, vec![token.clone()])),
         }
     }
@@ -182,7 +183,7 @@ fn sort_clauses(tokens: &mut [TokenWithSpan], word: impl Fn(&TokenWithSpan) -> O
     tokens.iter_mut().zip(sorted).for_each(|(token, sorted)| *token = sorted);
 }
 
-/// `table.column`, or NONE.
+/// Reads `table.column`, or NONE, for which it returns `None`.
 fn owner(cursor: &mut Cursor<'_>) -> Result<Option<(RelationName, String)>, SqlError> {
     if cursor.take("none") {
         return Ok(None);

@@ -26,7 +26,10 @@ fn bytes_of(sql: &str, tokens: &[Token]) -> usize {
 }
 
 impl MemoryLimit {
-    /// Sets aside the memory that reading and planning a text may take; 53200 if there is not so much.
+    /// Sets aside the memory that reading and planning a text may take. A small text needs none.
+    ///
+    /// # Errors
+    /// 53200 if there is not enough memory.
     #[inline]
     pub(crate) fn set_aside(self, sql: &str, tokens: &[Token]) -> Result<Room, SqlError> {
         if tokens.len() < SMALL_TOKENS || self == Self::NONE {
@@ -51,7 +54,7 @@ mod tests {
         };
         let large = format!("select {}1", "1 + ".repeat(1 << 12));
         assert_eq!(set_aside(&large).expect_err("it takes more than there is").state.0, "53200");
-        // Somebody else has set aside all that there is.
+        // Another session has set aside all memory.
         let _room = MemoryLimit::new(usize::MAX).set_aside_bytes(1 << 40).expect("it has no bound");
         assert_eq!(set_aside("delete from t"), Ok(()));
     }

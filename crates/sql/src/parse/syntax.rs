@@ -9,10 +9,10 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Tokenizer};
 
-/// How deep expressions and queries may nest.
+/// The greatest depth to which expressions and queries may nest.
 pub(super) const MAX_DEPTH: usize = 128;
 
-/// How many words and operators may stand in a row.
+/// The greatest number of words and operators in a row.
 const MAX_LINKS: usize = 5000;
 
 pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
@@ -40,10 +40,11 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     Ok(statement)
 }
 
-/// Whether an INSERT says OVERRIDING SYSTEM VALUE: its values are stored in an identity column, which its sequence
-/// alone fills otherwise.
+/// Whether an INSERT says OVERRIDING SYSTEM VALUE. Its values are then stored in an identity column, which otherwise
+/// only the sequence fills.
 pub fn overrides_identities(insert: &ast::Insert) -> bool {
-    // Hive's word, which nobody else has a use for, carries what the parser has no place for.
+    // The syntax tree has no place for the clause. It is carried by the flag of Hive's OVERWRITE, which PostgreSQL does
+    // not have.
     insert.overwrite
 }
 
@@ -67,7 +68,7 @@ fn take_overriding(tokens: &mut Vec<sqlparser::tokenizer::TokenWithSpan>) -> Res
     Ok(true)
 }
 
-/// The expressions of an argument list's text: `(1, 'a')`.
+/// Parses the text of an argument list, such as `(1, 'a')`. Returns its expressions.
 pub fn parse_arguments(text: &str) -> Result<Syntax<Vec<ast::Expr>>, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect)
@@ -84,7 +85,7 @@ pub fn parse_arguments(text: &str) -> Result<Syntax<Vec<ast::Expr>>, SqlError> {
     with_room(|| parse(&mut parser).map(Syntax::new).map_err(|error| from_parser(text, error)))
 }
 
-/// An expression.
+/// Parses an expression.
 pub fn parse_expr(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
     with_room(|| parse_expr_in_place(text))
 }
@@ -103,7 +104,7 @@ fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
     Ok(expr)
 }
 
-/// A type's name.
+/// Parses a type's name.
 pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| from_parser(text, error))?;
@@ -115,8 +116,8 @@ pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     Ok(ty)
 }
 
-/// sqlparser calls itself for what nests, and what it makes of a chain such as `a + b + c` nests to the left: neither
-/// may be deeper than there is [room](with_room) for.
+/// Checks that a text does not nest too deeply for sqlparser. The parser calls itself for nested syntax, and its tree
+/// of a chain such as `a + b + c` nests to the left. There is [room](with_room) for neither beyond a certain depth.
 pub(super) fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
     for pair in tokens.windows(2) {
         if let [Token { kind: TokenKind::String, end, .. }, next @ Token { kind: TokenKind::String, .. }] = pair {
@@ -125,7 +126,7 @@ pub(super) fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
     }
     let mut outer = Vec::new();
     let mut level = Level::default();
-    // The brackets of `int[][][]` stand side by side, and what they make nests.
+    // The brackets of `int[][][]` stand side by side, but the types that they make nest.
     let (mut brackets, mut after_bracket) = (0, false);
     for token in tokens {
         if token.is_symbol(b'[') {
@@ -172,7 +173,8 @@ impl Level {
     }
 }
 
-/// PostgreSQL joins strings on different lines, and refuses them on one.
+/// Returns the error for two strings side by side. PostgreSQL joins strings on different lines, which is not supported
+/// here, and refuses strings on one line.
 fn adjacent_strings(sql: &str, end: usize, next: &Token) -> SqlError {
     if sql[end..next.start].contains('\n') {
         return crate::error::unsupported("a string continued on another line").hint("Write it as one, or use ||.");
@@ -201,14 +203,14 @@ fn from_parser(text: &str, error: ParserError) -> SqlError {
     }
 }
 
-/// sqlparser's messages end with ` at Line: 1, Column: 8`.
+/// Returns the location at the end of sqlparser's message, which has the form ` at Line: 1, Column: 8`.
 fn location_in(message: &str) -> Option<Location> {
     let (_, tail) = message.rsplit_once("Line: ")?;
     let (line, column) = tail.split_once(", Column: ")?;
     Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
 }
 
-/// PostgreSQL's words for what stands at a place.
+/// Returns PostgreSQL's syntax error at a location, which quotes the token there.
 fn at_or_near(text: &str, location: Location) -> SqlError {
     let offset = offset_of(text, location);
     let mut tokens = Vec::new();
@@ -229,7 +231,8 @@ fn syntax_error(text: &str, message: &str, location: Option<Location>) -> SqlErr
     }
 }
 
-/// The 1-based position, in characters, of an AST node's place.
+/// Returns the position in characters, from 1, of the location of a syntax node. Returns `None` if the node has no
+/// location.
 pub fn position(text: &str, location: Location) -> Option<u32> {
     (location.line > 0).then(|| character_position(text, offset_of(text, location)))
 }

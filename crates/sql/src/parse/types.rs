@@ -1,4 +1,4 @@
-//! Types by their names.
+//! From the names of types to types.
 
 use super::parse_type;
 use crate::depth::with_room;
@@ -8,7 +8,7 @@ use crate::{SqlError, state};
 use hotrow_storage::{Element, Precision, Type};
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
-/// The type that a type's name means.
+/// Returns the type that a type's name means.
 pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
     Ok(match ty {
         DataType::Bool | DataType::Boolean => Type::Bool,
@@ -63,7 +63,7 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
     })
 }
 
-/// As a client writes it. Array types nest.
+/// Returns the name of a type as a client writes it. There must be room for the recursion, since array types nest.
 fn shown(ty: &DataType) -> Result<String, SqlError> {
     with_room(|| Ok(ty.to_string().to_lowercase()))
 }

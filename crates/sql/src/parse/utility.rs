@@ -1,5 +1,5 @@
-//! Statements about transactions, settings and prepared statements, and COPY: read from tokens by hand, because they
-//! are small, frequent, and full of PostgreSQL's own words.
+//! Statements about transactions, settings and prepared statements, and COPY. They are read from tokens by hand,
+//! because they are small, frequent, and full of words that only PostgreSQL has.
 
 use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};
@@ -28,13 +28,13 @@ pub struct Modes {
 pub struct Copy {
     /// The table; empty if `query` is given.
     pub table: RelationName,
-    /// Where its name stands, in characters.
+    /// The position of the table's name, in characters from 1.
     pub position: u32,
     /// The listed columns; all if there are none.
     pub columns: Vec<String>,
-    /// The query to copy out.
+    /// The query whose rows COPY sends.
     pub query: Option<String>,
-    /// FROM STDIN rather than TO STDOUT.
+    /// Whether the statement is COPY FROM STDIN, and not COPY TO STDOUT.
     pub from: bool,
     /// The format and its options.
     pub options: CopyOptions,
@@ -59,39 +59,39 @@ pub enum Utility {
     RollbackTo(String),
     SetTransaction(Modes),
     SetCharacteristics(Modes),
-    /// `None` is DEFAULT.
+    /// SET; the value `None` is DEFAULT.
     Set {
         name: String,
         value: Option<String>,
         local: bool,
     },
-    /// `None` is ALL.
+    /// SET CONSTRAINTS; the names `None` are ALL.
     SetConstraints {
         names: Option<Vec<String>>,
         deferred: bool,
     },
     Show(String),
-    /// `None` is ALL.
+    /// RESET; `None` is ALL.
     Reset(Option<String>),
-    /// The inner statement is text, planned when it is used.
+    /// PREPARE. The inner statement is kept as text and planned when PREPARE runs.
     Prepare {
         name: String,
         types: Vec<String>,
         sql: String,
     },
-    /// Arguments as text.
+    /// EXECUTE, with its arguments as text.
     Execute {
         name: String,
         sql: String,
     },
-    /// `None` is ALL.
+    /// DEALLOCATE; `None` is ALL.
     Deallocate(Option<String>),
     DiscardAll,
     /// DISCARD SEQUENCES
     DiscardSequences,
-    /// DISCARD of objects that the server does not have.
+    /// DISCARD of objects that the server does not have; the value is the command tag.
     Discard(&'static str),
-    /// Accepted, and done at once; the tables must exist.
+    /// A statement that is accepted without having an effect, such as VACUUM or CHECKPOINT. Its tables must exist.
     Maintenance {
         tag: &'static str,
         tables: Vec<RelationName>,
@@ -107,7 +107,7 @@ pub enum Utility {
         cascade: bool,
     },
     Copy(Box<Copy>),
-    /// The inner statement.
+    /// EXPLAIN, with the text of the inner statement.
     Explain(ExplainOptions, String),
     CreateProcedure(Box<CreateProcedure>),
     CreateSequence(CreateSequence),
@@ -116,12 +116,13 @@ pub enum Utility {
     DropProcedures(DropProcedures),
     DeclareCursor(DeclareCursor),
     Fetch(Fetch),
-    /// `None` is ALL.
+    /// CLOSE; `None` is ALL.
     CloseCursor(Option<String>),
 }
 
 impl Utility {
-    /// The name of a statement that a read-only transaction refuses.
+    /// Returns the statement's name for the error of a read-only transaction that refuses it, or `None` if such a
+    /// transaction may run it.
     pub(crate) fn writes(&self) -> Option<&'static str> {
         match self {
             Utility::Truncate { .. } => Some("TRUNCATE TABLE"),
@@ -136,7 +137,7 @@ impl Utility {
     }
 }
 
-/// Reads a statement that begins with one of the words of this module; `None` if it does not.
+/// Reads a statement that begins with one of the words of this module. Returns `None` if the tokens begin another one.
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError> {
     let word = cursor.peek_word();
     let Some(word) = word else { return Ok(None) };
@@ -202,7 +203,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             if !cursor.take_symbol(b'*') {
                 cursor.name()?;
             }
-            // Nobody can listen.
+            // LISTEN is not supported, so no session could receive a notification.
             Utility::Maintenance { tag: "UNLISTEN", tables: Vec::new() }
         }
         "lock" => lock(cursor)?,
@@ -264,7 +265,7 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<Modes, SqlError> {
     Ok(modes)
 }
 
-/// The names of [`isolation`](crate::isolation), as words.
+/// Reads the name of an isolation level: one of the names in [`isolation`](crate::isolation), as words.
 fn isolation(cursor: &mut Cursor<'_>) -> Result<Isolation, SqlError> {
     if cursor.take("serializable") {
         return Ok(Isolation::Serializable);
@@ -286,7 +287,7 @@ fn isolation(cursor: &mut Cursor<'_>) -> Result<Isolation, SqlError> {
     Ok(Isolation::ReadCommitted)
 }
 
-/// `[WORK | TRANSACTION] [AND [NO] CHAIN]`
+/// Reads `[WORK | TRANSACTION] [AND [NO] CHAIN]`. Returns whether the transaction is chained.
 fn end_of_transaction(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     if !cursor.take("transaction") {
         cursor.take("work");
@@ -361,7 +362,7 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     Ok(Utility::Set { name, value, local })
 }
 
-/// Schemas, as a list of identifiers; `None` is DEFAULT.
+/// Reads a list of schemas as identifiers. Returns `None` for DEFAULT.
 fn path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
     if cursor.take("default") {
         return Ok(None);
@@ -374,7 +375,7 @@ fn path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
     Ok(Some(path))
 }
 
-/// A list of words, strings and numbers, as one text; `None` is DEFAULT.
+/// Reads a list of words, strings and numbers, and returns it as one text. Returns `None` for DEFAULT.
 fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
     if cursor.take("default") {
         return Ok(None);
@@ -470,7 +471,7 @@ fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<RelationName>, SqlError> {
     }
 }
 
-/// The extensions whose functions are built in, as far as the server has them.
+/// The names of the extensions whose functions are built in, as far as the server has these functions.
 const EXTENSIONS: [&str; 3] = ["plpgsql", "pgcrypto", "uuid-ossp"];
 
 /// Reads CREATE EXTENSION and DROP EXTENSION, which do nothing for known extensions.
@@ -516,7 +517,7 @@ fn lock(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
         while !cursor.take("mode") {
             words.push(cursor.word()?);
         }
-        // The row modes conflict with nothing that a statement does to rows.
+        // The row modes conflict with no lock that a statement takes on rows.
         exclusive = match words.join(" ").as_str() {
             "access share" | "row share" | "row exclusive" => false,
             "share update exclusive" | "share" | "share row exclusive" | "exclusive" | "access exclusive" => true,

@@ -1,7 +1,7 @@
 //! `EXCLUDE …` in the frames of windows, which sqlparser does not know.
 //!
-//! The clause is taken out before sqlparser reads the tokens, and is carried by the last item of the window's ORDER BY:
-//! a word with a blank in it, which no text can have.
+//! The clause is taken out before sqlparser reads the tokens. The last item of the window's ORDER BY carries it through
+//! the parser: a word with a blank in it, which no client's text can contain.
 
 use super::lex::{self, Token as Lexed};
 use sqlparser::ast::{Expr, OrderByExpr};
@@ -98,7 +98,7 @@ pub fn restored(mut text: String) -> String {
     text
 }
 
-/// Puts the first carried exclusion of a query back in its frame; none if the query carries no exclusion.
+/// Puts the first carried exclusion of a query back in its frame. Returns `None` if the query carries no exclusion.
 fn restored_once(text: &str, tokens: &[Lexed]) -> Option<String> {
     let carried = |at: &usize| {
         let [before, exclude, what, units] = &tokens[*at..*at + 4] else { return None };
@@ -119,7 +119,7 @@ fn restored_once(text: &str, tokens: &[Lexed]) -> Option<String> {
         }
         depth < 0
     })?;
-    // `, …` or `ORDER BY …`
+    // The item goes with the comma before it, or with the words `ORDER BY` if it is the only one.
     let cut = if tokens[at].is_symbol(b',') { tokens[at].start } else { tokens[at - 1].start };
     let frame = &text[tokens[units].start..end.start];
     let blank = if text[..cut].ends_with(['(', ' ']) { "" } else { " " };

@@ -63,8 +63,8 @@ impl Pipeline {
 }
 
 impl Session {
-    /// Makes the plans of a query string's statements, if all of them can be part of a planned transaction. If not, or
-    /// if one of them has a mistake, they run one after the other.
+    /// Makes the plans of a query string's statements. Returns `None` if they cannot be one planned transaction, or if
+    /// one of them has a mistake; the caller then runs them one after the other.
     pub(super) fn batch<'s>(
         &mut self,
         ready: &mut [Ready],
@@ -94,7 +94,7 @@ impl Session {
                 return None;
             };
             *ready = Ready::Cached(statement.clone(), params.clone());
-            // What those after it mean may depend on it, and it may not run twice.
+            // The statements after this one may depend on it, and a statement that acts may not run twice.
             if statement.used.acts || !self.may_be_planned(&statement) {
                 return None;
             }
@@ -104,7 +104,8 @@ impl Session {
         are_planned.then_some(members)
     }
 
-    /// Runs the statements of a query string as one planned transaction, and tells the client when it has committed.
+    /// Runs the statements of a query string as one planned transaction. Sends the client their results after the
+    /// commit.
     pub(super) fn run_batch(&mut self, members: &[Member<'_>], client: &mut dyn Client) -> Result<(), SqlError> {
         let mut told = Vec::new();
         let commits = self.commits_early(true);
@@ -115,7 +116,8 @@ impl Session {
             }
             committed
         });
-        // If it has committed it is too late to be cancelled, and if it was cancelled that is told afterwards.
+        // After a commit it is too late to cancel. If the batch was cancelled, the client gets the error after the
+        // results.
         told.iter_mut().try_for_each(|held| held.tell_all(client))?;
         ran
     }
@@ -130,9 +132,9 @@ impl Session {
             && !self.one_shot.pipeline.has_run()
     }
 
-    /// Says that the client executes these statements after the next [`execute`](Self::execute), with these values for
-    /// their parameters, all rows of each, and then ends the transaction. They are then planned, and run, as one
-    /// transaction.
+    /// Announces the statements that the client executes after the next [`execute`](Self::execute), with the values of
+    /// their parameters. The client fetches all rows of each statement, and then ends the transaction. So the session
+    /// plans and runs all of them as one transaction.
     pub fn announce_pipeline(&mut self, rest: Vec<(Arc<Statement>, Vec<Value<'static>>)>) {
         self.one_shot.pipeline.announced = rest;
     }
@@ -145,7 +147,7 @@ impl Session {
         self.plan_text(sql, types, &mut |_| ())
     }
 
-    /// Whether a statement that is executed is one of a pipeline. The first such statement makes all of them run.
+    /// Whether a statement that is executed belongs to the pipeline. The first such statement makes all of them run.
     pub(super) fn pipelines(&mut self, statement: &Arc<Statement>, params: &[Value<'static>]) -> bool {
         let rest = std::mem::take(&mut self.one_shot.pipeline.announced);
         if self.one_shot.pipeline.has_run() {
@@ -200,7 +202,7 @@ impl Session {
                 Ok(()) => return Ok(()),
                 Err(Fail::Sql(error)) => return Err(error),
                 Err(Fail::Abort(abort)) => {
-                    // Nobody has seen any of them.
+                    // The client has not been sent any of these results.
                     told.clear();
                     self.transaction.executed = 0;
                     self.after_abort(abort, true, &mut attempts)?;
@@ -218,7 +220,7 @@ impl Session {
             members.iter().zip(&replanned).map(|(member, plan)| member.bound().with(plan.as_ref())).collect();
         let list: Vec<_> = fresh.iter().map(|bound| (&**bound.statement, bound.params)).collect();
         self.plan_accesses(&list)?;
-        // With what is known now, whichever of them is planned anew meanwhile.
+        // The engine is given the access set that is known now, even if a statement is planned again later.
         if !list.iter().all(|(statement, _)| self.is_apart(statement)) {
             self.begin_engine()?;
         }
@@ -226,7 +228,7 @@ impl Session {
             told.push(Held::new(self.database.memory_limit()));
             let Some(held) = told.last_mut() else { break };
             held.styles(self.context.styles());
-            // The first one has what was planned and waited for with it.
+            // The time limit of the first statement includes the planning and the waits for all of them.
             if self.transaction.executed > 0 {
                 self.restart_limit();
             }
@@ -241,7 +243,8 @@ impl Session {
     }
 }
 
-/// The transaction did not commit, so its last statement is not complete.
+/// Removes the command tag of the last statement from the results: the transaction did not commit, so that statement is
+/// not complete.
 fn forget_last_tag(told: &mut [Held]) {
     told.last_mut().into_iter().for_each(Held::forget_tag);
 }

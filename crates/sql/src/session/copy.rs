@@ -1,4 +1,4 @@
-//! COPY: the checks of the table, its columns and the right to use them; the rows go through `exec::copy`.
+//! The COPY statement: it checks the table, its columns and the right to use them, and then runs `exec::copy`.
 
 use super::Session;
 use super::output::{Output, Tag};

@@ -1,7 +1,7 @@
 //! Cursors: DECLARE, FETCH, MOVE and CLOSE.
 //!
-//! A cursor's rows are made when it is declared, and kept: what its own or other transactions change later does not
-//! show. They count towards the limit on memory.
+//! DECLARE computes all rows of the cursor, which are kept. Later changes of its own or of other transactions do not
+//! show in them. The rows count towards the limit on memory.
 
 use super::Session;
 use super::output::{Output, Tag};
@@ -26,25 +26,25 @@ pub(super) struct Cursors {
 struct Open {
     columns: Arc<[OutputColumn]>,
     rows: VecDeque<Vec<Value<'static>>>,
-    /// The number of the row where it stands, from one; zero before the first, and one more than there are after the
-    /// last.
+    /// The number of the row at which the cursor stands, from one. Zero is before the first row, and the number of rows
+    /// plus one is after the last.
     at: usize,
-    /// Whether it goes back, too.
+    /// Whether the cursor can also move backwards.
     scrolls: bool,
     hold: bool,
-    /// Whether the transaction that declared it has committed: it is there until it is closed.
+    /// Whether the transaction that declared the cursor has committed: the cursor then stays open until it is closed.
     outlives: bool,
-    /// How many savepoints there were when it was declared.
+    /// The number of savepoints that the transaction had when the cursor was declared.
     savepoints: usize,
 }
 
 impl Cursors {
-    /// The columns of a cursor's rows.
+    /// Returns the columns of a cursor's rows, or `None` if there is no such cursor.
     pub(super) fn columns(&self, name: &str) -> Option<&[OutputColumn]> {
         self.open.get(name).map(|cursor| &*cursor.columns)
     }
 
-    /// A transaction ends: its cursors do, too, but those WITH HOLD of one that commits.
+    /// Closes the cursors of a transaction that ends. Its cursors WITH HOLD stay open if it commits.
     #[inline]
     pub(super) fn end_transaction(&mut self, committed: bool) {
         if self.open.is_empty() {
@@ -56,22 +56,24 @@ impl Cursors {
         });
     }
 
-    /// ROLLBACK TO a savepoint, of which there are so many now: those declared since then are gone.
+    /// Closes the cursors that were declared after the savepoint to which the transaction rolls back. `savepoints` is
+    /// the number of savepoints that are left, that one included.
     pub(super) fn roll_back_to(&mut self, savepoints: usize) {
         self.open.retain(|_, cursor| cursor.outlives || cursor.savepoints < savepoints);
     }
 
-    /// RELEASE of a savepoint: what was declared since then belongs to what is around it.
+    /// Assigns the cursors that were declared after a released savepoint to the part of the transaction around it.
+    /// `savepoints` is the number of savepoints that are left.
     pub(super) fn release(&mut self, savepoints: usize) {
         self.open.values_mut().for_each(|cursor| cursor.savepoints = cursor.savepoints.min(savepoints));
     }
 
-    /// Closes all.
+    /// Closes all cursors.
     pub(super) fn clear(&mut self) {
         self.open.clear();
     }
 
-    /// Closes one; whether there was one.
+    /// Closes a cursor. Returns whether there was a cursor of this name.
     pub(super) fn close(&mut self, name: &str) -> bool {
         self.open.remove(name).is_some()
     }
@@ -82,7 +84,11 @@ impl Cursors {
 }
 
 impl Open {
-    /// Goes there; the numbers of the first and the last row to send, in the order to send them, if there are any.
+    /// Moves the cursor. Returns the numbers of the first and the last row to send, or `None` if there is no row to
+    /// send. The first number is greater than the last if the cursor moves backwards.
+    ///
+    /// # Errors
+    /// 55000 if the cursor would move backwards and was declared with NO SCROLL.
     fn go(&mut self, direction: Direction) -> Result<Option<(usize, usize)>, SqlError> {
         let (at, end) = (self.at, self.rows.len() + 1);
         let target = match direction {
@@ -108,14 +114,15 @@ impl Open {
     }
 }
 
-/// So many rows on from one, and not past the ends.
+/// Returns the row number that is `count` rows after `from`, or before it if `count` is negative. The result is from
+/// zero (before the first row) to `end` (after the last row).
 fn moved(from: usize, count: i64, end: usize) -> usize {
     let distance = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     if count < 0 { from.saturating_sub(distance) } else { from.saturating_add(distance).min(end) }
 }
 
 impl Session {
-    /// DECLARE
+    /// DECLARE: runs the query and keeps its rows.
     pub(super) fn declare_cursor(&mut self, declare: &Declare, params: &[Value<'static>]) -> Result<Tag, Fail> {
         let DeclareCursor { name, scroll, hold, .. } = &declare.cursor;
         if !hold {
@@ -142,7 +149,7 @@ impl Session {
         Ok(Tag::Word("DECLARE CURSOR"))
     }
 
-    /// FETCH and MOVE. `described` are the columns that the client was told of, if it was.
+    /// FETCH and MOVE. `described` are the columns that were described to the client, if any were.
     pub(super) fn fetch(
         &mut self,
         fetch: &Fetch,
@@ -172,7 +179,7 @@ impl Session {
         Ok(Tag::Rows("FETCH", count as u64))
     }
 
-    /// CLOSE
+    /// CLOSE; `None` closes all cursors.
     pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<Tag, SqlError> {
         match name {
             None => {

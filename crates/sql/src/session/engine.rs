@@ -64,10 +64,11 @@ impl Session {
         Some(self.engine.turn)
     }
 
-    /// Whether transactions may be made optimistic or pessimistic; `None` is what the session began with.
+    /// Checks that the setting that makes transactions optimistic or pessimistic may have this value. `None` is the
+    /// value with which the session began.
     ///
     /// # Errors
-    /// The engine has no choice, the present transaction has begun with another one, or there is nothing of this name.
+    /// The engine offers no choice, the present transaction has begun with another value, or the value is unknown.
     pub(super) fn check_concurrency(&self, value: Option<&str>) -> Result<(), SqlError> {
         let wanted = self.context.settings.borrow().foreseen(CONCURRENCY, value)?;
         let info = self.database.engine().info();
@@ -86,8 +87,9 @@ impl Session {
         Ok(())
     }
 
-    /// A block waits for its client: if the session says so, hot rows that it has changed go to others. What a
-    /// savepoint would bring back stays.
+    /// Releases hot rows that a block has changed to other transactions before it commits, while it waits for its
+    /// client, if the settings ask for that. A block with savepoints releases nothing, since a rollback to a savepoint
+    /// must restore its rows.
     pub(super) fn release_early(&mut self) {
         let may = self.transaction.phase == Phase::Block && self.engine.begun && self.transaction.marks.is_empty();
         if may && self.context.settings.borrow().releases_early() {

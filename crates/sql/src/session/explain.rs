@@ -13,7 +13,8 @@ use hotrow_txn::Transaction;
 use std::ops::ControlFlow;
 
 impl Session {
-    /// Runs a statement whose plan counts, throws its rows away, and tells what came of it.
+    /// Runs a statement whose plan counts rows and times. Discards the statement's rows, and sends the plan with its
+    /// counts.
     pub(super) fn analyze(
         &mut self,
         analysis: &Analysis,

@@ -1,4 +1,4 @@
-//! A statement's tables are locked, and its plan is made again if it is not true any more.
+//! Locks on a statement's tables, and a new plan if the statement's plan is out of date.
 
 use super::Session;
 use super::run::Bound;
@@ -15,7 +15,8 @@ use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
 
 impl Session {
-    /// Takes shared locks on a statement's tables, and makes another plan if the present one is not true any more.
+    /// Takes shared locks on a statement's tables. Returns a new plan if the present one is out of date, and `None`
+    /// otherwise.
     pub(super) fn lock_and_refresh(&mut self, bound: Bound<'_>) -> Result<Option<Arc<Statement>>, Fail> {
         let Bound { statement, params, source } = bound;
         let mut replanned: Option<Arc<Statement>> = None;
@@ -42,11 +43,11 @@ impl Session {
         }
     }
 
-    /// Takes shared locks on the sequences that parameters name.
+    /// Takes shared locks on the sequences that the statement's parameters name.
     fn lock_sequences(&mut self, statement: &Statement, params: &[Value<'static>]) -> Result<(), Fail> {
         for &at in &statement.used.sequence_params {
             let Some(Value::Text(name)) = params.get(at) else { continue };
-            // What is wrong with the name is said when the statement runs.
+            // An error in the name is reported when the statement runs.
             let Ok(sequence) = self.view().named_sequence(name) else { continue };
             let lock = self.database.catalog.lock(&sequence.name);
             self.lock_table(&lock, Mode::Shared)?;
@@ -54,8 +55,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether all tables and procedures of a plan are the ones that their names mean now, and have about as many rows
-    /// as it was made for. The locks of the tables are held.
+    /// Whether a plan is up to date: the names of its tables and procedures still mean the same objects, and the tables
+    /// have about as many rows as the plan expects. The caller holds the locks of the tables.
     fn is_fresh(&self, statement: &Statement) -> bool {
         let holds = |expected: &Expected| {
             expected.look(&**self.database.engine());
@@ -74,8 +75,8 @@ impl Session {
         fresh
     }
 
-    /// The plan after one that is not true any more: the one that somebody made for this reason, if it is not the one
-    /// at hand, or a new one.
+    /// Returns the plan that replaces one that is out of date. Another session may have made a successor already: it is
+    /// used if it is not the `current` plan, which is out of date. Otherwise makes a new plan.
     fn succeed(&self, statement: &Statement, current: &Arc<Statement>) -> Result<Arc<Statement>, SqlError> {
         let known = || statement.successor.lock().unwrap_or_else(|poison| poison.into_inner());
         if let Some(successor) = &*known()
@@ -90,7 +91,10 @@ impl Session {
         Ok(fresh)
     }
 
-    /// A prepared statement's plan for the tables that there are now.
+    /// Plans a prepared statement again, for the present definitions of its tables.
+    ///
+    /// # Errors
+    /// 0A000 if the new plan has other result columns or parameter types.
     fn replan(&self, statement: &Statement) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
         let _room = tokenize_within(&statement.sql, &mut tokens, self.database.memory_limit())?;

@@ -83,7 +83,7 @@ pub struct Session {
     shown: u64,
     /// The catalog as the session sees it, its settings, and what else its expressions look at.
     context: SessionContext,
-    /// The catalog's version, and the settings' count of paths, of which the names' path is.
+    /// The catalog's version and the settings' count of `search_path` changes, for which the context's path was made.
     path_at: Option<(u64, u64)>,
     /// The engine's part of the present transaction.
     /// Dropped before the locks on tables, so that a transaction that a panic left open is rolled back under them.
@@ -127,17 +127,17 @@ impl Session {
         self.entry.may_be_waited_for()
     }
 
-    /// How the session waits; cancelling it ends the present statement.
+    /// Returns the waiter through which the session waits. Cancelling it ends the present statement.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
 
-    /// The session's number, which `pg_backend_pid()` shows.
+    /// Returns the session's number, which `pg_backend_pid()` shows.
     pub fn id(&self) -> i32 {
         self.id
     }
 
-    /// How the session's texts are written and read.
+    /// Returns the styles in which the session writes and reads texts.
     pub fn styles(&self) -> Styles {
         self.context.styles()
     }
@@ -148,22 +148,22 @@ impl Session {
         self.entry.set_pid(id);
     }
 
-    /// Says how other sessions cancel this one's statements, and end it.
+    /// Sets the connection through which other sessions cancel this session's statements, and end it.
     pub fn set_backend(&mut self, backend: Arc<dyn Backend>) {
         self.entry.set_backend(backend);
     }
 
-    /// Says where the client is, if it is connected by a network.
+    /// Sets the client's address, if the client is connected by a network.
     pub fn set_address(&mut self, address: Option<SocketAddr>) {
         self.entry.client_info().address = address;
     }
 
-    /// The settings that clients follow, for the start of a connection.
+    /// Returns the names and values of the settings that clients follow, for the start of a connection.
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         self.context.settings.borrow().reported()
     }
 
-    /// A setting that the client asks for when it connects. RESET comes back to it.
+    /// Changes a setting that the client asks for when it connects. RESET restores this value.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         if name.eq_ignore_ascii_case(CONCURRENCY) {
             self.check_concurrency(Some(value))?;
@@ -200,12 +200,12 @@ impl Session {
         result
     }
 
-    /// Fails the transaction, as a failed statement would, because of an error that happened outside the session.
+    /// Fails the transaction as a failed statement would. Called for an error that happened outside the session.
     pub fn fail(&mut self) {
         self.fail_transaction();
     }
 
-    /// Aborts the transaction and releases everything that the session holds: the client is gone.
+    /// Aborts the transaction and releases everything that the session holds, since the client is gone.
     pub fn end(&mut self) {
         self.rollback_all();
         self.give_advisory_back(Scope::Session);
@@ -213,7 +213,7 @@ impl Session {
         self.idle();
     }
 
-    /// Updates the schemas in which names are looked up, from `search_path` and the schemas that exist now.
+    /// Updates the list of schemas in which names are looked up, from `search_path` and the schemas that exist now.
     fn follow_path(&mut self) {
         let at = (self.database.catalog.version(), self.context.settings.borrow().paths());
         let own = !self.context.transaction.changes.schemas.is_empty();
@@ -226,7 +226,7 @@ impl Session {
         }
     }
 
-    /// The catalog with this transaction's own changes.
+    /// Returns the catalog with this transaction's own changes.
     fn view(&self) -> View<'_> {
         self.context.view()
     }
@@ -266,7 +266,7 @@ impl Session {
     fn idle(&mut self) {
         self.release_early();
         self.engine.txn.idle();
-        // Of the commit at a batch's end.
+        // These are the waits and conflicts of the commit at a batch's end.
         self.report_troubles(None);
         self.reader.shrink();
     }

@@ -20,7 +20,7 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// The number of values, the unnamed one included.
+    /// Returns the number of values, the unnamed one included.
     pub(super) fn len(&self) -> usize {
         self.others.len() + usize::from(self.unnamed.is_some())
     }

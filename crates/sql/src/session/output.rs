@@ -12,7 +12,7 @@ pub(super) struct Output<'c> {
     describe: bool,
     /// Whether an implicit transaction is to be committed before the statement is said to be complete.
     pub(super) commit: bool,
-    /// Whether the client has seen anything, or sent data that cannot be asked for again.
+    /// Whether the client has been sent something, or has sent data that it cannot be asked for again.
     pub(super) sent: bool,
 }
 
@@ -50,13 +50,13 @@ impl<'c> Output<'c> {
     }
 }
 
-/// A command tag.
+/// The command tag of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     Word(&'static str),
-    /// With the number of rows.
+    /// A word and the number of rows.
     Rows(&'static str, u64),
-    /// The client has been told.
+    /// The tag has been sent already.
     Sent,
 }
 

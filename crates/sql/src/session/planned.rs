@@ -1,16 +1,17 @@
-//! One-shot transactions on engines that want to know beforehand what a transaction will touch.
+//! One-shot transactions on engines that need to know beforehand which rows a transaction will touch.
 //!
 //! A statement outside a block, the statements of one query string or one pipeline, and CALL are transactions whose end
-//! is known when they begin. Their access set is made of their bound keys if those say it all, and else found out by a
-//! rehearsal: everything runs once in reconnaissance, its results thrown away. If the run then touches something else,
-//! it is aborted, the set corrected, and the run tried again, as long as nothing was sent to the client; where rows
-//! might be sent before that is known, they are held back. After a few wrong sets the transaction runs without one,
-//! alone in the database, as those do of which nothing is known: blocks, DDL, COPY.
+//! is known when they begin. If the keys in the statements say which rows they touch, the access set is made of these
+//! keys. Otherwise a rehearsal finds it out: all statements run once in reconnaissance, and their results are
+//! discarded. If the run then touches other rows, it is aborted, the set is corrected, and the run is retried. That is
+//! possible only as long as nothing was sent to the client, so rows are held back if they would be sent before the set
+//! is known to be right. After a few wrong sets, the transaction runs without a set, and alone in the database. So do
+//! transactions of which nothing is known: blocks, DDL, COPY.
 //!
-//! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
+//! An engine that offers read committed needs no access set of a transaction that only reads at that level.
 //!
 //! An engine that [locks access sets](Capabilities::locks_accesses) is told the rows whose keys are known, if they are
-//! several: it locks them together and in one order, so that such transactions do not deadlock among themselves. The
+//! several. It locks them together and in one order, so that such transactions do not deadlock among themselves. The
 //! engine locks the other rows as the transaction reaches them, so there is no rehearsal and no wrong set. The results
 //! are held back until the transaction has run, so that it can be retried. This holds only for statements whose retry
 //! cannot be noticed: they return few rows and call no function that [acts](crate::catalog::Used::acts).
@@ -51,14 +52,14 @@ impl Wanted {
     }
 }
 
-/// The access set of the transaction at hand, and what has become of it.
+/// The access set of the present transaction, and the state of the knowledge about it.
 #[derive(Debug)]
 pub(super) struct Planning {
     estimate: Estimate,
-    /// Whether its statements write nothing.
+    /// Whether the transaction's statements write nothing.
     only_reads: bool,
     stage: Stage,
-    /// The version of the catalog for which the set was made.
+    /// The version of the catalog for which the access set was made.
     version: u64,
 }
 
@@ -74,12 +75,12 @@ enum Stage {
     Sought,
     /// All accesses are known, as far as the session can tell.
     Known,
-    /// The accesses are unknown and not needed: the transaction only reads, at a level at which the engine reads row by
-    /// row; or it has no rows that the engine could lock together.
+    /// The accesses are unknown and not needed. Either the transaction only reads, at a level at which the engine reads
+    /// row by row, or it has no rows that the engine could lock together.
     Needless,
 }
 
-/// The plan of a transaction whose end is known before it begins: its accesses, and the statements that are to come.
+/// The plan of a transaction whose end is known before it begins: its accesses, and the statements that follow.
 pub(super) struct OneShot {
     /// The accesses that the engine needs to know.
     pub(super) wanted: Wanted,
@@ -125,7 +126,7 @@ impl Planning {
         self.is_one_shot() && self.only_reads
     }
 
-    /// Corrects the set after an attempt that touched something else.
+    /// Corrects the access set after an attempt that touched something outside it.
     fn correct(&mut self, txn: &mut dyn Transaction) {
         self.stage = match self.estimate.correct(txn, |_| ()) {
             Corrected::Known => Stage::Known,
@@ -136,19 +137,19 @@ impl Planning {
 }
 
 impl Session {
-    /// How often access sets had to be found out by a rehearsal, and how often they were wrong.
+    /// Returns how many access sets were found out by a rehearsal, and how many were wrong.
     pub fn estimates(&self) -> Estimates {
         self.one_shot.planning.estimate.estimates()
     }
 
-    /// Says that the client ends the transaction after the next [`execute`](Self::execute): its statement is all there
-    /// is.
+    /// Announces that the client ends the transaction after the next [`execute`](Self::execute), so that the
+    /// transaction has one statement.
     pub fn announce_sync(&mut self) {
         self.one_shot.whole = true;
     }
 
-    /// Decides whether the statement that is to run is a transaction to be planned; `whole` says that no other one
-    /// follows.
+    /// Decides whether the statement that is about to run is a transaction to be planned. `whole` says that no other
+    /// statement follows in its transaction.
     pub(super) fn start_planning(&mut self, statement: &Statement, whole: bool) {
         self.one_shot.planning.stage = Stage::Off;
         let fresh = self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
@@ -157,7 +158,7 @@ impl Session {
         }
     }
 
-    /// Whether these statements are planned, and run, as one transaction.
+    /// Whether these statements are to be planned and run as one transaction.
     pub(super) fn are_planned<'s>(&self, statements: impl IntoIterator<Item = &'s Statement> + Clone) -> bool {
         let all = || statements.clone().into_iter();
         let only_read = || all().all(|statement| only_reads(&statement.plan));
@@ -181,7 +182,7 @@ impl Session {
     }
 
     /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set, or
-    /// that it has got all its locks.
+    /// that the attempt has all its locks.
     pub(super) fn holds_back(&self, plan: &Plan) -> bool {
         let is_needed = match self.one_shot.wanted {
             Wanted::Nothing => false,
@@ -191,15 +192,15 @@ impl Session {
         is_needed && self.one_shot.planning.stage != Stage::Off
     }
 
-    /// Whether the engine gives a transaction that only reads no more than read committed, and so needs no plan of it.
+    /// Whether a transaction that only reads needs no access set, since the engine grants it read committed.
     fn reads_row_by_row(&self, only_reads: bool) -> bool {
         only_reads
             && self.database.engine().info().granted(self.context.transaction.isolation.get())
                 == Isolation::ReadCommitted
     }
 
-    /// Forgets the set if the catalog has changed since it was made: a plan that was made again for that reason touches
-    /// other tables. A statement that is out of date is planned again for every attempt, which alone changes nothing.
+    /// Forgets the access set if the catalog has changed since it was made: a plan that was made again for that reason
+    /// touches other tables. A statement that was planned again while the catalog stayed the same keeps its set.
     pub(super) fn forget_accesses(&mut self) {
         let planning = &mut self.one_shot.planning;
         let is_made = planning.is_one_shot() || planning.stage == Stage::Sought;
@@ -209,7 +210,8 @@ impl Session {
         }
     }
 
-    /// After an abort, before the engine's transaction is undone: whether it was for a wrong access set, corrected now.
+    /// Corrects the access set if the engine aborted the transaction because the set was wrong. Returns whether that
+    /// was the reason. The engine's transaction has not been undone yet.
     pub(super) fn correct_accesses(&mut self, abort: Abort) -> bool {
         let wrong = abort == Abort::OutsidePlan && self.one_shot.planning.stage == Stage::Known;
         if wrong {
@@ -218,7 +220,8 @@ impl Session {
         wrong
     }
 
-    /// Finds out what statements will touch, if that is to be found out. Their tables are locked.
+    /// Finds out which rows the statements will touch, if the engine needs to know and the set is not known yet. The
+    /// caller holds the locks of their tables.
     pub(super) fn plan_accesses(&mut self, statements: &[(&Statement, &[Value<'static>])]) -> Result<(), Fail> {
         let stage = self.one_shot.planning.stage;
         if self.engine.begun || !matches!(stage, Stage::Unknown | Stage::Sought) {
@@ -264,14 +267,14 @@ impl Session {
                 let mut exec = Exec { txn, env: env(params), engine, deferred, scratch };
                 match exec.rows(&statement.plan, read_only, &mut |_| Ok(ControlFlow::Continue(()))) {
                     Ok(_) => {}
-                    // What it saw may be no state that ever was; the run will tell. Until here it has touched what it
-                    // has touched.
+                    // The rehearsal may have read rows of different states, so this error may not occur in the run. The
+                    // accesses up to the error are kept.
                     Err(Fail::Sql(_)) if !waiter.is_cancelled() => return Ok(()),
                     Err(Fail::Abort(Abort::User)) => return Ok(()),
                     Err(fail) => return Err(fail),
                 }
             }
-            // Violations are passed over.
+            // Violations of constraints are ignored in a rehearsal.
             Exec { txn, env: env(&[]), engine, deferred, scratch }.check_deferred(true)
         });
         self.context.rehearsed();
@@ -284,7 +287,7 @@ impl Session {
 pub(super) fn is_plannable(plan: &Plan) -> bool {
     match plan {
         Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) | Plan::Declare(_) => true,
-        // It runs one of the others.
+        // EXECUTE and the like run another statement.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
         Plan::Analyze(_) => true,
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) => false,

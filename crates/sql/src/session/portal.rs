@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// How an execution of a portal ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executed {
-    /// All rows were sent, and the command tag.
+    /// All rows and the command tag were sent.
     Complete,
     /// The result has more rows.
     Suspended,
@@ -26,7 +26,7 @@ pub(super) struct Portal {
     /// The statement; `None` after the portal is closed, since the unnamed portal's memory is kept.
     statement: Option<Arc<Statement>>,
     params: Vec<Value<'static>>,
-    /// The rest of the result, once it is being sent in pieces.
+    /// The rest of the result, if the portal is executed in pieces.
     rest: Option<Rest>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Rest {
 }
 
 impl Session {
-    /// Makes a portal of a statement; `params` fills in its parameters, of the types that the statement says.
+    /// Makes a portal of a statement. `params` fills in the values of its parameters, whose types the statement has.
     pub fn bind(
         &mut self,
         portal: &str,
@@ -98,7 +98,7 @@ impl Session {
         self.kept.portals.get(name).filter(|portal| portal.statement.is_some()).ok_or_else(|| no_portal(name))
     }
 
-    /// Forgets a portal; one that does not exist is none.
+    /// Closes a portal or a cursor. Nothing happens if there is none of this name.
     pub fn close_portal(&mut self, portal: &str) {
         self.kept.cursors.close(portal);
         if portal.is_empty() {
@@ -110,13 +110,13 @@ impl Session {
         }
     }
 
-    /// Portals end with their transaction.
+    /// Closes all portals, since portals end with their transaction.
     pub(super) fn close_portals(&mut self) {
         self.kept.portals.clear_named();
         self.close_portal("");
     }
 
-    /// Runs a portal, or goes on with it: sends up to `max_rows` rows, all if that is zero.
+    /// Runs a portal, or continues it. Sends up to `max_rows` rows, or all rows if `max_rows` is zero.
     pub fn execute(&mut self, portal: &str, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
         client.styles(self.context.styles());
         let executed = self.execute_portal(portal, max_rows, client);
@@ -132,7 +132,8 @@ impl Session {
         if let Some(rest) = &mut portal.rest {
             return rest.send(max_rows, client);
         }
-        // Taken out while it runs, since the session runs it; put back unless its transaction has ended.
+        // The statement is taken out of the portal while it runs, since the session runs it. It is put back unless its
+        // transaction has ended.
         let Some(statement) = portal.statement.take() else { return Err(no_portal(name)) };
         let params = std::mem::take(&mut portal.params);
         self.entry.run(&statement.sql);
@@ -156,7 +157,7 @@ impl Session {
                 portal.statement = Some(statement);
                 portal.rest = match &result {
                     Ok((_, Some(_))) => None,
-                    // Run again, it has nothing more to send.
+                    // A portal that is executed again has no more rows to send.
                     _ => Some(Rest::default()),
                 };
             }
@@ -177,12 +178,12 @@ impl Portal {
 }
 
 impl Rest {
-    /// Of nothing yet.
+    /// Makes an empty result.
     pub(super) fn new(memory: MemoryLimit) -> Self {
         Self { memory, ..Self::default() }
     }
 
-    /// All of it.
+    /// Returns all rows.
     pub(super) fn into_rows(self) -> VecDeque<Vec<Value<'static>>> {
         self.rows
     }
@@ -196,7 +197,7 @@ impl Rest {
                 return Ok(Executed::Suspended);
             }
         }
-        // Of a portal that ran in pieces, the tag counts the rows of the last one.
+        // If a portal ran in pieces, the tag counts the rows of the last piece.
         let tag = match self.tag.rsplit_once(' ') {
             Some(("SELECT", _)) => format!("SELECT {sent}"),
             _ if self.tag.is_empty() => format!("SELECT {sent}"),

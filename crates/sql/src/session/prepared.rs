@@ -29,8 +29,8 @@ impl Kept {
 }
 
 impl Session {
-    /// Prepares a statement; the empty name is the unnamed one. `types` are those that the client gives for the first
-    /// parameters.
+    /// Prepares a statement. The empty name is that of the unnamed statement. `types` are the types that the client
+    /// gives for the first parameters; `None` leaves a type to the planner.
     pub fn parse(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
         self.parse_noticed(name, sql, types, &mut |_| ())
     }
@@ -61,7 +61,7 @@ impl Session {
         tell: &mut dyn FnMut(Notice),
     ) -> Result<Arc<Statement>, SqlError> {
         if name.is_empty() {
-            // Forgotten also if there is no new one: nobody must run the old one in its place.
+            // The old statement is forgotten even if there is no new one, so that the client cannot run it by mistake.
             self.kept.statements.remove(name);
         } else if self.kept.statements.get(name).is_some() {
             let message = format!("prepared statement \"{name}\" already exists");
@@ -77,7 +77,7 @@ impl Session {
         Ok(statement)
     }
 
-    /// FETCH has the columns of its cursor.
+    /// Gives a FETCH statement the columns of its cursor.
     pub(super) fn describe_fetch(&self, statement: &mut Statement) {
         if let Plan::Utility(utility) = &statement.plan
             && let Utility::Fetch(fetch) = &**utility
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// The statement of this name.
+    /// Returns the prepared statement of this name.
     pub fn statement(&self, name: &str) -> Result<Arc<Statement>, SqlError> {
         self.kept.statements.get(name).cloned().ok_or_else(|| {
             let message = if name.is_empty() {
@@ -99,12 +99,12 @@ impl Session {
         })
     }
 
-    /// Forgets a statement; one that does not exist is none.
+    /// Forgets a prepared statement. Nothing happens if there is none of this name.
     pub fn close_statement(&mut self, name: &str) {
         self.kept.statements.remove(name);
     }
 
-    /// The columns of a portal's result, if it has one; a cursor is a portal.
+    /// Returns the columns of a portal or cursor, or `None` if it has no result.
     pub fn portal_columns(&self, portal: &str) -> Result<Option<&[OutputColumn]>, SqlError> {
         if let Some(columns) = self.kept.cursors.columns(portal) {
             return Ok(Some(columns));

@@ -31,7 +31,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// The state before the first attempt, in a session that has waited for `waited_before` nanoseconds so far.
+    /// Makes the state before the first attempt, in a session that has waited for `waited_before` nanoseconds so far.
     pub(super) fn after(waited_before: u64) -> Self {
         Self { waited_before, ..Self::default() }
     }
@@ -105,8 +105,8 @@ impl Session {
         self.database.keeps_versions() && !self.keeps_reads()
     }
 
-    /// Whether a statement is the whole of a transaction that is run again as often as it meets another one's change of
-    /// a row, so that it can leave the row to those that came before.
+    /// Whether a statement is a whole transaction that is retried whenever it meets another transaction's change of a
+    /// row. Such a statement holds nothing, so it can let earlier requesters of the row go first.
     pub(super) fn lines_up(&self, plan: &Plan) -> bool {
         let is_first =
             self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
@@ -196,9 +196,9 @@ impl Session {
         }
     }
 
-    /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a
-    /// statement would wait for it, there is a limit to that in time, and so there is where the statement is tried
-    /// again in place of waiting.
+    /// Whether there is to be another attempt. After a write conflict, attempts end after a time, since another
+    /// transaction may keep the row for long. After any other abort, their number is limited. A statement that has
+    /// waited as long as one wait may last is not retried after a time-out.
     fn may_try_again(&self, abort: Abort, attempts: &mut Attempts) -> bool {
         if abort == Abort::Timeout && self.has_waited_enough(attempts) {
             return false;
@@ -213,8 +213,8 @@ impl Session {
         now.since(since) < limit
     }
 
-    /// Whether a statement's attempts have waited about as long as one wait may last: no further one waits for the same
-    /// session once more.
+    /// Whether a statement's attempts have waited about as long as one wait may last. Another attempt would wait for
+    /// the same session once more.
     fn has_waited_enough(&self, attempts: &Attempts) -> bool {
         let limit = self.database.config.uncertain_wait;
         let waited = Duration::from_nanos(self.waiter.waited_ns() - attempts.waited_before);

@@ -29,7 +29,7 @@ pub(super) struct Bound<'s> {
 }
 
 impl<'s> Bound<'s> {
-    /// A prepared statement.
+    /// Makes the value for a prepared statement, which has no source.
     pub(super) fn prepared(statement: &'s Arc<Statement>, params: &'s [Value<'static>]) -> Self {
         Self { statement, params, source: None }
     }

@@ -37,16 +37,16 @@ impl Reader {
     }
 }
 
-/// A statement of a query string, before it runs.
+/// A statement of a query string, which has been parsed or found in the plan cache but has not run.
 pub(super) enum Ready {
     /// A cached plan and the literals for it.
     Cached(Arc<Statement>, Vec<Value<'static>>),
-    /// Parsed; its literals taken out, if its plan is to be cached.
+    /// A parsed statement. If its plan is to be cached, also its text with the literals taken out.
     Parsed(Parsed, Option<Normalised>),
 }
 
-/// The place of a statement of the simple protocol in its text. Unlike a prepared statement, it has no result that was
-/// described before it runs.
+/// The place of a statement of the simple protocol in its text. The result of such a statement, unlike that of a
+/// prepared one, was not described before it runs.
 pub(super) struct Source<'s> {
     pub(super) text: &'s Arc<str>,
     /// The tokens of the whole text.
@@ -56,7 +56,7 @@ pub(super) struct Source<'s> {
 }
 
 impl Source<'_> {
-    /// A plan for the statement with its literals.
+    /// Plans the statement with its literals in place.
     pub(super) fn plan(&self, parsed: Parsed, view: View<'_>) -> Result<Arc<Statement>, SqlError> {
         let statement = plan(parsed, self.text, self.tokens, self.range.clone(), view, Vec::new())?;
         if statement.params.is_empty() {
@@ -68,7 +68,7 @@ impl Source<'_> {
 }
 
 impl Session {
-    /// Runs the statements of a query string, which are one transaction unless they say otherwise.
+    /// Runs the statements of a query string. They are one transaction unless they contain transaction control.
     pub(super) fn run_text(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
         let mut tokens = std::mem::take(&mut self.reader.tokens);
         tokens.clear();
@@ -114,7 +114,7 @@ impl Session {
         self.finish_implicit()
     }
 
-    /// A statement's cached plan, or its parse.
+    /// Returns a statement's cached plan, or its syntax if no plan is cached.
     pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
         self.follow_path();
         let mut normalised = std::mem::take(&mut self.reader.normalised);
@@ -154,7 +154,7 @@ impl Session {
         self.run(Bound { statement: &statement, params: &params, source: Some(source) }, alone, output)
     }
 
-    /// A statement's plan, and its parameters' values.
+    /// Returns a statement's plan and the values of its parameters.
     pub(super) fn resolve(
         &mut self,
         source: &Source<'_>,
@@ -243,7 +243,7 @@ fn push_path(key: &mut String, path: Option<&[String]>) {
     }
 }
 
-/// The literals as values of the parameters' types; none if one is not a value of its type.
+/// Converts a statement's literals to the types of its parameters. Returns `None` if one is not a value of its type.
 fn literals(statement: &Statement, values: &[Value<'static>], styles: Styles) -> Option<Vec<Value<'static>>> {
     let literal = |(value, ty): (&Value<'static>, &Type)| match value {
         Value::Text(text) => crate::types::decode_text(*ty, text, styles).ok(),

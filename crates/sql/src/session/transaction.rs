@@ -1,4 +1,4 @@
-//! BEGIN to COMMIT, what failures do, and savepoints.
+//! The transactions of a session: BEGIN, COMMIT, ROLLBACK, savepoints, and the effect of failures.
 
 use super::Session;
 use crate::admission::Standing;
@@ -69,9 +69,9 @@ pub(super) struct SqlTransaction {
 #[derive(Debug)]
 pub(super) struct Mark {
     name: String,
-    /// The engine's; none if its transaction had not begun.
+    /// The engine's savepoint; `None` if the engine's transaction had not begun.
     engine: Option<Savepoint>,
-    /// The catalog's changes at that time.
+    /// The transaction's changes of the catalog when the savepoint was set.
     changes: Changes,
     settings: SavedSettings,
     deferred: DeferredMark,
@@ -79,7 +79,7 @@ pub(super) struct Mark {
 }
 
 impl Session {
-    /// Where the session stands.
+    /// Returns the transaction state of the session.
     pub fn status(&self) -> TransactionStatus {
         match self.transaction.phase {
             Phase::Idle | Phase::Implicit => TransactionStatus::Idle,
@@ -98,7 +98,7 @@ impl Session {
         if self.transaction.phase == Phase::Failed && !ends { Err(self.failed_block()) } else { Ok(()) }
     }
 
-    /// Why a statement is refused in a block that has failed.
+    /// Returns the error for a statement in a block that has failed.
     pub(super) fn failed_block(&self) -> SqlError {
         self.transaction.given_up_unheard.map_or_else(in_failed_transaction, |abort| self.gave_way(abort))
     }
@@ -131,7 +131,7 @@ impl Session {
         Ok(())
     }
 
-    /// BEGIN, START TRANSACTION. `false` if there is a block already.
+    /// BEGIN and START TRANSACTION. Returns `false` if the session is in a block already.
     pub(super) fn begin_block(&mut self, modes: Modes) -> Result<bool, SqlError> {
         let fresh = !matches!(self.transaction.phase, Phase::Block | Phase::Failed);
         if self.transaction.phase == Phase::Idle {
@@ -160,7 +160,7 @@ impl Session {
         if let Some(read_only) = modes.read_only
             && read_only != self.context.transaction.read_only.get()
         {
-            // A transaction may bind itself not to write at any time.
+            // A transaction may become read-only at any time.
             let message = if self.transaction.marks.is_empty() {
                 "transaction read-write mode must be set before any query"
             } else {
@@ -181,7 +181,8 @@ impl Session {
     /// Commits; on an error everything is rolled back and the session is idle.
     pub(super) fn commit(&mut self) -> Result<(), Fail> {
         self.try_commit().map_err(|fail| {
-            // Explained before the settings are rolled back that say what the client asked for.
+            // The abort is explained before the rollback of the settings, since the explanation depends on the client's
+            // settings.
             if let Fail::Abort(abort) = &fail {
                 self.entry.counters.count_abort(*abort);
                 self.note_failure(*abort);
@@ -233,7 +234,7 @@ impl Session {
         self.ended();
     }
 
-    /// The engine's part of a rollback, and the catalog's; locks are released.
+    /// Rolls back the engine's transaction and the catalog's changes, and releases the locks.
     fn abort_engine(&mut self) {
         if self.engine.begun {
             self.entry.counters.count_rollback();
@@ -341,7 +342,7 @@ impl Session {
         Ok(())
     }
 
-    /// SAVEPOINT
+    /// SAVEPOINT: sets a savepoint.
     pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("SAVEPOINT")?;
         let engine = self.engine.begun.then(|| self.engine.txn.savepoint());
@@ -352,18 +353,18 @@ impl Session {
         Ok(())
     }
 
-    /// RELEASE
+    /// RELEASE: removes a savepoint and all later ones.
     pub(super) fn release(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.mark(name)?;
-        // What a savepoint's part of the transaction may do says nothing of the rest.
+        // The read-only mode of the part after the savepoint does not apply to the rest of the transaction.
         self.context.transaction.read_only.set(self.transaction.marks[at].read_only);
         self.transaction.marks.truncate(at);
         self.kept.cursors.release(at);
         Ok(())
     }
 
-    /// ROLLBACK TO. Returns the reported settings that are different now.
+    /// ROLLBACK TO. Returns the names and values of those reported settings that are different now.
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<Vec<(&'static str, String)>, SqlError> {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
         if let Some(abort) = self.transaction.given_up {
@@ -377,10 +378,10 @@ impl Session {
         self.transaction.deferred.rollback_to(&mark.deferred);
         match mark.engine {
             Some(engine) => self.engine.txn.rollback_to(engine),
-            // The engine's transaction began later.
+            // The engine's transaction began after the savepoint.
             None => self.withdraw_begin(),
         }
-        // Tables made since then are dropped when the transaction ends.
+        // Tables that were created after the savepoint are dropped when the transaction ends.
         let created = std::mem::take(&mut self.context.transaction.changes.created);
         self.context.transaction.changes = Changes { created, ..changes };
         self.transaction.marks.truncate(at + 1);
@@ -413,7 +414,7 @@ impl Session {
     }
 }
 
-/// 25P02
+/// Returns error 25P02 for a statement in a failed block.
 fn in_failed_transaction() -> SqlError {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     SqlError::new(state::IN_FAILED_SQL_TRANSACTION, message)
@@ -434,7 +435,7 @@ fn savepoints_gone(abort: Abort) -> SqlError {
     error
 }
 
-/// Whether a plan begins or ends transactions, so that it runs outside one.
+/// Whether a plan begins or ends transactions, so that no implicit transaction is begun for it.
 pub(super) fn is_transaction_control(plan: &Plan) -> bool {
     let Plan::Utility(utility) = plan else { return false };
     matches!(

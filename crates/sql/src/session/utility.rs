@@ -156,7 +156,7 @@ impl Session {
         Ok(Tag::Word(if commit { "COMMIT" } else { "ROLLBACK" }))
     }
 
-    /// SET CONSTRAINTS: those that are not to be put off any more are checked at once.
+    /// SET CONSTRAINTS. The checks of constraints that become immediate are made at once.
     fn set_constraints(&mut self, names: Option<&[String]>, deferred: bool) -> Result<(), Fail> {
         let tables = self.view().tables();
         for name in names.unwrap_or_default() {
@@ -196,7 +196,7 @@ impl Session {
         }
         match (name, value) {
             ("transaction_isolation", Some(value)) => {
-                // The setting's own words; the transaction takes the level.
+                // The setting keeps the client's spelling; the transaction takes the level.
                 let level = isolation::parse(&self.context.settings.borrow().foreseen(name, Some(value))?).ok();
                 self.set_modes(Modes { isolation: level, ..Modes::default() })?;
             }
@@ -255,7 +255,7 @@ impl Session {
             declared.push(Some(data_type(&parse_type(ty)?)?));
         }
         check_preparable(sql)?;
-        // Names that are too long have been told with the whole text.
+        // Notices about names that are too long were sent for the whole text.
         self.prepare(name, sql, &declared, &mut |_| ())?;
         Ok(Tag::Word("PREPARE"))
     }
@@ -279,7 +279,7 @@ impl Session {
         self.run_inner(&statement, &values, output)
     }
 
-    /// Runs a statement as part of another one, which tells the client of its end.
+    /// Runs a statement as part of another statement, which sends the command tag.
     fn run_inner(
         &mut self,
         statement: &Arc<Statement>,
@@ -320,7 +320,7 @@ impl Session {
         Ok(Tag::Word("DISCARD ALL"))
     }
 
-    /// Tells the client of something that it may have meant otherwise, unless it wants to hear of nothing but errors.
+    /// Sends the client a warning, unless the client wants to receive errors only.
     pub(super) fn warn(&self, output: &mut Output<'_>, state: SqlState, message: &str) {
         const SEVERITY: &str = "WARNING";
         if self.context.settings.borrow().tells(SEVERITY) {
@@ -355,7 +355,8 @@ impl Session {
     }
 }
 
-/// PREPARE takes what reads and writes rows, and nothing else. WITH, TABLE and MERGE have the planner's own answer.
+/// Checks that PREPARE has a statement that reads or writes rows. WITH, TABLE and MERGE pass here, since the planner
+/// has its own errors for them.
 fn check_preparable(sql: &str) -> Result<(), SqlError> {
     const FIRST: [&str; 8] = ["select", "values", "insert", "update", "delete", "with", "table", "merge"];
     let mut tokens = Vec::new();

@@ -1,4 +1,4 @@
-//! Settings: SET, SHOW, RESET.
+//! The settings of sessions: SET, SHOW, RESET.
 //!
 //! Clients send many settings without a meaning here. Known settings are accepted and shown. An unknown name is an
 //! error as in PostgreSQL, unless it has a dot: applications give such names to settings of their own. Changes are
@@ -25,8 +25,8 @@ pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSIO
 /// The setting that makes transactions optimistic or pessimistic.
 pub(crate) const CONCURRENCY: &str = "hotrow.concurrency";
 
-/// The setting under which a block's hot rows, for which others wait again and again, go to them between two messages
-/// of the block, before it commits.
+/// The setting that lets hot rows go to other transactions early. If others wait for a row of a block again and again,
+/// they get it between two messages of the block, before it commits.
 pub(crate) const EARLY_RELEASE: &str = "hotrow.early_release";
 
 /// The value of [`EARLY_RELEASE`] under which blocks release hot rows early.
@@ -41,49 +41,49 @@ const MIXED: &str = "mixed";
 /// The type of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Anything.
+    /// Any text.
     Text,
-    /// on, off
+    /// `on` or `off`.
     Bool,
     /// A duration; milliseconds if it has no unit.
     Duration,
-    /// UTF8
+    /// An encoding, of which there is only UTF8.
     Encoding,
-    /// UTC
+    /// A time zone, of which there is only UTC.
     TimeZone,
     /// An isolation level.
     Isolation,
-    /// default, optimistic, pessimistic, mixed
+    /// One of default, optimistic, pessimistic, mixed.
     Concurrency,
     /// A style of dates, and an order of day, month and year.
     DateStyle,
     /// One of PostgreSQL's words for the setting. The number says how many of the first words are supported; the others
     /// are refused.
     Word(&'static [&'static str], usize),
-    /// A whole number between two.
+    /// A whole number between these two, which are included.
     Between(i32, i32),
     /// A size; kilobytes if it has no unit.
     Memory,
-    /// The role that statements run as: there is none but the session's user.
+    /// The role that statements run as. There is no other than the session's user.
     Role,
     /// A list of schemas.
     Path,
-    /// Cannot be set.
+    /// A value that cannot be set.
     Fixed,
-    /// Cannot be set: the session says what it is.
+    /// A value that cannot be set, since it shows the state of the session.
     Reported,
 }
 
 const DEFAULT_PATH: &str = "\"$user\", public";
 
-/// A setting.
+/// A setting that the server knows.
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// As it is shown.
+    /// The name of the setting as it is shown.
     name: &'static str,
     kind: Kind,
     default: &'static str,
-    /// Whether clients are told of changes.
+    /// Whether clients are told of changes of the value.
     reported: bool,
 }
 
@@ -113,7 +113,7 @@ impl Known {
         self.default
     }
 
-    /// A value as `pg_settings` shows it: a duration or a size in its unit.
+    /// Returns a value as `pg_settings` shows it: a duration or a size as a number of its unit.
     pub(crate) fn in_unit(&self, value: &str) -> String {
         if let Some(kilobytes) = parse_memory(value).filter(|_| self.kind == Kind::Memory) {
             return kilobytes.to_string();
@@ -136,7 +136,7 @@ const fn reported(name: &'static str, kind: Kind, default: &'static str) -> Know
 /// The words of `IntervalStyle`.
 const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard", "iso_8601"];
 
-/// The words of `client_min_messages`, from the one that lets most through.
+/// The words of `client_min_messages`, the one that lets most messages through first.
 const LEVELS: &[&str] =
     &["debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error"];
 
@@ -206,7 +206,7 @@ type Values = BTreeMap<Cow<'static, str>, String>;
 pub struct Settings {
     /// The values that differ from the defaults.
     values: Values,
-    /// The session's own defaults: what the client asked for when it connected.
+    /// The session's own defaults, which the client asked for when it connected.
     initial: Values,
     /// The values before the transaction, once it has changed some.
     before: Option<Values>,
@@ -233,7 +233,7 @@ pub(crate) struct SavedSettings {
 }
 
 impl Settings {
-    /// The settings at the start of a session that belongs to `user`.
+    /// Makes the settings at the start of a session that belongs to `user`. `level` is the default isolation level.
     pub(crate) fn new(user: &str, level: Isolation) -> Self {
         let initial = BTreeMap::from([
             (Cow::Borrowed("session_authorization"), user.to_owned()),
@@ -242,7 +242,7 @@ impl Settings {
         Self { values: initial.clone(), initial, ..Self::default() }
     }
 
-    /// The settings of a session that begins with early release, or without.
+    /// Returns the settings with early release as the session's default, if `is_on` is set.
     pub(crate) fn with_early_release(mut self, is_on: bool) -> Self {
         for values in [&mut self.values, &mut self.initial] {
             let on = is_on.then(|| (Cow::Borrowed(EARLY_RELEASE), HOT.to_owned()));
@@ -251,19 +251,20 @@ impl Settings {
         self
     }
 
-    /// The settings of the session that has this entry: its waits for locks are as the settings say when they begin.
+    /// Returns the settings, linked to the session's entry: they determine how long the session's waits for locks may
+    /// last.
     pub(crate) fn heeded_by(self, entry: Arc<SessionEntry>) -> Self {
         Self { entry: Some(entry), ..self }
     }
 
-    /// Has the session's waits for locks last as long as the settings say.
+    /// Makes the session's waits for locks last as long as the settings say.
     pub(crate) fn heed_time_outs(&self) {
         if let Some(entry) = &self.entry {
             entry.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
         }
     }
 
-    /// A setting's name as it is shown, and its value.
+    /// Returns a setting's name as it is shown, and its value.
     pub(crate) fn show(&self, name: &str) -> Result<(Cow<'static, str>, &str), SqlError> {
         if let Some(known) = known_by(name) {
             return Ok((Cow::Borrowed(known.name), self.value(known)));
@@ -278,20 +279,21 @@ impl Settings {
         self.changes
     }
 
-    /// All settings; what is known of them.
+    /// Returns the name, the value and the properties of each setting. An application's own setting has no properties.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str, Option<&'static Known>)> {
         let known = KNOWN.iter().map(|known| (known.name, self.value(known), Some(known)));
         let custom = self.values.iter().filter(|(name, _)| name.contains('.') && known_by(name).is_none());
         known.chain(custom.map(|(name, value)| (&**name, &**value, None)))
     }
 
-    /// The settings that clients follow.
+    /// Returns the names and values of the settings that clients follow.
     pub(crate) fn reported(&self) -> Vec<(&'static str, String)> {
         let reported = KNOWN.iter().filter(|known| known.reported);
         reported.map(|known| (known.name, self.value(known).to_owned())).collect()
     }
 
-    /// Changes a setting; `None` is its default. Returns name and value if clients follow it.
+    /// Changes a setting. The value `None` is its default. Returns the name and the value if clients follow the
+    /// setting.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -301,7 +303,7 @@ impl Settings {
         let known = find(name)?;
         if let Some(known) = known.filter(|known| matches!(known.kind, Kind::Fixed | Kind::Reported)) {
             let message = format!("parameter \"{}\" cannot be changed", known.name);
-            // Saying what is so already is no change.
+            // A client may set a fixed setting to the value that it has, which is no change.
             return match value {
                 Some(value) if known.kind == Kind::Fixed && value.eq_ignore_ascii_case(known.default) => Ok(None),
                 _ => Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message)),
@@ -325,7 +327,8 @@ impl Settings {
         Ok(known.filter(|known| known.reported).map(|known| (known.name, self.value(known))))
     }
 
-    /// Changes a setting on behalf of a function, which cannot tell the client: [`untold`](Self::untold) does.
+    /// Changes a setting on behalf of a function, which cannot tell the client. [`untold`](Self::untold) returns the
+    /// change for the client.
     pub(crate) fn set_quietly(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
         if let Some((name, _)) = self.set(name, value, local)? {
             self.untold.push(name);
@@ -345,7 +348,8 @@ impl Settings {
         !self.untold.is_empty()
     }
 
-    /// Changes a setting for the session and its RESET: what a client asks for when it connects.
+    /// Changes a setting for the session, and the value that RESET restores. Clients ask for such settings when they
+    /// connect.
     pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let (name, value) = match find(name)? {
             Some(known) if matches!(known.kind, Kind::Fixed | Kind::Reported) => return Ok(()),
@@ -359,7 +363,7 @@ impl Settings {
         Ok(())
     }
 
-    /// RESET ALL.
+    /// RESET ALL: sets all settings to the session's defaults.
     pub(crate) fn reset_all(&mut self) {
         self.before.get_or_insert_with(|| self.values.clone());
         if self.after.is_some() {
@@ -370,7 +374,8 @@ impl Settings {
         self.paths += 1;
     }
 
-    /// The transaction has ended. Returns the reported settings that are different now.
+    /// Ends the transaction: undoes its changes unless it has committed, and SET LOCAL in any case. Returns the names
+    /// and values of those reported settings that are different now.
     pub(crate) fn end_transaction(&mut self, committed: bool) -> Vec<(&'static str, String)> {
         let (before, after) = (self.before.take(), self.after.take());
         let Some(values) = (if committed { after } else { before }) else { return Vec::new() };
@@ -382,7 +387,8 @@ impl Settings {
         SavedSettings { values: self.values.clone(), after: self.after.clone() }
     }
 
-    /// Takes back the changes since a savepoint. Returns the reported settings that are different now.
+    /// Undoes the changes since a savepoint. Returns the names and values of those reported settings that are different
+    /// now.
     pub(crate) fn restore(&mut self, saved: &SavedSettings) -> Vec<(&'static str, String)> {
         self.after.clone_from(&saved.after);
         self.replace(saved.values.clone())
@@ -399,10 +405,10 @@ impl Settings {
         changed.map(|known| (known.name, self.value(known).to_owned())).collect()
     }
 
-    /// The isolation level of transactions that do not say one.
+    /// Returns the isolation level of transactions that do not set one.
     pub(crate) fn default_isolation(&self) -> Isolation {
         let text = self.values.get("default_transaction_isolation").map_or("read committed", String::as_str);
-        // Looked at by every transaction: the values are names already.
+        // Every transaction reads this setting, so it is compared with the names without parsing it.
         Isolation::ALL.into_iter().find(|level| isolation::name(*level) == text).unwrap_or(Isolation::ReadCommitted)
     }
 
@@ -416,23 +422,24 @@ impl Settings {
         self.values.get(CONCURRENCY).is_some_and(|value| value == MIXED)
     }
 
-    /// The value that a setting comes to when it is set to this one, or to its default.
+    /// Returns the value that a setting would have, in its shown form, if it were set to `value`. `None` is its
+    /// default.
     ///
     /// # Errors
-    /// The value is none of the setting's.
+    /// There is no such setting, or it cannot have this value.
     pub(crate) fn foreseen(&self, name: &str, value: Option<&str>) -> Result<String, SqlError> {
         let known = known_by(name).ok_or_else(|| unrecognized(name))?;
         let initial = || self.initial.get(known.name).map_or(known.default, String::as_str).to_owned();
         value.map_or_else(|| Ok(initial()), |value| self.check(known, value))
     }
 
-    /// How texts are written and read.
+    /// Returns the styles in which texts are written and read.
     #[inline]
     pub(crate) fn styles(&self) -> Styles {
         self.styles
     }
 
-    /// Whether the client wants to be told of a notice of this severity.
+    /// Whether the client is to receive notices of this severity.
     pub(crate) fn tells(&self, severity: &str) -> bool {
         let rank = |word: &str| LEVELS.iter().position(|level| level.eq_ignore_ascii_case(word));
         let least = self.values.get("client_min_messages").map_or("notice", String::as_str);
@@ -447,7 +454,7 @@ impl Settings {
         self.heed_time_outs();
     }
 
-    /// The value in its shown form.
+    /// Checks a value for a setting and returns it in its shown form.
     fn check(&self, known: &Known, value: &str) -> Result<String, SqlError> {
         match known.kind {
             Kind::DateStyle => {
@@ -458,7 +465,7 @@ impl Settings {
         }
     }
 
-    /// The session's user is the only role that there is to be, and NONE may stand for it.
+    /// Checks a role: there is no other than the session's user, and NONE means that user.
     fn check_role(&self, role: &str, or_none: bool) -> Result<String, SqlError> {
         let user = self.initial.get("session_authorization").map_or("", String::as_str);
         match role {
@@ -471,7 +478,7 @@ impl Settings {
         }
     }
 
-    /// `search_path`
+    /// Returns the value of `search_path`.
     pub(crate) fn search_path(&self) -> &str {
         self.values.get(SEARCH_PATH).map_or(DEFAULT_PATH, String::as_str)
     }
@@ -491,13 +498,14 @@ impl Settings {
         self.values.get(EARLY_RELEASE).is_some_and(|value| value == HOT)
     }
 
-    /// A duration; none if it is zero.
+    /// Returns the value of a setting that is a duration, or `None` if it is zero or not set.
     pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
         let text = self.values.get(name)?;
         parse_duration(text).filter(|duration| !duration.is_zero())
     }
 
-    /// How long a block that keeps everybody else off the database may be idle while others wait, if there is a limit.
+    /// Returns how long a block that excludes all others from the database may be idle while others wait, or `None` if
+    /// there is no limit.
     pub(crate) fn exclusive_idle_timeout(&self) -> Option<Duration> {
         let (_, text) = self.show(EXCLUSIVE_IDLE_TIMEOUT).ok()?;
         parse_duration(text).filter(|duration| !duration.is_zero())
@@ -519,7 +527,11 @@ fn known_by(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
 }
 
-/// The setting of a name; none if it is one of an application's own.
+/// Returns the known setting of a name, or `None` if the name is one that an application may give to a setting of its
+/// own.
+///
+/// # Errors
+/// 42704 if there is no setting of this name, 42602 if an application cannot give its setting this name.
 fn find(name: &str) -> Result<Option<&'static Known>, SqlError> {
     if let Some(known) = known_by(name) {
         return Ok(Some(known));
@@ -550,7 +562,7 @@ fn invalid_value(known: &Known, value: &str) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// The value in its shown form, of a setting for which no other one counts.
+/// Checks a value for a setting whose values do not depend on other settings. Returns the value in its shown form.
 fn check(known: &Known, value: &str) -> Result<String, SqlError> {
     let invalid = |hint: &str| {
         let error = invalid_value(known, value);

@@ -15,7 +15,7 @@ pub(super) struct All {
     by_name: HashMap<(&'static str, &'static str), usize>,
 }
 
-/// All system relations.
+/// Returns the list of all system relations.
 pub(super) fn all() -> &'static All {
     static ALL: OnceLock<All> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -28,7 +28,7 @@ pub(super) fn all() -> &'static All {
     })
 }
 
-/// Reads a line: `schema.name kind column type, column type`.
+/// Parses a line of the list: `schema.name kind column type, column type`.
 fn read(line: &'static str) -> Option<SystemRelation> {
     let (whole, rest) = line.split_once(' ')?;
     let (schema, name) = whole.split_once('.')?;
@@ -63,7 +63,7 @@ fn column_type(name: &str) -> Option<Type> {
     })
 }
 
-/// The relation that a name means, which may say the schema.
+/// Returns the relation that a name means, with or without its schema.
 pub(crate) fn relation(parts: &[String]) -> Option<&'static SystemRelation> {
     let key = match parts {
         [name] => ("pg_catalog", name.as_str()),

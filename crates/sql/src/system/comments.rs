@@ -1,4 +1,4 @@
-//! `pg_description`: what COMMENT ON has said, numbered.
+//! `pg_description`: the comments that COMMENT ON has set, by the numbers of their objects.
 
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::pg_catalog;
@@ -8,21 +8,21 @@ use crate::context::SessionContext;
 use crate::schema::PUBLIC;
 use hotrow_storage::Value;
 
-/// The numbers of catalogs that comments are about.
+/// The numbers of the catalogs whose objects have comments.
 const PG_NAMESPACE: u32 = 2615;
 const PG_CONSTRAINT: u32 = 2606;
 
-/// A comment.
+/// A comment on an object.
 struct Comment {
     object: u32,
-    /// The catalog that the object is in.
+    /// The number of the catalog that has the object.
     catalog: u32,
-    /// A column, counted from one; zero of the object itself.
+    /// The column, counted from one; zero for a comment on the object itself.
     column: usize,
     text: String,
 }
 
-/// All comments.
+/// Returns all comments.
 fn comments(context: &SessionContext) -> Vec<Comment> {
     let mut all = Vec::new();
     let catalog_comment = || "system catalog schema".to_owned();
@@ -81,7 +81,7 @@ fn of_parts(
     }
 }
 
-/// The rows of `pg_description`.
+/// Makes the rows of `pg_description`.
 pub(super) fn descriptions(context: &SessionContext, rows: &mut Rows<'_>) {
     for comment in comments(context) {
         rows.push(vec![
@@ -93,7 +93,8 @@ pub(super) fn descriptions(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// The comment on an object, of this catalog if one is given, or on one of its columns.
+/// Returns the comment on an object, or on one of its columns if `column` is not zero. If a catalog is given, the
+/// object must be one of that catalog.
 pub(crate) fn comment_on(
     context: &SessionContext,
     object: u32,

@@ -1,4 +1,4 @@
-//! `hotrow_contention`: which rows and ranges sessions have waited for, or met conflicts at.
+//! `hotrow_contention`: the rows and ranges for which sessions have waited, or at which they met conflicts.
 
 use super::relation::{Maker, Rows};
 use crate::catalog::{Table, View};
@@ -20,7 +20,7 @@ fn make(context: &SessionContext, rows: &mut Rows<'_>) {
     rows.rows.extend(spots.iter().filter_map(|(spot, at)| Some([place(spot, view)?, numbers(at)].concat())));
 }
 
-/// Kind, table, index and key; none if the table is gone.
+/// Returns the kind, the table, the index and the key of a spot, or `None` if its table does not exist any more.
 fn place(spot: &Spot, view: View<'_>) -> Option<Vec<Value<'static>>> {
     let tables = view.tables();
     let find = |id| tables.iter().find(|table: &&Arc<Table>| table.id == id);

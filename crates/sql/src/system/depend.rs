@@ -1,4 +1,4 @@
-//! `pg_depend`: what would go, or could not go, with what.
+//! `pg_depend`: the objects that are dropped with another object, or that prevent its drop.
 
 use super::describe::{self, Constraint};
 use super::objects::{self, PG_CLASS};
@@ -7,11 +7,11 @@ use crate::catalog::Table;
 use crate::context::SessionContext;
 use hotrow_storage::{IndexRef, Value};
 
-/// The numbers of catalogs whose objects depend on others.
+/// The numbers of the catalogs whose objects depend on others.
 const PG_CONSTRAINT: u32 = 2606;
 const PG_ATTRDEF: u32 = 2604;
 
-/// An object: its catalog, its number, and the column of it that is meant, or zero.
+/// An object: the number of its catalog, its own number, and its column, which is zero for the object itself.
 type Address = (u32, u32, usize);
 
 fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
@@ -26,7 +26,8 @@ fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
     ]);
 }
 
-/// Sequences, defaults, indexes and constraints, and the columns and indexes that they need.
+/// Makes the rows of `pg_depend`: for sequences, defaults, indexes and constraints, the columns and indexes that they
+/// need.
 pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     for table in context.view().tables() {
         of_table(context, &table, rows);

@@ -19,7 +19,7 @@ pub(super) enum Constraint<'t> {
     Foreign(&'t ForeignKey),
 }
 
-/// A table's constraints by name: keys, unique ones, CHECKs, foreign keys.
+/// Returns a table's constraints with their names: keys and unique constraints, CHECKs, foreign keys.
 pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
     let of_index = |index: IndexRef| {
         let name = table.index_name(index);
@@ -32,25 +32,25 @@ pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
     all
 }
 
-/// Whether PostgreSQL would have triggers for the table's foreign keys, or for those that lead to it.
+/// Whether the table would have triggers in PostgreSQL: it has foreign keys, or foreign keys lead to it.
 pub(super) fn has_triggers(table: &Table) -> bool {
     !table.rules.foreign_keys.is_empty() || !table.rules.referrers.is_empty()
 }
 
-/// Names of columns, as a list.
+/// Returns the names of columns as a list with commas.
 pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
     let names: Vec<_> = positions.iter().map(|&at| quoted(&table.schema.columns[at].name)).collect();
     names.join(", ")
 }
 
-/// A column's DEFAULT; none if it has none.
+/// Returns a column's DEFAULT as SQL, or `None` if it has none.
 pub(super) fn default(context: &SessionContext, table: &Table, column: usize) -> Option<String> {
     let default = table.rules.defaults.get(column)?.as_ref()?;
     let sequence = default.sequences().first().and_then(|id| context.view().sequence_by_id(*id));
     if let Some(sequence) = sequence {
         return Some(format!("nextval('{}'::regclass)", context.view().written(&sequence.name)));
     }
-    // What an assignment does to the value is not shown.
+    // The cast of an assignment to the column's type is not shown.
     let value = default.value();
     let expr = match &value {
         Expr::Cast(inner, .., Strictness::Assignment) => inner,
@@ -68,7 +68,7 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
     })
 }
 
-/// The name of the unique index by which a foreign key finds its rows.
+/// Returns the name of the unique index by which a foreign key finds its rows.
 pub(super) fn referenced_index(context: &SessionContext, key: &ForeignKey) -> Option<String> {
     let table = context.view().table(&key.table)?;
     let columns: Option<Vec<_>> = key.referenced.iter().map(|name| table.schema.column(name)).collect();
@@ -85,7 +85,8 @@ fn find(context: &SessionContext, number: u32) -> Option<Object> {
     objects::objects(context).into_iter().find(|object| object.number == number)
 }
 
-/// CREATE INDEX, or the name of one column of it if that is not zero.
+/// Returns the CREATE INDEX statement of the index with this number. If `column` is not zero, returns the name of that
+/// column of the index, counted from one. Returns `None` if there is no such index or column.
 pub(crate) fn index_definition(context: &SessionContext, number: u32, column: usize) -> Option<String> {
     let object = find(context, number)?;
     let Kind::Index(table, index) = &object.kind else { return None };
@@ -95,7 +96,7 @@ pub(crate) fn index_definition(context: &SessionContext, number: u32, column: us
     Some(of_index(table, *index))
 }
 
-/// CREATE INDEX
+/// Returns the CREATE INDEX statement of an index.
 pub(super) fn of_index(table: &Table, index: IndexRef) -> String {
     let unique = if is_unique(table, index) { "UNIQUE " } else { "" };
     let (name, method) = (quoted(table.index_name(index)), method(table, index));
@@ -104,7 +105,7 @@ pub(super) fn of_index(table: &Table, index: IndexRef) -> String {
     format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({list})")
 }
 
-/// Whether no two rows may have the same key.
+/// Whether an index is unique.
 pub(super) fn is_unique(table: &Table, index: IndexRef) -> bool {
     match index {
         IndexRef::Primary => true,
@@ -168,7 +169,7 @@ pub(super) fn of_constraint(view: View<'_>, table: &Table, constraint: &Constrai
     }
 }
 
-/// A referential action's name.
+/// Returns the name of a referential action.
 pub(super) fn action_name(action: ReferentialAction) -> &'static str {
     match action {
         ReferentialAction::NoAction => "NO ACTION",
@@ -190,7 +191,7 @@ pub(super) fn of_view(view: &Arc<crate::catalog::view::StoredView>) -> String {
     format!(" {};", restored(view.query.to_string()))
 }
 
-/// A type with its modifier, as SQL names it.
+/// Returns the name of a type in SQL, with its modifier.
 pub(crate) fn format_type(number: u32, modifier: i32) -> String {
     objects::declared(number, modifier)
         .or_else(|| objects::type_of_number(number))

@@ -1,4 +1,4 @@
-//! `information_schema`.
+//! The relations of `information_schema`.
 
 use super::describe::{self, Constraint};
 use super::objects::{self, Kind, Object};
@@ -33,7 +33,7 @@ fn yes(is: bool) -> Value<'static> {
     text(if is { "YES" } else { "NO" })
 }
 
-/// Where something is, under the names that one of the relations has for that.
+/// Returns the database, the schema and the name of an object, under the column names of `prefix`.
 fn place<'n>(prefix: &'n [&'n str; 3], schema: &str, name: &str) -> Vec<(&'n str, Value<'static>)> {
     vec![(prefix[0], text(DATABASE)), (prefix[1], text(schema)), (prefix[2], text(name))]
 }
@@ -52,7 +52,7 @@ fn schemata(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Tables and views: those of the user, and the system relations.
+/// Returns the user's tables and views, and the system relations.
 fn shown(context: &SessionContext) -> impl Iterator<Item = Object> {
     objects::objects(context).into_iter().filter(|object| matches!(object.letter(), "r" | "v"))
 }
@@ -107,14 +107,14 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Lengths and precisions.
+/// Returns the columns that describe the length or the precision of a type.
 fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
     let number = |bits: i32, radix: i32, scale: Option<i32>| {
         let mut row = vec![("numeric_precision", Value::Int4(bits)), ("numeric_precision_radix", Value::Int4(radix))];
         row.extend(scale.map(|scale| ("numeric_scale", Value::Int4(scale))));
         row
     };
-    /// Bytes of a character, at the most.
+    /// The greatest size of a character, in bytes.
     const CHARACTER: i32 = 4;
     match ty {
         Type::Int2 => number(16, 2, Some(0)),
@@ -223,7 +223,8 @@ fn key_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
     });
 }
 
-/// The columns that keys consist of, those that foreign keys lead to, and those that CHECKs look at.
+/// Makes the rows of `constraint_column_usage`: the columns of keys, those to which foreign keys lead, and those that
+/// CHECKs use.
 fn constraint_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
     each_constraint(context, |table, name, constraint| {
         let (of, columns): (&str, Vec<String>) = match constraint {

@@ -1,20 +1,20 @@
-//! System relations: what the server knows, as rows to query. They are made up when a query asks, and no part of any
-//! transaction but that they show the catalog as the transaction sees it.
+//! System relations, which show what the server knows as rows to query. Their rows are made when a query asks for them.
+//! They belong to no transaction, but show the catalog as the transaction sees it.
 //!
 //! | file | relations |
 //! | --- | --- |
-//! | `relation`, `all` | what a relation is, and the list of all |
-//! | `relations.txt` | names and columns: PostgreSQL's catalogs, and ours |
-//! | `rows` | which of the following files makes the rows of a relation; of the others there are none |
+//! | `relation`, `all` | the type of a system relation, and the list of all |
+//! | `relations.txt` | the names and columns of PostgreSQL's catalogs and of ours |
+//! | `rows` | the choice of the file that makes the rows of a relation; a relation without one is empty |
 //! | `contention` | `hotrow_contention` |
 //! | `pg_catalog`, `pg_views` | rows of `pg_catalog`: its tables, its views |
 //! | `information_schema` | rows of `information_schema` |
-//! | `sessions` | what sessions do and wait for |
+//! | `sessions` | the statements and waits of sessions |
 //! | `operator_classes` | rows of `pg_opclass` |
-//! | `other_types` | types of catalogs' columns |
+//! | `other_types` | types that only columns of catalogs have |
 //! | `depend` | rows of `pg_depend` |
 //! | `comments` | `pg_description` |
-//! | `objects` | what there is, numbered |
+//! | `objects` | the objects of the database with their numbers |
 //! | `describe` | definitions as SQL |
 
 mod all;

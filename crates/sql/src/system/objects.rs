@@ -16,12 +16,12 @@ use crate::types::{from_oid, oid as type_oid};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 
-/// The schemas' numbers: `pg_catalog`, `public`, `information_schema`.
+/// The numbers of the schemas `pg_catalog`, `public` and `information_schema`.
 pub(super) const PG_CATALOG: u32 = 11;
 pub(super) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_000;
 
-/// The numbers of catalogs that others refer to.
+/// The numbers of the catalogs to which others refer.
 pub(super) const PG_CLASS: u32 = 1259;
 
 /// The number of the database.
@@ -40,7 +40,7 @@ pub(super) enum Kind {
     System(&'static SystemRelation),
 }
 
-/// A relation.
+/// A relation with its number.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) number: u32,
@@ -53,7 +53,7 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// PostgreSQL's letter for the kind of the relation.
+    /// Returns PostgreSQL's letter for the kind of the relation.
     pub(super) fn letter(&self) -> &'static str {
         match &self.kind {
             Kind::Table(_) => "r",
@@ -71,7 +71,7 @@ impl Object {
     }
 }
 
-/// All relations of the user, in the order of their names, then those of the system.
+/// Returns all relations: those of the user, ordered by name, and then those of the system.
 pub(super) fn objects(context: &SessionContext) -> Vec<Object> {
     let (view, catalog) = (context.view(), &context.shared().catalog);
     let of_user = |full: &str, kind| {
@@ -112,7 +112,8 @@ fn system_object(relation: &'static SystemRelation) -> Object {
     }
 }
 
-/// The number of the system relation at a position: PostgreSQL's own, where others know it.
+/// Returns the number of the system relation at a position of the list. It is PostgreSQL's own if clients or other
+/// catalogs know it.
 pub(super) fn number_of_system(at: usize, name: &str) -> u32 {
     match name {
         "pg_type" => 1247,
@@ -127,28 +128,29 @@ pub(super) fn number_of_system(at: usize, name: &str) -> u32 {
     }
 }
 
-/// The number of a system relation.
+/// Returns the number of a system relation.
 pub(crate) fn number_of_system_relation(relation: &'static SystemRelation) -> u32 {
     relation.number
 }
 
-/// A table's indexes as users know them: a hidden key has none.
+/// Returns a table's indexes as users know them: without the primary index if the key is hidden.
 pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
     let hidden = table.is_key_hidden();
     table.indexes().filter(move |index| !hidden || *index != IndexRef::Primary)
 }
 
-/// The number of a constraint.
+/// Returns the number of a constraint.
 pub(super) fn number_of_constraint(context: &SessionContext, table: &Table, constraint: &str) -> u32 {
     context.shared().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
 }
 
-/// The number of a column's default.
+/// Returns the number of a column's default.
 pub(super) fn number_of_default(context: &SessionContext, table: &Table, column: usize) -> u32 {
     context.shared().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
 }
 
-/// The number of the relation that a text means, such as `t`, `public.t`, `pg_class`; none if there is none.
+/// Returns the number of the relation that a text means, such as `t`, `public.t`, `pg_class`, or `None` if there is
+/// none.
 pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option<u32> {
     let written = written_name(name).ok()?;
     let plain = &written.name;
@@ -161,7 +163,8 @@ pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option
     of_user.or_else(system)
 }
 
-/// The name of the relation with a number.
+/// Returns the name of the relation with a number, with its schema if it needs one, or `None` if there is no such
+/// relation.
 pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Option<String> {
     objects(context).into_iter().find(|object| object.number == number).map(|object| match object.schema {
         INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
@@ -170,22 +173,22 @@ pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Optio
     })
 }
 
-/// The name of the schema with a number.
+/// Returns the name of the schema with a number, or `None` if there is no such schema.
 pub(crate) fn schema_of_number(context: &SessionContext, number: u32) -> Option<String> {
     schemas(context).into_iter().find(|(known, _)| *known == number).map(|(_, name)| name)
 }
 
-/// The number of a schema of the user, or of `public`.
+/// Returns the number of one of the user's schemas, or of `public`.
 pub(super) fn number_of_schema(context: &SessionContext, name: &str) -> u32 {
     if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog.number(&format!("\0schema\0{name}")) }
 }
 
-/// The number of the schema that a name means; none if there is none.
+/// Returns the number of the schema with a name, or `None` if there is no such schema.
 pub(crate) fn number_of_schema_name(context: &SessionContext, name: &str) -> Option<u32> {
     schemas(context).into_iter().find(|(_, known)| known == name).map(|(number, _)| number)
 }
 
-/// All schemas, numbered.
+/// Returns the numbers and names of all schemas.
 pub(super) fn schemas(context: &SessionContext) -> Vec<(u32, String)> {
     let mut all = vec![
         (PG_CATALOG, "pg_catalog".to_owned()),
@@ -197,7 +200,8 @@ pub(super) fn schemas(context: &SessionContext) -> Vec<(u32, String)> {
     all
 }
 
-/// Bytes that a table takes, its indexes included; zero of what is no table, and none of what is not there.
+/// Returns the size in bytes of the table with a number, its indexes included. The size of any other relation is zero.
+/// Returns `None` if there is no relation with the number.
 pub(crate) fn size(context: &SessionContext, number: u32) -> Option<u64> {
     let found = objects(context).into_iter().find(|object| object.number == number)?;
     Some(match &found.kind {
@@ -206,7 +210,7 @@ pub(crate) fn size(context: &SessionContext, number: u32) -> Option<u64> {
     })
 }
 
-/// Whether a relation is found by its name alone.
+/// Whether a relation is found by its name without a schema. Returns `None` if there is no relation with the number.
 pub(crate) fn is_visible(context: &SessionContext, number: u32) -> Option<bool> {
     let found = objects(context).into_iter().find(|object| object.number == number);
     found.map(|object| match object.kind {
@@ -215,7 +219,8 @@ pub(crate) fn is_visible(context: &SessionContext, number: u32) -> Option<bool> 
     })
 }
 
-/// A type of the catalogs: number, name, SQL's name, bytes, category, and the number of its array type.
+/// A type as the catalogs know it: its number, its name, its name in SQL, its size in bytes (-1 if it varies), its
+/// category, and the number of its array type.
 pub(super) struct KnownType {
     pub(super) number: u32,
     pub(super) name: &'static str,
@@ -236,7 +241,7 @@ pub(super) const fn known(
     KnownType { number, name, sql, bytes, category, array }
 }
 
-/// The types that columns and results have.
+/// The types that columns of tables and results can have.
 pub(super) const TYPES: [KnownType; 19] = [
     known(16, "bool", "boolean", 1, "B", 1000),
     known(17, "bytea", "bytea", -1, "U", 1001),
@@ -259,10 +264,10 @@ pub(super) const TYPES: [KnownType; 19] = [
     known(2950, "uuid", "uuid", 16, "U", 2951),
 ];
 
-/// The number of the type that a text means, in any of its names; none if there is none.
+/// Returns the number of the type that a text means by any of the type's names, or `None` if there is none.
 pub(crate) fn number_of_type(name: &str) -> Option<u32> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
-    // Without quotes `char` is another type.
+    // Without quotes, `char` is another type: SQL's.
     let is_it = |known: &&KnownType| (known.name == plain && known.name != "char") || known.sql == plain;
     let all = || TYPES.iter().chain(&OTHERS);
     let by_name = all().find(is_it).map(|known| known.number);
@@ -276,7 +281,7 @@ pub(crate) fn number_of_type(name: &str) -> Option<u32> {
     })
 }
 
-/// SQL's name of the type with a number.
+/// Returns the name in SQL of the type with a number, or `None` if there is no such type.
 pub(crate) fn type_of_number(number: u32) -> Option<String> {
     TYPES.iter().chain(&OTHERS).find_map(|known| match number {
         _ if known.number == number => Some(known.sql.to_owned()),
@@ -285,13 +290,13 @@ pub(crate) fn type_of_number(number: u32) -> Option<String> {
     })
 }
 
-/// Whether a function reads or writes values of a type.
+/// Whether a name is that of a function that reads or writes the values of a type.
 pub(crate) fn is_type_function(name: &str) -> bool {
     let own = |known: &KnownType| functions(known.name).iter().any(|function| function == name);
     TYPES.iter().chain(&OTHERS).any(own) || functions("array_").iter().any(|function| function == name)
 }
 
-/// The name by which the catalogs know a type.
+/// Returns the name by which the catalogs know a type.
 pub(super) fn short_name(ty: Type) -> String {
     if let Type::Array(element) = ty
         && !element.is_vector()
@@ -302,10 +307,10 @@ pub(super) fn short_name(ty: Type) -> String {
     TYPES.iter().chain(&OTHERS).find(|known| known.number == number).map_or("text", |known| known.name).to_owned()
 }
 
-/// A type as its column is declared.
+/// Returns a type with its modifier as a column's declaration writes it, or `None` if there is no such type.
 pub(super) fn declared(number: u32, modifier: i32) -> Option<String> {
     match number {
-        // Without a length, where a column always has one.
+        // Without a length, the type is shown as `bpchar`, since a `character` column always has a length.
         1042 if modifier < 0 => Some("bpchar".to_owned()),
         _ => from_oid(number, modifier).filter(|ty| type_oid(*ty) == number).map(|ty| ty.to_string()),
     }

@@ -1,5 +1,5 @@
-//! Operator classes: how an index orders or hashes values of a type. There is one for each type, and its numbers are
-//! PostgreSQL's.
+//! Operator classes: the ways in which an index orders or hashes values of a type. A type has at most one for each
+//! index method. Their numbers are PostgreSQL's.
 
 use super::objects::{OWNER, PG_CATALOG};
 use super::relation::{Rows, oid, text};
@@ -11,8 +11,8 @@ use hotrow_storage::{Type, Value};
 pub(super) const BTREE: u32 = 403;
 pub(super) const HASH: u32 = 405;
 
-/// A type's number; the name of its classes, and the class's and its family's numbers for an ordered index and for a
-/// hash index.
+/// The number of a type, the name of its classes, and two pairs of numbers, for an ordered index and for a hash index:
+/// the class's and its family's.
 type Class = (u32, &'static str, (u32, u32), (u32, u32));
 
 const CLASSES: [Class; 22] = [
@@ -40,17 +40,17 @@ const CLASSES: [Class; 22] = [
     (18, "char_ops", (10_007, 429), (10_008, 431)),
 ];
 
-/// The number of the class by which an index of a method has a column of a type; zero if there is none.
+/// Returns the number of the class by which an index of this method has columns of a type, or zero if there is none.
 pub(super) fn of(method: u32, ty: Type) -> u32 {
     let class = CLASSES.iter().find(|(known, ..)| *known == accepted(ty));
     class.map_or(0, |(_, _, ordered, hashed)| if method == BTREE { ordered.0 } else { hashed.0 })
 }
 
-/// Classes that an index may be asked for besides. It is the same with them as without.
+/// Other classes that a definition of an index may name. They change nothing about the index.
 const MORE: [(u32, &str); 4] =
     [(25, "varchar_ops"), (25, "text_pattern_ops"), (25, "varchar_pattern_ops"), (1042, "bpchar_pattern_ops")];
 
-/// Whether the class of a name is one for columns of a type; none if there is none of that name.
+/// Whether the class with a name is one for columns of a type. Returns `None` if there is no class of this name.
 pub(crate) fn has(name: &str, ty: Type) -> Option<bool> {
     let known = CLASSES.iter().map(|&(number, name, ..)| (number, name)).chain(MORE);
     let mut named = known.filter(|(_, known)| *known == name).map(|(number, _)| number).peekable();
@@ -58,7 +58,7 @@ pub(crate) fn has(name: &str, ty: Type) -> Option<bool> {
     Some(named.any(|number| number == accepted(ty)))
 }
 
-/// The number of the type under which classes know a column's type.
+/// Returns the number of the type whose classes a column's type uses.
 fn accepted(ty: Type) -> u32 {
     match ty {
         Type::Varchar(_) => 25,
@@ -67,7 +67,7 @@ fn accepted(ty: Type) -> u32 {
     }
 }
 
-/// The rows of `pg_opclass`.
+/// Makes the rows of `pg_opclass`.
 pub(super) fn rows(_: &SessionContext, rows: &mut Rows<'_>) {
     for (ty, name, ordered, hashed) in CLASSES {
         for (method, (number, family)) in [(BTREE, ordered), (HASH, hashed)] {

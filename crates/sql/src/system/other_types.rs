@@ -1,8 +1,8 @@
-//! Types that no column of a table has, but those of catalogs do; and what `pg_type` says of a type beside its name.
+//! Types that only columns of catalogs have, and properties of types for `pg_type`.
 
 use super::objects::{KnownType, known};
 
-/// The catalogs' own types, under PostgreSQL's numbers.
+/// The types that only columns of catalogs have, with PostgreSQL's numbers.
 pub(super) const OTHERS: [KnownType; 12] = [
     known(18, "char", "\"char\"", 1, "Z", 1002),
     known(19, "name", "name", 64, "S", 1003),
@@ -18,7 +18,8 @@ pub(super) const OTHERS: [KnownType; 12] = [
     known(4089, "regnamespace", "regnamespace", 4, "N", 4090),
 ];
 
-/// The number of the elements' type of a type that is no ordinary array but has elements; zero of any other.
+/// Returns the number of the element type of a type that has elements but is no ordinary array, and zero for any other
+/// type.
 pub(super) fn element(name: &str) -> u32 {
     match name {
         "int2vector" => 21,
@@ -28,7 +29,7 @@ pub(super) fn element(name: &str) -> u32 {
     }
 }
 
-/// The number of a type's collation.
+/// Returns the number of a type's collation, or zero if it has none.
 pub(super) fn collation(known: &KnownType) -> u32 {
     match known.name {
         "name" => 950,
@@ -37,14 +38,14 @@ pub(super) fn collation(known: &KnownType) -> u32 {
     }
 }
 
-/// The names of the functions that read and write a type: as text, and in binary.
+/// Returns the names of the functions that read and write a type: two for the text format, two for the binary one.
 pub(super) fn functions(name: &str) -> [String; 4] {
     let apart = ["date", "time", "timetz", "timestamp", "timestamptz", "interval", "numeric", "uuid", "json", "jsonb"];
     let between = if apart.contains(&name) { "_" } else { "" };
     ["in", "out", "recv", "send"].map(|end| format!("{name}{between}{end}"))
 }
 
-/// The letter of a type's alignment: one, two, four or eight bytes.
+/// Returns the letter of a type's alignment: one, two, four or eight bytes.
 pub(super) fn alignment(known: &KnownType) -> &'static str {
     match (known.name, known.bytes) {
         ("name" | "uuid", _) | (_, 1) => "c",
@@ -54,7 +55,7 @@ pub(super) fn alignment(known: &KnownType) -> &'static str {
     }
 }
 
-/// The letter of how PostgreSQL stores values that are long.
+/// Returns the letter for PostgreSQL's storage of long values of a type.
 pub(super) fn storage(known: &KnownType) -> &'static str {
     match known.name {
         "numeric" => "m",

@@ -1,16 +1,16 @@
-//! A system relation, and its rows in the making.
+//! The type of a system relation, and the list into which its rows are made.
 
 use crate::context::SessionContext;
 use hotrow_storage::{Array, Element, Type, Value};
 
-/// A relation that the server makes up.
+/// A relation whose rows the server makes for each query.
 #[derive(Debug)]
 pub struct SystemRelation {
     /// The schema of the relation.
     pub schema: &'static str,
     /// The name of the relation.
     pub name: &'static str,
-    /// Whether PostgreSQL has a view of this name, or has no relation of this name.
+    /// Whether the relation is shown as a view: PostgreSQL has a view of this name, or has no relation of this name.
     pub(super) is_view: bool,
     /// The names and types of the columns that `*` shows.
     pub columns: Vec<(&'static str, Type)>,
@@ -28,7 +28,7 @@ impl SystemRelation {
 /// Makes the rows of a relation, as a session sees them at this moment.
 pub(super) type Maker = fn(&SessionContext, &mut Rows<'_>);
 
-/// Rows of a relation in the making.
+/// The list into which the rows of a relation are made.
 #[derive(Debug)]
 pub(super) struct Rows<'r> {
     pub(super) relation: &'r SystemRelation,
@@ -60,17 +60,17 @@ impl Rows<'_> {
     }
 }
 
-/// A text.
+/// Makes a text value.
 pub(super) fn text(text: impl Into<String>) -> Value<'static> {
     Value::Text(text.into().into())
 }
 
-/// An object's number.
+/// Makes the value of an object's number.
 pub(super) fn oid(number: u32) -> Value<'static> {
     Value::Int4(number.cast_signed())
 }
 
-/// Columns' numbers, counted from zero, as an array that counts from one.
+/// Makes an array of columns' numbers. The numbers in the array count from one, and `positions` from zero.
 pub(super) fn columns(positions: impl IntoIterator<Item = usize>) -> Value<'static> {
     Value::Array(Array::new(Element::Int2, positions.into_iter().map(|at| Value::Int2(at as i16 + 1))))
 }

@@ -9,7 +9,7 @@ impl SystemRelation {
     /// Returns the relation's rows at this moment, as a session sees them, with all columns.
     pub fn rows(&self, context: &SessionContext) -> Vec<Vec<Value<'static>>> {
         let mut rows = Rows { relation: self, rows: Vec::new() };
-        // What no file makes rows of is empty.
+        // A relation for which no file makes rows is empty.
         if let Some(make) = self.maker() {
             make(context, &mut rows);
         }

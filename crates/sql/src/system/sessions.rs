@@ -1,4 +1,4 @@
-//! The views of what sessions do and wait for: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
+//! The views of the statements and waits of sessions: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
 
 use super::objects::{OWNER, POSTGRES};
 use super::relation::{Maker, Rows, oid, text};
@@ -71,7 +71,7 @@ fn activity(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// PostgreSQL's name for a wait.
+/// Returns PostgreSQL's name for a wait.
 fn event(awaited: &Awaited) -> &'static str {
     match awaited {
         Awaited::Table(_) => "relation",
@@ -82,12 +82,12 @@ fn event(awaited: &Awaited) -> &'static str {
     }
 }
 
-/// PostgreSQL's name for a mode of a lock on a table.
+/// Returns PostgreSQL's name for a mode of a lock on a table.
 fn table_mode(mode: &str) -> &'static str {
     if mode == Mode::Shared.name() { "AccessShareLock" } else { "AccessExclusiveLock" }
 }
 
-/// PostgreSQL's name for a mode of a lock on something in a table.
+/// Returns PostgreSQL's name for a mode of a lock on a row or range of a table.
 fn row_mode(mode: &str) -> &'static str {
     match mode {
         "shared" => "ShareLock",

@@ -6,7 +6,7 @@ use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Array, ArrayBuilder, Element, Type, Value};
 
-/// The type of the elements as the array's type says it; as the array knows it, if that is not the type of an array.
+/// Returns the type of an array's elements: the element type of `ty`, or the array's own if `ty` is no array type.
 fn element_type(array: &Array<'_>, ty: Type) -> Type {
     match ty {
         Type::Array(element) => element.ty(),
@@ -14,7 +14,7 @@ fn element_type(array: &Array<'_>, ty: Type) -> Type {
     }
 }
 
-/// An array with each element that is not NULL changed to one of the type `element`.
+/// Returns an array of the type `element` whose elements are the results of `change`. NULL elements stay NULL.
 pub fn map_elements(
     array: &Array<'_>,
     element: Element,
@@ -27,7 +27,8 @@ pub fn map_elements(
     Ok(builder.finish())
 }
 
-/// Elements in braces, between commas; in quotes what would otherwise be read differently.
+/// Writes the elements in braces, with commas between them. An element that would be read differently otherwise is in
+/// quotes.
 pub(super) fn write_text(array: &Array<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     let ty = element_type(array, ty);
     if array.element().is_vector() {
@@ -59,7 +60,7 @@ pub(super) fn write_text(array: &Array<'_>, ty: Type, styles: Styles, out: &mut 
     out.put_u8(b'}');
 }
 
-/// The elements of a vector with blanks between them.
+/// Writes the elements of a vector with blanks between them.
 fn write_vector(array: &Array<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     for (at, value) in array.iter().enumerate() {
         if at > 0 {
@@ -88,7 +89,7 @@ enum Token {
     Element(String, bool),
 }
 
-/// Reads elements in braces.
+/// Reads an array literal: elements in braces.
 ///
 /// # Errors
 /// 22P02 if the text is no array literal, 0A000 for bounds and for more than one dimension, and any error of an
@@ -107,7 +108,7 @@ pub(super) fn parse(element: Element, literal: &str, styles: Styles) -> Result<A
     }
     let mut builder = ArrayBuilder::new(element);
     next(&mut rest).map_err(&malformed)?;
-    // What has just been read: the opening brace, an element, or a comma.
+    // The token that was read last: the opening brace, an element, or a comma.
     let mut before = Token::Open;
     loop {
         let token = next(&mut rest).map_err(&malformed)?;
@@ -134,7 +135,7 @@ pub(super) fn parse(element: Element, literal: &str, styles: Styles) -> Result<A
     }
 }
 
-/// Takes the next part of a literal from it, or says what is wrong there.
+/// Takes the next token from the rest of a literal. An error says what is wrong there.
 fn next(rest: &mut &str) -> Result<Token, &'static str> {
     const END: &str = "Unexpected end of input.";
     *rest = rest.trim_start_matches(|character| u8::try_from(character).is_ok_and(is_space));
@@ -160,7 +161,7 @@ fn next(rest: &mut &str) -> Result<Token, &'static str> {
     Ok(token)
 }
 
-/// An element without quotes: up to a comma or brace, without the blanks at its end.
+/// Reads an element without quotes, up to a comma or brace. Blanks at its end do not belong to it.
 fn plain(rest: &mut &str) -> Result<Token, &'static str> {
     const END: &str = "Unexpected end of input.";
     let (mut text, mut is_plain, mut kept) = (String::new(), true, 0);
@@ -190,8 +191,8 @@ fn plain(rest: &mut &str) -> Result<Token, &'static str> {
     }
 }
 
-/// The number of dimensions, whether there are NULLs, the elements' type, for each dimension its length and first
-/// index; then the elements.
+/// Writes an array in the binary format: the number of dimensions, whether there are NULLs, the elements' type, the
+/// length and the first index of each dimension, and then the elements.
 pub(super) fn write_binary(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
     let ty = element_type(array, ty);
     out.put_i32(i32::from(!array.is_empty()));
@@ -222,7 +223,7 @@ pub(super) fn read_binary(element: Element, bytes: &[u8]) -> Result<Array<'stati
     let mut rest = bytes;
     let dimensions = word(&mut rest)?;
     let (_, given) = (word(&mut rest)?, word(&mut rest)? as u32);
-    // Texts of every kind are read alike.
+    // The elements of all text types are read alike.
     let is_text = |number| oid::from_oid(number, -1).is_some_and(Type::is_text);
     if given != oid(element.ty()) && !(is_text(given) && element.ty().is_text()) {
         return Err(SqlError::new(state::DATATYPE_MISMATCH, "wrong element type"));

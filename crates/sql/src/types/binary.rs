@@ -9,7 +9,8 @@ use hotrow_txn::number_of;
 /// The byte before the text of a `jsonb`.
 const JSONB_VERSION: u8 = 1;
 
-/// Appends a value in the binary format, without a length. NULL appends nothing: whoever frames the value says NULL.
+/// Appends a value in the binary format, without a length. NULL appends nothing: the caller, which writes the length,
+/// marks NULL.
 pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
     match value {
         Value::Null => {}
@@ -87,7 +88,7 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
     })
 }
 
-/// Bytes as text, or the error that names the first wrong ones.
+/// Returns bytes as text, or an error that names the first bytes that are not UTF-8.
 pub fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let rest = &bytes[error.valid_up_to()..];

@@ -7,22 +7,23 @@ use jiff::Span;
 use jiff::civil::Date;
 use std::ops::RangeInclusive;
 
-/// The date that is zero.
+/// The date whose number is zero.
 const EPOCH: Date = Date::constant(2000, 1, 1);
 
-/// Microseconds of a day.
+/// The number of microseconds in a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
-/// The days, since 2000-01-01, that are dates: from 4714-11-24 BC to 9999-12-31. Beyond are only
+/// The range of dates, in days since 2000-01-01: from 4714-11-24 BC to 9999-12-31. The only dates outside it are
 /// `infinity` ([`i32::MAX`]) and `-infinity` ([`i32::MIN`]).
 pub const DATE_RANGE: RangeInclusive<i32> = -2_451_545..=2_921_939;
 
-/// The microseconds, since 2000-01-01 00:00, that are timestamps: those of the days in [`DATE_RANGE`]. Beyond are only
-/// `infinity` ([`i64::MAX`]) and `-infinity` ([`i64::MIN`]).
+/// The range of timestamps, in microseconds since 2000-01-01 00:00: those of the days in [`DATE_RANGE`]. The only
+/// timestamps outside it are `infinity` ([`i64::MAX`]) and `-infinity` ([`i64::MIN`]).
 pub const TIMESTAMP_RANGE: RangeInclusive<i64> =
     *DATE_RANGE.start() as i64 * DAY..=(*DATE_RANGE.end() as i64 + 1) * DAY - 1;
 
-/// The date itself if it is one, or infinite. For results of arithmetic and for what clients send.
+/// Returns `days` if it is a date or an infinity, and an error (22008) otherwise. Checks results of arithmetic and
+/// values that clients send.
 pub fn check_date(days: i32) -> Result<i32, SqlError> {
     match days {
         i32::MIN | i32::MAX => Ok(days),
@@ -31,7 +32,8 @@ pub fn check_date(days: i32) -> Result<i32, SqlError> {
     }
 }
 
-/// The timestamp itself if it is one, or infinite. For results of arithmetic and for what clients send.
+/// Returns `micros` if it is a timestamp or an infinity, and an error (22008) otherwise. Checks results of arithmetic
+/// and values that clients send.
 pub fn check_timestamp(micros: i64) -> Result<i64, SqlError> {
     match micros {
         i64::MIN | i64::MAX => Ok(micros),
@@ -40,7 +42,7 @@ pub fn check_timestamp(micros: i64) -> Result<i64, SqlError> {
     }
 }
 
-/// The time of day itself if it is one. For what clients send.
+/// Returns `micros` if it is a time of day, and an error (22008) otherwise. Checks values that clients send.
 pub fn check_time(micros: i64) -> Result<i64, SqlError> {
     match micros {
         0..=DAY => Ok(micros),
@@ -48,27 +50,27 @@ pub fn check_time(micros: i64) -> Result<i64, SqlError> {
     }
 }
 
-/// Year (0 is 1 BC), month and day of a date; `None` if it is infinite or out of range.
+/// Returns the year (0 is 1 BC), the month and the day of a date, or `None` if the date is infinite or out of range.
 pub fn date_parts(days: i32) -> Option<(i16, i8, i8)> {
     let span = Span::new().try_days(days).ok()?;
     let date = EPOCH.checked_add(span).ok()?;
     Some((date.year(), date.month(), date.day()))
 }
 
-/// The date with these parts; `None` if the calendar has none. `year` 0 is 1 BC.
+/// Returns the date with these parts, or `None` if the calendar has no such date. The year 0 is 1 BC.
 pub fn days_from_parts(year: i32, month: i32, day: i32) -> Option<i32> {
     let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
     EPOCH.until(date).ok().map(|span| span.get_days()).filter(|days| DATE_RANGE.contains(days))
 }
 
-/// `2026-01-02`, `infinity`, `0044-03-15 BC`, or the same in another style.
+/// Writes a date: `2026-01-02`, `infinity`, `0044-03-15 BC`, or the same in another style.
 pub(super) fn write_date(days: i32, styles: Styles, out: &mut BytesMut) {
     let Some(calendar) = Calendar::of(days, out) else { return };
     calendar.write(styles, out);
     calendar.write_era(out);
 }
 
-/// `2026-01-02 03:04:05.6`, with `+00` behind it if `zoned`, or the same in another style.
+/// Writes a timestamp: `2026-01-02 03:04:05.6`, with `+00` behind it if `zoned`, or the same in another style.
 pub(super) fn write_timestamp(micros: i64, zoned: bool, styles: Styles, out: &mut BytesMut) {
     let days = match micros {
         i64::MAX => i32::MAX,
@@ -93,7 +95,7 @@ pub(super) fn write_timestamp(micros: i64, zoned: bool, styles: Styles, out: &mu
     calendar.write_era(out);
 }
 
-/// `03:04:05.6`, of microseconds since midnight; as many hours as there are.
+/// Writes microseconds since midnight as `03:04:05.6`. The number of hours has no limit.
 pub(super) fn write_time(time: u64, out: &mut BytesMut) {
     let (seconds, mut fraction) = ((time / 1_000_000) as i64, (time % 1_000_000) as i64);
     put_padded(seconds / 3600, 2, out);
@@ -112,19 +114,19 @@ pub(super) fn write_time(time: u64, out: &mut BytesMut) {
     }
 }
 
-/// A day as it is shown.
+/// The parts of a date as they are shown.
 struct Calendar {
-    /// Counted from 1, before and after Christ.
+    /// The year, counted from 1, before Christ or after.
     year: i64,
     before_christ: bool,
     month: i64,
     day: i64,
-    /// From Sunday.
+    /// The day of the week, from Sunday, which is zero.
     day_of_week: usize,
 }
 
 impl Calendar {
-    /// The parts of a date; writes an infinity and returns `None` if the date has none.
+    /// Returns the parts of a date. If the date is infinite, writes `infinity` or `-infinity` and returns `None`.
     fn of(days: i32, out: &mut BytesMut) -> Option<Self> {
         let Some((year, month, day)) = date_parts(days) else {
             out.put_slice(if days < 0 { b"-infinity" } else { b"infinity" });
@@ -141,7 +143,7 @@ impl Calendar {
         })
     }
 
-    /// Year, month and day.
+    /// Writes the year, the month and the day in the style's order.
     fn write(&self, styles: Styles, out: &mut BytesMut) {
         let (year, month, day) = ((self.year, 4), (self.month, 2), (self.day, 2));
         let parts = match (styles.dates, styles.order) {
@@ -162,7 +164,7 @@ impl Calendar {
         }
     }
 
-    /// `Fri Jan 02 `, `Fri 02 Jan `
+    /// Writes the day of the week, the day and the month: `Fri Jan 02 ` or `Fri 02 Jan `.
     fn write_words(&self, order: DateOrder, out: &mut BytesMut) {
         const DAYS: [&[u8]; 7] = [b"Sun ", b"Mon ", b"Tue ", b"Wed ", b"Thu ", b"Fri ", b"Sat "];
         const MONTHS: [&[u8]; 12] = [
@@ -187,7 +189,7 @@ impl Calendar {
     }
 }
 
-/// A number that is not negative, with zeros up to `width`.
+/// Writes a number that is not negative, with zeros before it up to `width` digits.
 fn put_padded(value: i64, width: usize, out: &mut BytesMut) {
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(value);
@@ -195,7 +197,7 @@ fn put_padded(value: i64, width: usize, out: &mut BytesMut) {
     out.put_slice(digits.as_bytes());
 }
 
-/// The present time, in microseconds since 2000-01-01 UTC.
+/// Returns the present time, in microseconds since 2000-01-01 UTC.
 pub fn now() -> i64 {
     jiff::Timestamp::now().as_microsecond() - 946_684_800_000_000
 }

@@ -1,5 +1,5 @@
-//! Dates and timestamps as people write them: ISO 8601, and what else PostgreSQL reads, the numbers of a date in the
-//! order of `DateStyle`.
+//! Reading of dates and timestamps: ISO 8601, and the other forms that PostgreSQL reads. The order of the numbers of a
+//! date is that of `DateStyle`.
 
 use super::datetime::{DAY, check_timestamp, days_from_parts};
 use super::number::trim;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 const SECOND: i64 = 1_000_000;
 
-/// Reads a date. A time behind it is read and dropped, as PostgreSQL does.
+/// Reads a date. A time behind it is read and ignored, as in PostgreSQL.
 pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> {
     match parse(text, Type::Date, order)? {
         Moment::Infinite(sign) => Ok(if sign < 0 { i32::MIN } else { i32::MAX }),
@@ -20,7 +20,8 @@ pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> 
     }
 }
 
-/// Reads a timestamp. For `timestamp` a zone is read and dropped; for `timestamp with time zone` no zone means UTC.
+/// Reads a timestamp. For `timestamp`, a zone is read and ignored; for `timestamp with time zone`, UTC is the default
+/// zone.
 pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<i64, SqlError> {
     let (days, time, zone) = match parse(text, ty, order)? {
         Moment::Infinite(sign) => return Ok(if sign < 0 { i64::MIN } else { i64::MAX }),
@@ -35,7 +36,7 @@ pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<
     check_timestamp(micros).map_err(|error| SqlError::new(error.state, format!("timestamp out of range: \"{text}\"")))
 }
 
-/// Reads a time of day. A date before it and a zone behind it are read and dropped.
+/// Reads a time of day. A date before it and a zone behind it are read and ignored.
 pub(super) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let mut fields = Fields { order, ..Fields::default() };
@@ -92,7 +93,7 @@ fn parse(text: &str, ty: Type, order: DateOrder) -> Result<Moment, SqlError> {
     Ok(Moment::At { days, time, zone: fields.zone })
 }
 
-/// The words that stand for a moment.
+/// Returns the moment for which a word stands.
 fn parse_word(word: &str) -> Option<Moment> {
     let now = || Timestamp::now().as_microsecond() - UNIX_TO_EPOCH_SECONDS * SECOND;
     let day = |shift: i64| (now().div_euclid(DAY) + shift) as i32;
@@ -109,7 +110,7 @@ fn parse_word(word: &str) -> Option<Moment> {
     }
 }
 
-/// The fields of a date or time that the tokens have given so far.
+/// The fields of a date or time that have been read so far.
 #[derive(Default)]
 struct Fields {
     order: DateOrder,
@@ -160,12 +161,12 @@ impl Fields {
         (self.year.is_some() && self.month.is_some() && self.day.is_some()) || self.day_of_year.is_some()
     }
 
-    /// A month's or weekday's name.
+    /// Takes the name of a month or weekday. Returns whether the token was one.
     fn take_word_date(&mut self, token: &str) -> bool {
         if !self.is_month_named
             && let Some(month) = month_number(token)
         {
-            // What has been taken for a month was the day.
+            // The number that was taken for the month was the day.
             if let Some(day) = self.month.filter(|day| self.day.is_none() && (1..=31).contains(day)) {
                 self.day = Some(day);
             }
@@ -176,7 +177,8 @@ impl Fields {
         token.len() >= 3 && DAYS.iter().any(|day| day.starts_with(token))
     }
 
-    /// `2026-01-02`, `1/8/1999`, `8-jan-1999`, `20260102`, or one number of a date that goes on; and a time behind `t`.
+    /// Takes a date: `2026-01-02`, `1/8/1999`, `8-jan-1999`, `20260102`, or one number of a date that goes on. A time
+    /// may follow behind `t`.
     fn take_date(&mut self, token: &str) -> Option<()> {
         let (date, time) = match token.find('t') {
             Some(at)
@@ -193,7 +195,7 @@ impl Fields {
             (self.year, self.is_short) = (year.parse().ok(), year.len() == 2);
             (self.month, self.day) = (rest[..2].parse().ok(), rest[2..].parse().ok());
         } else {
-            // A month's name tells what the numbers are, wherever it stands.
+            // The name of a month decides what the numbers are, wherever it stands.
             let (numbers, words): (Vec<_>, Vec<_>) = date.split(['-', '/', '.']).partition(|part| is_number(part));
             if !words.into_iter().all(|word| self.take_word_date(word)) {
                 return None;
@@ -203,7 +205,7 @@ impl Fields {
         time.map_or(Some(()), |time| self.take_time(time))
     }
 
-    /// `03:04`, `03:04:05.6`, with a zone behind it.
+    /// Takes a time: `03:04`, `03:04:05.6`, with am, pm or a zone behind it.
     fn take_time(&mut self, token: &str) -> Option<()> {
         if self.time.is_some() {
             return None;
@@ -232,8 +234,9 @@ impl Fields {
         Some(())
     }
 
-    /// A number of the date: of three digits a year, otherwise what the style's order, or what there is already, makes
-    /// it.
+    /// Takes a number of the date. A number of three digits or more is a year, or the day of the year if it has three
+    /// digits and follows a year. The meaning of a shorter number depends on the style's order and on the fields that
+    /// were read before.
     fn take_number(&mut self, digits: &str) -> Option<()> {
         let value: i32 = digits.parse().ok()?;
         let is_long = digits.len() >= 3;
@@ -268,7 +271,8 @@ impl Fields {
         (self.year, self.is_short) = (Some(year), digits.len() <= 2);
     }
 
-    /// The date: none if a part is missing, and none that there is if the calendar has no such.
+    /// Returns the date. The outer `None` says that a part is missing, and the inner one that the calendar has no such
+    /// date.
     fn days(&self) -> Option<Option<i32>> {
         let year = self.year?;
         let year = match (self.before_christ, year) {
@@ -283,7 +287,8 @@ impl Fields {
         Some(days_from_parts(year, self.month?, self.day?))
     }
 
-    /// Microseconds since midnight; 24:00:00 and a leap second are taken.
+    /// Returns the microseconds since midnight, zero without a time. 24:00:00 and leap seconds are accepted. Returns
+    /// `None` if there is no such time.
     fn micros(&self) -> Option<i64> {
         let Some(Clock { mut hour, minute, second, micros }) = self.time else { return Some(0) };
         if let Some(afternoon) = self.afternoon {
@@ -316,12 +321,12 @@ fn month_number(word: &str) -> Option<i32> {
     Some(position as i32 + 1)
 }
 
-/// The year that a number of two digits stands for.
+/// Returns the year for which a number of two digits stands.
 fn full_year(year: i32) -> i32 {
     if year < 70 { year + 2000 } else { year + 1900 }
 }
 
-/// Digits behind the point of a second, rounded to microseconds.
+/// Converts the digits behind the point of a second to microseconds, rounded.
 fn fraction_micros(digits: &str) -> Option<i64> {
     if digits.is_empty() {
         return Some(0);

@@ -16,7 +16,7 @@ pub(super) fn write(interval: Interval, style: IntervalStyle, out: &mut BytesMut
     }
 }
 
-/// An interval's parts. Those of its months have one sign, and so have those of its time.
+/// The parts of an interval. The years and months have one sign, and so have the parts of the time.
 struct Parts {
     years: i64,
     months: i64,
@@ -47,7 +47,8 @@ impl Parts {
     }
 }
 
-/// Seconds with as many digits behind the point as there are, of any sign.
+/// Writes seconds with at least `width` digits before the point and only the digits that are needed behind it. The sign
+/// of the parts does not count.
 fn write_seconds(parts: &Parts, width: usize, out: &mut BytesMut) {
     let (seconds, micros) = (parts.seconds.abs(), parts.micros.abs());
     // Writing into memory does not fail.
@@ -58,7 +59,8 @@ fn write_seconds(parts: &Parts, width: usize, out: &mut BytesMut) {
     }
 }
 
-/// `-1-2`, `3 4:05:06.7`, or `+1-2 -3 +4:05:06.7` where SQL has no form for it.
+/// Writes the style `sql_standard`: `-1-2`, `3 4:05:06.7`, or `+1-2 -3 +4:05:06.7` if the standard has no form for the
+/// interval.
 fn write_sql(mut parts: Parts, out: &mut BytesMut) {
     let all = parts.all();
     let (has_negative, has_positive) = (all.iter().any(|part| *part < 0), all.iter().any(|part| *part > 0));
@@ -94,7 +96,7 @@ fn write_sql(mut parts: Parts, out: &mut BytesMut) {
     write_seconds(&parts, 2, out);
 }
 
-/// `P1Y2M-3DT4H5M6.7S`
+/// Writes the style `iso_8601`: `P1Y2M-3DT4H5M6.7S`.
 fn write_iso(parts: &Parts, out: &mut BytesMut) {
     let all = parts.all();
     if all.iter().all(|part| *part == 0) {
@@ -118,7 +120,8 @@ fn write_iso(parts: &Parts, out: &mut BytesMut) {
     }
 }
 
-/// `@ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs`, with `ago` behind it if the first part is negative.
+/// Writes the style `postgres_verbose`: `@ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs`, with `ago` behind it if the
+/// first part is negative.
 fn write_verbose(parts: &Parts, out: &mut BytesMut) {
     out.put_u8(b'@');
     let all = parts.all();
@@ -145,7 +148,7 @@ fn write_verbose(parts: &Parts, out: &mut BytesMut) {
     }
 }
 
-/// Appends an interval: `1 year 2 mons -3 days +04:05:06.7`.
+/// Writes the style `postgres`: `1 year 2 mons -3 days +04:05:06.7`.
 fn write_postgres(interval: Interval, out: &mut BytesMut) {
     let Interval { months, days, micros } = interval;
     let (mut is_first, mut after_negative) = (true, false);

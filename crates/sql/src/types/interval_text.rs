@@ -1,5 +1,5 @@
-//! Intervals as text: PostgreSQL's verbose form with clocks, the durations of ISO 8601, and the sum of their parts. The
-//! module `interval_style` writes intervals.
+//! Reading of intervals: PostgreSQL's verbose form with clocks, and the durations of ISO 8601. The module
+//! `interval_style` writes intervals.
 
 use super::IntervalStyle;
 use super::datetime::DAY;
@@ -28,7 +28,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of a word in lower case, of which there are many for each.
+    /// Returns the unit that a word in lower case names. Each unit has several names.
     fn named(word: &str) -> Option<Self> {
         Some(match word {
             "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecon" | "microsecond" | "microseconds" => {
@@ -51,7 +51,7 @@ impl Unit {
         })
     }
 
-    /// The months, days and microseconds of the unit.
+    /// Returns the months, days and microseconds of which the unit consists.
     fn parts(self) -> (i64, i64, i64) {
         match self {
             Unit::Microsecond => (0, 0, 1),
@@ -73,7 +73,7 @@ impl Unit {
 /// The fields that `INTERVAL '…' fields` allows in the literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The smallest unit. A number without a unit counts this one, and smaller parts are cut off.
+    /// The smallest unit. A number without a unit counts in this unit, and smaller parts are cut off.
     pub finest: Unit,
     /// `MINUTE TO SECOND`: whether two numbers with a colon are minutes and seconds.
     pub minutes_first: bool,
@@ -82,7 +82,8 @@ pub struct Fields {
 /// Reads an interval.
 ///
 /// # Errors
-/// 22007 if the text is no interval, 22015 if the interval is too long, 22008 if its years are.
+/// 22007 if the text is no interval, 22015 if a field of the interval is out of range, 22008 if its years and months
+/// together are.
 pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result<Interval, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let read = match lower.strip_prefix('p') {
@@ -106,7 +107,7 @@ pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result
     })
 }
 
-/// Leaves out what is smaller than a unit.
+/// Returns the interval without its parts that are smaller than the unit `finest`.
 pub fn cut(interval: Interval, finest: Unit) -> Interval {
     let Interval { months, micros, .. } = interval;
     match finest {
@@ -123,7 +124,7 @@ enum Wrong {
     Syntax,
     /// A number is too large.
     TooLong,
-    /// All years and months together are too many.
+    /// The years and months together are too many.
     Months,
 }
 
@@ -131,7 +132,7 @@ enum Wrong {
 #[derive(Clone, Copy)]
 struct Number {
     whole: i64,
-    /// With the number's sign.
+    /// The digits after the point, as a fraction with the number's sign.
     fraction: f64,
 }
 
@@ -151,7 +152,7 @@ impl Number {
 }
 
 impl Number {
-    /// A number with an exponent, which a duration may have.
+    /// Parses a number with an exponent, which a duration may have.
     fn scientific(text: &str) -> Result<Self, Wrong> {
         let number: f64 = text.parse().map_err(|_| Wrong::Syntax)?;
         if !(-1e15..=1e15).contains(&number) {
@@ -227,7 +228,8 @@ impl Sum {
         Some(())
     }
 
-    /// `hours:minutes[:seconds]`; `minutes:seconds` if there is a point, or that is wanted.
+    /// Adds `hours:minutes[:seconds]`. Two numbers are `minutes:seconds` if the second has a point, or if
+    /// `minutes_first` is set.
     fn add_clock(&mut self, clock: &str, minutes_first: bool) -> Result<(), Wrong> {
         [Unit::Hour, Unit::Minute, Unit::Second].into_iter().try_for_each(|unit| self.see(unit))?;
         let negative = clock.starts_with('-');
@@ -267,7 +269,7 @@ impl Sum {
         Some(())
     }
 
-    /// Makes each part negative: the sign before the first number is that of all of them.
+    /// Makes each part negative: the sign before the first number applies to all parts.
     fn spread_sign(&mut self) {
         let negative = |part: i32| if part > 0 { -part } else { part };
         (self.years, self.months, self.days) = (negative(self.years), negative(self.months), negative(self.days));
@@ -280,7 +282,7 @@ impl Sum {
     }
 }
 
-/// A word or a number of the verbose form, and what is left of the text.
+/// Returns the next word or number of the verbose form, and the rest of the text.
 fn token(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches([' ', '\t', '\n', '\r', ',', '@']);
     let first = text.chars().next()?;
@@ -307,7 +309,8 @@ fn read_verbose(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Res
         return Err(Wrong::Syntax);
     }
     let mut sum = Sum::default();
-    // A number without a unit takes its own from what follows: days before hours.
+    // A number without a unit gets its unit from what follows it: it counts days before a clock or a number of hours,
+    // and the smallest unit if it is the last.
     let mut at = 0;
     while let Some(&number) = tokens.get(at) {
         let next = tokens.get(at + 1).copied();
@@ -331,7 +334,7 @@ fn read_verbose(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Res
         }
         at += 1;
     }
-    // SQL's `-1 2:03:04` is negative in all its parts, unless another part has a sign of its own.
+    // In SQL's style the sign of `-1 2:03:04` applies to all its parts, unless another part has a sign of its own.
     let is_signed = |token: &&&str| token.starts_with(['-', '+']);
     if style == IntervalStyle::SqlStandard
         && tokens[0].starts_with('-')
@@ -345,7 +348,8 @@ fn read_verbose(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Res
     sum.finish()
 }
 
-/// `years-months`, the months of the years' sign: as many months.
+/// Reads `years-months` and returns the number of months. The sign of the years applies to the months. Returns `None`
+/// for a text without a hyphen between numbers.
 fn years_and_months(text: &str) -> Result<Option<Number>, Wrong> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let Some((years, months)) = unsigned.split_once('-') else { return Ok(None) };
@@ -358,7 +362,7 @@ fn years_and_months(text: &str) -> Result<Option<Number>, Wrong> {
     Ok(Some(Number { whole: whole.ok_or(Wrong::TooLong)?, fraction: 0.0 }))
 }
 
-/// ISO 8601 behind the `p`: numbers, each with a letter, those of the time behind a `t`.
+/// Reads a duration of ISO 8601 behind its `p`: numbers, each with a letter. The numbers of the time follow a `t`.
 fn read_duration(text: &str) -> Result<Interval, Wrong> {
     let (mut sum, mut in_time, mut rest) = (Sum::default(), false, text);
     if text.is_empty() {

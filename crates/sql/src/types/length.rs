@@ -3,13 +3,14 @@
 use crate::{SqlError, state};
 use std::borrow::Cow;
 
-/// Text as a `varchar(length)` keeps it: too long is an error, unless only spaces are too many, or the cast is
-/// explicit.
+/// Returns a text as a `varchar(length)` keeps it. A longer text is an error, unless only spaces are cut off or the
+/// cast is explicit.
 pub fn fit_varchar(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
     fit(text, length, explicit, "character varying")
 }
 
-/// Text as a `char(length)` keeps it: padded with spaces to `length` characters; too long as for [`fit_varchar`].
+/// Returns a text as a `char(length)` keeps it: padded with spaces to `length` characters. A longer text is treated as
+/// by [`fit_varchar`].
 pub fn fit_char(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
     let text = fit(text, length, explicit, "character")?;
     let missing = (length as usize).saturating_sub(text.chars().count());
@@ -22,7 +23,7 @@ pub fn fit_char(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'
 }
 
 fn fit<'a>(text: Cow<'a, str>, length: u32, explicit: bool, name: &str) -> Result<Cow<'a, str>, SqlError> {
-    // As many bytes as characters at most: the common case needs no count.
+    // A text has at most as many characters as bytes, so in the common case they need not be counted.
     if text.len() <= length as usize {
         return Ok(text);
     }

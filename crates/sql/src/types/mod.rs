@@ -1,6 +1,7 @@
-//! How values look outside: PostgreSQL's type numbers, text and binary formats, input and output functions.
+//! Types and values as clients see them: PostgreSQL's type numbers, text and binary formats, input and output
+//! functions.
 //!
-//! | file | what |
+//! | file | what it holds |
 //! | --- | --- |
 //! | [`oid`](mod@oid) | types and their numbers, modifiers and sizes on the wire |
 //! | `text` | text format: [`encode_text`], [`decode_text`], [`decode_text_borrowed`] |
@@ -11,7 +12,7 @@
 //! | [`interval_text`], `interval_style` | intervals |
 //! | `value` | the types of values, and their names |
 //! | `length` | declared lengths: `varchar(n)`, `char(n)` |
-//! | `styles` | in which styles a session writes and reads texts: [`Styles`] |
+//! | `styles` | the styles in which a session writes and reads texts: [`Styles`] |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are
 //! `infinity` and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.

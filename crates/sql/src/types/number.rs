@@ -26,7 +26,7 @@ pub(super) fn parse_integer<T: FromStr<Err = std::num::ParseIntError>>(ty: Type,
     })
 }
 
-/// Floats: too large for the type is an error, and so is a number so small that only zero is left of it.
+/// Parses a float. 22003 if the number is too large for the type, or so small that only zero would be left.
 pub(super) fn parse_float<T>(ty: Type, text: &str) -> Result<T, SqlError>
 where
     T: FromStr + Copy + PartialEq + Default + Into<f64>,
@@ -45,7 +45,8 @@ where
     Ok(value)
 }
 
-/// The shortest digits that read back as the same number, in PostgreSQL's layout: `%g` with an exponent of two digits.
+/// Writes the shortest digits that read back as the same number, in PostgreSQL's layout: `%g` with an exponent of two
+/// digits.
 /// `fixed_below` is the power of ten from which the exponent is written: 15 for double precision, 6 for real.
 pub(super) fn write_float(shortest: impl fmt::LowerExp, wide: f64, fixed_below: i32, out: &mut BytesMut) {
     if !wide.is_finite() {
@@ -86,7 +87,7 @@ pub(super) fn write_float(shortest: impl fmt::LowerExp, wide: f64, fixed_below: 
     }
 }
 
-/// A number rounded to so many significant digits, one at the least, in the layout of C's `%g`.
+/// Writes a number rounded to `digits` significant digits, at least one, in the layout of C's `%g`.
 pub(super) fn write_rounded(value: f64, digits: i32, out: &mut BytesMut) {
     let precision = digits.max(1);
     let rounded = format!("{value:.*e}", precision as usize - 1);
@@ -96,7 +97,7 @@ pub(super) fn write_rounded(value: f64, digits: i32, out: &mut BytesMut) {
     write_float(Written(&format!("{mantissa}e{exponent}")), value, precision, out);
 }
 
-/// A number that is written already.
+/// A number that has been written already.
 struct Written<'a>(&'a str);
 
 impl fmt::LowerExp for Written<'_> {
@@ -131,8 +132,8 @@ pub(super) fn write_numeric(value: Decimal, out: &mut BytesMut) {
     write!(out, "{value}").expect("the buffer grows");
 }
 
-/// A numeric as text: digits with a point, or with an exponent. Digits beyond those that fit are rounded away only if a
-/// scale is declared, and refused otherwise.
+/// Parses a numeric: digits with a point, or with an exponent. If a scale is declared, digits that do not fit are
+/// rounded away; otherwise such a number is refused.
 pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<Decimal, SqlError> {
     let ty = "numeric";
     let trimmed = trim(text);
@@ -160,7 +161,7 @@ pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<
     fit_numeric(value, precision)
 }
 
-/// `mantissa * 10^exponent`, if all of its digits fit.
+/// Returns `mantissa * 10^exponent`. 22003 if not all of its digits fit.
 fn exact(mantissa: &str, exponent: i32) -> Result<Decimal, SqlError> {
     let mut value = Decimal::from_str_exact(mantissa).map_err(|_| overflow())?;
     if exponent == 0 || value.is_zero() {
@@ -176,7 +177,7 @@ fn exact(mantissa: &str, exponent: i32) -> Result<Decimal, SqlError> {
     shift(value, exponent)
 }
 
-/// `value * 10^exponent`
+/// Returns `value * 10^exponent`. 22003 if it is too large; digits that do not fit behind the point are dropped.
 fn shift(value: Decimal, exponent: i32) -> Result<Decimal, SqlError> {
     if value.is_zero() {
         return Ok(Decimal::ZERO);
@@ -195,7 +196,8 @@ fn shift(value: Decimal, exponent: i32) -> Result<Decimal, SqlError> {
     Decimal::try_from_i128_with_scale(value.mantissa() / divisor, Decimal::MAX_SCALE).map_err(|_| overflow())
 }
 
-/// A numeric as a `numeric(precision, scale)` keeps it: rounded half away from zero to exactly that scale.
+/// Returns a numeric as a `numeric(precision, scale)` keeps it: rounded half away from zero to exactly that scale.
+/// 22003 if it is too large.
 pub fn fit_numeric(value: Decimal, precision: Precision) -> Result<Decimal, SqlError> {
     let Precision { precision, scale } = precision;
     let mut rounded = value.round_dp_with_strategy(u32::from(scale), RoundingStrategy::MidpointAwayFromZero);
@@ -219,7 +221,8 @@ fn overflow() -> SqlError {
 const NEGATIVE: u16 = 0x4000;
 const BASE: u128 = 10_000;
 
-/// Count of digits, weight of the first, sign, decimal digits after the point; then digits of base 10,000.
+/// Writes a numeric in the binary format: the number of digits, the weight of the first, the sign, the number of
+/// decimal digits after the point, and then digits of base 10,000.
 pub(super) fn write_numeric_binary(value: Decimal, out: &mut BytesMut) {
     let scale = value.scale();
     let power = 10_u128.pow(scale);
@@ -281,7 +284,7 @@ pub(super) fn read_numeric_binary(mut bytes: &[u8], precision: Option<Precision>
         mantissa = mantissa.checked_mul(BASE).and_then(|m| m.checked_add(u128::from(digit))).ok_or_else(overflow)?;
     }
     let scale = u32::from(scale).min(Decimal::MAX_SCALE);
-    // The mantissa counts in units of 10^unit; it is to count in units of 10^-scale.
+    // The mantissa counts units of 10^unit, and is converted to units of 10^-scale.
     let unit = 4 * (i32::from(weight) + 1 - i32::from(count));
     let up = unit + scale as i32;
     let power = 10_u128.checked_pow(up.unsigned_abs());

@@ -1,11 +1,11 @@
-//! Types' numbers, modifiers and sizes as clients know them.
+//! The numbers, modifiers and sizes of types, as clients know them.
 
 use hotrow_storage::{Element, Precision, Type};
 
-/// The number of a literal or parameter whose type is still open.
+/// The number of the type of a literal or parameter that is not known yet.
 pub const UNKNOWN: u32 = 705;
 
-/// PostgreSQL's number of a type.
+/// Returns PostgreSQL's number of a type.
 pub fn oid(ty: Type) -> u32 {
     match ty {
         Type::Bool => 16,
@@ -53,7 +53,7 @@ pub fn oid(ty: Type) -> u32 {
     }
 }
 
-/// The type with a number and a modifier (-1 for none); `None` if Hotrow has no such type.
+/// Returns the type with a number and a modifier (-1 for none), or `None` if Hotrow has no such type.
 pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
     let length = u32::try_from(typmod.saturating_sub(4)).ok().filter(|&length| length > 0);
     Some(match oid {
@@ -67,7 +67,7 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
         3802 => Type::Jsonb,
         700 => Type::Float4,
         701 => Type::Float8,
-        // Without a modifier, as a parameter's type, it is of any length.
+        // Without a modifier, as in a parameter's type, the length is not limited.
         1042 => length.map_or(Type::Varchar(None), Type::Char),
         1043 => Type::Varchar(length),
         1082 => Type::Date,
@@ -81,7 +81,7 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
     })
 }
 
-/// The number of the elements' type of an array type.
+/// Returns the number of an array type's element type.
 fn element_oid(array: u32) -> Option<u32> {
     Some(match array {
         1000 => 16,
@@ -108,7 +108,7 @@ fn element_oid(array: u32) -> Option<u32> {
     })
 }
 
-/// PostgreSQL's modifier of a type: a length, or a precision and scale; -1 for none.
+/// Returns PostgreSQL's modifier of a type: a length, or a precision and a scale. Returns -1 for a type without one.
 pub fn typmod(ty: Type) -> i32 {
     match ty {
         Type::Char(length) | Type::Varchar(Some(length)) => length as i32 + 4,
@@ -118,7 +118,7 @@ pub fn typmod(ty: Type) -> i32 {
     }
 }
 
-/// Bytes of a value in the binary format, -1 if they vary.
+/// Returns the size of a type's values in the binary format, in bytes, or -1 if it varies.
 pub fn type_len(ty: Type) -> i16 {
     match ty {
         Type::Bool => 1,

@@ -1,5 +1,5 @@
-//! The styles of a session's texts: how dates, intervals, byte strings and floats are written, and in which order a
-//! date's numbers are read.
+//! The styles of a session's texts: in which form dates, intervals, byte strings and floats are written, and in which
+//! order the numbers of a date are read.
 //!
 //! They are the values of `DateStyle`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a session has set
 //! them.
@@ -9,20 +9,20 @@ use hotrow_storage::Type;
 /// How values are written and read as text; the default is PostgreSQL's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Styles {
-    /// How a date is written: the first half of `DateStyle`.
+    /// The form in which a date is written: the first half of `DateStyle`.
     pub dates: DateStyle,
-    /// In which order the numbers of a date are read: the second half of `DateStyle`.
+    /// The order in which the numbers of a date are read: the second half of `DateStyle`.
     pub order: DateOrder,
     /// `IntervalStyle`
     pub intervals: IntervalStyle,
     /// Whether byte strings are written with escapes: `bytea_output`.
     pub escapes_bytes: bool,
-    /// So many significant digits fewer than a float has for sure; none writes the shortest number that reads back as
-    /// the float.
+    /// The number of significant digits that are left out of those that a float is certain to have. `None` writes the
+    /// shortest number that reads back as the float.
     pub fewer_digits: Option<u8>,
 }
 
-/// How a date is written.
+/// The form in which a date is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PostgreSQL's")]
 pub enum DateStyle {
@@ -33,7 +33,7 @@ pub enum DateStyle {
     German,
 }
 
-/// In which order the numbers of a date are read if none of them can only be a year.
+/// The order in which the numbers of a date are read, if none of them can only be a year.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PostgreSQL's")]
 pub enum DateOrder {
@@ -43,7 +43,7 @@ pub enum DateOrder {
     Ymd,
 }
 
-/// How an interval is written.
+/// The form in which an interval is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PostgreSQL's")]
 pub enum IntervalStyle {
@@ -55,7 +55,7 @@ pub enum IntervalStyle {
 }
 
 impl Styles {
-    /// The styles of the four settings' values, each in the form in which it is shown.
+    /// Makes the styles from the values of the four settings, each in its shown form.
     pub(crate) fn of(date_style: &str, interval_style: &str, bytea_output: &str, extra_float_digits: &str) -> Self {
         let (dates, order) = date_style.split_once(", ").unwrap_or((date_style, "MDY"));
         let digits: i8 = extra_float_digits.parse().unwrap_or(1);
@@ -87,7 +87,7 @@ impl Styles {
         Self { dates: DateStyle::Iso, ..self }
     }
 
-    /// Whether a cast from one type to another asks for the styles.
+    /// Whether the result of a cast from one type to another depends on the styles.
     pub(crate) fn matter(from: Type, to: Type) -> bool {
         let is_styled = |ty: Type| match ty {
             Type::Array(element) => Self::styles_type(element.ty()),

@@ -17,7 +17,7 @@ fn binary(value: &Value<'_>, ty: Type) -> Vec<u8> {
     out.to_vec()
 }
 
-/// `input` is read as `ty` and written as `output`, in text and through the binary format.
+/// Checks that `input` is read as `ty` and written as `output`, in text and through the binary format.
 fn check(ty: Type, input: &str, output: &str) {
     let value = decode_text(ty, input, Styles::default()).unwrap_or_else(|error| panic!("{ty} {input:?}: {error}"));
     assert_eq!(text(&value, ty), output, "{ty} {input:?}");

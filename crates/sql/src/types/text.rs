@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends a value in the text format, without a length. NULL appends nothing: whoever frames the value says NULL.
+/// Appends a value in the text format, without a length. NULL appends nothing: the caller, which writes the length,
+/// marks NULL.
 pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     match value {
         Value::Null => {}
@@ -54,7 +55,8 @@ pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesM
     }
 }
 
-/// Appends bytes as text; those that are none as three octal digits behind a backslash.
+/// Appends bytes as text. Bytes that are no printable ASCII characters become a backslash and three octal digits; a
+/// backslash is doubled.
 pub(crate) fn escape(bytes: &[u8], out: &mut BytesMut) {
     for &byte in bytes {
         match byte {
@@ -74,7 +76,7 @@ pub fn decode_text(ty: Type, text: &str, styles: Styles) -> Result<Value<'static
     decode_text_borrowed(ty, text, styles).map(Value::into_owned)
 }
 
-/// [`decode_text`] without a copy of a string that is taken as it stands.
+/// Reads a value as [`decode_text`] does, but does not copy a string that needs no change.
 pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Value<'_>, SqlError> {
     Ok(match ty {
         Type::Bool => Value::Bool(parse_bool(text)?),
@@ -104,7 +106,7 @@ pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Valu
     })
 }
 
-/// A string as a column of the type keeps it.
+/// Returns a string as a column of the type keeps it.
 pub(super) fn fit(ty: Type, text: &str) -> Result<Cow<'_, str>, SqlError> {
     match ty {
         Type::Char(length) => length::fit_char(text.into(), length, false),
@@ -113,7 +115,7 @@ pub(super) fn fit(ty: Type, text: &str) -> Result<Cow<'_, str>, SqlError> {
     }
 }
 
-/// No string holds a zero byte.
+/// Returns error 22021 if the bytes contain a zero byte, which no string may hold.
 pub(super) fn refuse_zero_byte(bytes: &[u8]) -> Result<(), SqlError> {
     if memchr::memchr(0, bytes).is_some() {
         let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
@@ -138,7 +140,7 @@ fn parse_bool(text: &str) -> Result<bool, SqlError> {
     }
 }
 
-/// `\x` and hexadecimal digits, or bytes with `\\` and `\ooo` among them.
+/// Parses a byte string: `\x` and hexadecimal digits, or bytes with `\\` and `\ooo` among them.
 fn parse_bytea(text: &str) -> Result<Vec<u8>, SqlError> {
     match text.strip_prefix("\\x") {
         Some(digits) => parse_hex(digits),
@@ -190,7 +192,7 @@ fn parse_escapes(mut text: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Hexadecimal digits with hyphens between groups of four, in braces or not.
+/// Parses a UUID: hexadecimal digits with hyphens between groups of four, in braces or not.
 fn parse_uuid(text: &str) -> Result<[u8; 16], SqlError> {
     let invalid = || number::syntax(Type::Uuid, text);
     if let Ok(uuid) = uuid::Uuid::try_parse_ascii(text.as_bytes())

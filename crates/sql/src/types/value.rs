@@ -1,9 +1,9 @@
-//! Values by themselves: of which type they are, and what a number is as it is written.
+//! Functions of values without a format: the type of a value, and the value of a number literal.
 
 use super::{Styles, decode_text};
 use hotrow_storage::{Decimal, Element, Type, Value};
 
-/// A numeric has one zero only.
+/// Returns a numeric with a positive sign if it is zero, since a numeric has only one zero.
 pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
     if value.is_zero() {
         value.set_sign_positive(true);
@@ -11,8 +11,8 @@ pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
     value
 }
 
-/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it; `None` if none
-/// does.
+/// Returns the value of a number literal, of the smallest of integer, bigint and numeric that holds it. Returns `None`
+/// if none does.
 pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i32>() {
         return Some(Value::Int4(value));
@@ -26,7 +26,7 @@ pub fn number_literal(text: &str) -> Option<Value<'static>> {
     }
 }
 
-/// The type of a value that is not NULL.
+/// Returns the type of a value, or `None` for NULL.
 pub fn type_of(value: &Value<'_>) -> Option<Type> {
     Some(match value {
         Value::Null => return None,
@@ -51,7 +51,8 @@ pub fn type_of(value: &Value<'_>) -> Option<Type> {
     })
 }
 
-/// A type's name without its modifiers, as PostgreSQL's messages about operators have it.
+/// Returns a type's name without its modifiers, as in PostgreSQL's messages about operators. `None` is the type of a
+/// literal that is not known yet.
 pub fn type_name(ty: Option<Type>) -> String {
     match ty {
         None => "unknown".to_owned(),
@@ -64,7 +65,7 @@ pub fn type_name(ty: Option<Type>) -> String {
     }
 }
 
-/// The rank of a number's type in promotions.
+/// Returns the rank of a number's type in promotions, or `None` for any other type.
 pub(crate) fn rank(ty: Type) -> Option<u8> {
     Some(match ty {
         Type::Int2 => 0,
@@ -77,7 +78,7 @@ pub(crate) fn rank(ty: Type) -> Option<u8> {
     })
 }
 
-/// Whether values are numbers.
+/// Whether the values of a type are numbers.
 pub(crate) fn is_number(ty: Type) -> bool {
     rank(ty).is_some()
 }

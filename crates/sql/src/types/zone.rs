@@ -1,4 +1,4 @@
-//! Time zones as they are written behind a time: by number, by abbreviation, by name.
+//! Time zones as they are written behind a time: as a number, an abbreviation or a name.
 
 use super::number::trim;
 use jiff::Timestamp;
@@ -7,20 +7,20 @@ use std::str::FromStr;
 
 const SECOND: i64 = 1_000_000;
 
-/// Seconds from 1970-01-01 to 2000-01-01.
+/// The number of seconds from 1970-01-01 to 2000-01-01.
 pub(super) const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
 /// A time zone.
 pub(super) enum Zone {
-    /// So many seconds east of UTC, by a number.
+    /// A zone written as a number: the seconds east of UTC.
     Offset(i64),
-    /// So many seconds east of UTC, by an abbreviation.
+    /// A zone written as an abbreviation: the seconds east of UTC.
     Abbreviated(i64),
     Named(TimeZone),
 }
 
-/// The abbreviations that PostgreSQL knows without a configuration, and minutes east of UTC; in their order. They go
-/// before names: `cet` is an hour east of UTC in summer, too.
+/// The abbreviations that PostgreSQL knows without a configuration, with the minutes east of UTC, ordered by name. They
+/// are looked up before the names of zones: `cet` is an hour east of UTC in summer, too.
 #[rustfmt::skip]
 const ABBREVIATIONS: &[(&str, i64)] = &[
     ("acdt", 630), ("acsst", 630), ("acst", 570), ("act", -300), ("acwst", 525), ("adt", -180), ("aedt", 660),
@@ -46,7 +46,7 @@ const ABBREVIATIONS: &[(&str, i64)] = &[
 ];
 
 impl Zone {
-    /// `z`, `utc`, `+02`, `-05:30`, `+0530`, `est`, `europe/berlin`; the word is in lower case.
+    /// Parses a zone in lower case: `z`, `utc`, `+02`, `-05:30`, `+0530`, `est`, `europe/berlin`.
     pub(super) fn parse(word: &str) -> Option<Self> {
         if let Ok(at) = ABBREVIATIONS.binary_search_by_key(&word, |(name, _)| name) {
             return Some(Zone::Abbreviated(ABBREVIATIONS[at].1 * 60));
@@ -76,8 +76,8 @@ impl Zone {
         fits.then(|| Zone::Offset(sign * ((hours * 60 + minutes) * 60 + seconds)))
     }
 
-    /// Seconds east of UTC at a local time. As in PostgreSQL, a time that the clocks passed over is read with the
-    /// offset before the change, and a time that they showed twice with the offset after it.
+    /// Returns the zone's seconds east of UTC at a local time. As in PostgreSQL, a time that the clocks skipped is read
+    /// with the offset before the change, and a time that they showed twice with the offset after it.
     pub(super) fn offset_seconds(&self, micros: i64) -> Option<i64> {
         match self {
             Zone::Offset(seconds) | Zone::Abbreviated(seconds) => Some(*seconds),
@@ -96,8 +96,8 @@ impl Zone {
     }
 }
 
-/// Seconds east of UTC of a zone at a moment, which is in local time if `local` is set; `None` if there is no such
-/// zone. As PostgreSQL's zones by number are POSIX's, `+2` is west of UTC.
+/// Returns how many seconds a zone is east of UTC at a moment, or `None` if there is no such zone. The moment is in
+/// local time if `local` is set. As in POSIX and PostgreSQL, a zone written as `+2` is west of UTC.
 pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> {
     let word = trim(name).to_ascii_lowercase();
     match Zone::parse(&word)? {
@@ -111,7 +111,7 @@ pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> 
     }
 }
 
-/// A number of a few digits, no sign.
+/// Parses a number of one to six digits, without a sign.
 pub(super) fn number(digits: &str) -> Option<i64> {
     let plain = (1..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     if plain { i64::from_str(digits).ok() } else { None }
