@@ -13,7 +13,7 @@ use hotrow_txn::{Abort, Engine, Inspection, Isolation, Protocol, Settings, Trans
 use hotrow_workloads::{Client, ClientIdentity, Violation, Workload};
 use std::time::{Duration, Instant};
 
-/// Latency and times are taken of one transaction in so many.
+/// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
 
 /// Loads the rows of `workload` into a new database under the engine called `name`.

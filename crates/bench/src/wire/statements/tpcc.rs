@@ -288,8 +288,8 @@ impl TpccWireClient {
     }
 }
 
-/// Finds the number of a customer. A customer may be given by last name; the statement at position `namesakes` finds
-/// all customers of that name.
+/// Returns the number of a customer. If the customer is given by last name, the statement at position `namesakes` finds
+/// all customers of that name, and the middle one is taken.
 async fn find(
     session: &mut Session,
     namesakes: usize,
