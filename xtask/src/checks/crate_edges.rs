@@ -119,7 +119,7 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("shuttle", &["hotrow-sync"]),
 ];
 
-/// Refuses dependencies in a `Cargo.toml` that go against the arrows, and entries of [`TEST_ARROWS`] that no test
+/// Refuses dependencies in a `Cargo.toml` that go against the arrows, and entries of `TEST_ARROWS` that no test
 /// needs.
 pub fn crate_edges(tree: &Tree) -> Vec<Violation> {
     let stale = TEST_ARROWS.iter().filter(|(user, used, _)| {

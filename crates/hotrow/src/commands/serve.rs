@@ -275,7 +275,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     server.run().map_err(explain)
 }
 
-/// Refuses options that have no meaning for the execution model or the engine, or together.
+/// Refuses options that have no meaning for the execution model or the engine, or together. A setting that the engine
+/// heeds only in a pool is refused, too, because sessions do not run in a pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let meaningless = match options.execution {
         Execution::Thread | Execution::Request if options.io == Io::Handoff => {
