@@ -5,10 +5,10 @@
 //! delay is over, then one that was blocked and holds its range now. Then it begins a new one unless too many are
 //! blocked. If there is nothing else to do it asks the manager for work. No thread is switched off a processor: a
 //! waiting transaction is an entry in a list.
+//!
 //! **Checks.** The range of a grant is compared with all ranges that are held: for some grants while the clock runs,
 //! and for all grants after it. At the end every transaction has been granted its range and has released it, and the
 //! manager knows of no range.
-//! it, and the manager knows of no range.
 
 use super::bare_loop::BareLoop;
 use crate::machine::thread_cpu_time;

@@ -3,14 +3,12 @@
 //! - `lock_manager` is measured by the server with a clock around each call of its lock manager, less waits and the
 //!   clock's own time. Failed attempts at statements that met a conflict count as well.
 //! - `context_switches` is the system's count of context switches of all threads of the server, times the cost of one
-//! switch
-//!   here.
+//!   switch here.
 //! - `coroutine_switches` is the server's count of coroutines that it resumed, times the cost of running a coroutine
-//! here.
+//!   here.
 //! - `network` is the server's system time, less that of context switches.
 //! - `work` is the server's user time, less that of the lock manager, of coroutine switches and of reading the clock.
-//! It
-//!   includes reading and writing messages.
+//!   It includes reading and writing messages.
 //!
 //! User and system time are the system's account of the process. The costs of switches are measured in this process
 //! before the run.
