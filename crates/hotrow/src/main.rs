@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind as IoErrorKind, Write};
 use std::process::ExitCode;
 
 /// The program's allocator. The hot path does not allocate; all other code (sessions, DDL, variable parts of rows)
-/// should not contend for one allocator, so it is one with a heap for each thread. The memory is counted for `serve
-/// --memory-limit`.
+/// should not contend for one allocator, so it is one with a heap for each thread. Memory is counted for
+/// `serve --memory-limit`.
 #[global_allocator]
 static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 
