@@ -27,12 +27,12 @@ pub(crate) struct Analyses {
     pub runs: u64,
     /// The number of transactions that the analyses found able to run.
     pub found: u64,
-    /// The number of bits that the analyses set to mark locked records.
+    /// The number of bits that the analyses set, which mark the records that queued transactions lock.
     pub bits: u64,
 }
 
 impl CostReport {
-    /// Takes the statistics from a run.
+    /// Makes the report from the statistics of a run.
     pub(super) fn new(run: &RunReport) -> Self {
         let counts = &run.counts;
         let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;

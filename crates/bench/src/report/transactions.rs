@@ -50,7 +50,7 @@ pub(crate) struct KindReport {
 }
 
 impl TransactionReport {
-    /// Takes the counts from a run whose kinds of transactions have these names.
+    /// Makes the report from a run whose kinds of transactions have the names `kinds`.
     pub(super) fn new(kinds: &[&'static str], run: &RunReport) -> Self {
         let counts = &run.counts;
         let aborted = Abort::ALL.map(|abort| (abort.name().to_owned(), json!(counts.aborted.of(abort))));

@@ -61,7 +61,7 @@ fn open<P: Protocol, W: Workload>(workload: &W, settings: &Settings) -> Result<A
     Ok(instance)
 }
 
-/// Drives all clients of a run.
+/// A function that drives all clients of a run.
 type Drive<P, W> = Box<
     dyn Fn(
         &Instance<P>,
@@ -219,7 +219,8 @@ fn drive_slots<P: Protocol, C: Client>(
     .map_err(|error| error.to_string())
 }
 
-/// Returns the steps of a client, which it locks for as long as they last.
+/// Returns a function that runs the client's next transaction at each call. The client is locked as long as the
+/// function lives.
 fn steps<T: Transaction, C: Client>(client: &Mutex<C>) -> impl FnMut(&mut OneShot<T>) -> Result<(), Abort> {
     let mut client = client.lock().unwrap_or_else(|poison| poison.into_inner());
     move |runner| client.step(runner)

@@ -172,8 +172,8 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         RunReport { threads: 1, elapsed, stopped_early: stopped, counts, cpu: cpu.saturating_sub(idle) }
     }
 
-    /// Runs until the period is over, so many transactions have committed, or the loop is stuck. Returns `true` if the
-    /// stop flag ended it before.
+    /// Runs until the period is over, `transactions` transactions have committed, or the loop is stuck. Returns `true`
+    /// if the stop flag ended it before.
     fn until(&mut self, period: Duration, transactions: u64, config: &RunConfig) -> bool {
         self.now = Instant::now();
         let end = self.now + period;

@@ -127,7 +127,7 @@ impl<'t, P: Protocol> TrialRun<'t, P> {
         Recorder::new(Box::new(txn), &self.recording, &format!("client {number}"))
     }
 
-    /// Returns the steps of client `number`.
+    /// Returns a function that runs the next random transaction of client `number` at each call.
     fn client(&self, number: usize) -> impl FnMut(&mut OneShot<Recorder>) -> Result<(), Abort> {
         let mut random = fastrand::Rng::with_seed(self.trial.seed ^ (number as u64) << 32);
         let mut planner = Planner::default();

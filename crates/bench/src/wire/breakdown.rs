@@ -36,7 +36,7 @@ struct ServerCounts {
 }
 
 impl ServerReading {
-    /// Takes a reading, unless the server does not count or its process is not known.
+    /// Takes a reading. Returns `None` if the server does not count times or its process is not known.
     pub(super) fn take(target: &Target, runtime: &Runtime) -> Option<Self> {
         let row = runtime.block_on(target.admin.query_one("SHOW hotrow.times", &[])).ok()?;
         Some(Self { usage: usage_of_process(target.process?)?, counts: parse(row.try_get(0).ok()?)? })

@@ -22,8 +22,9 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use std::io;
 use std::time::Duration;
 
-/// A statement that has run for so long lets other connections run. It is about the time of a short statement: so a
-/// long statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of the time.
+/// The time for which a statement may run before it lets other connections run. It is about the time of a short
+/// statement: so a long statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of
+/// the time.
 pub const SLICE: Duration = Duration::from_micros(100);
 
 /// The most notices that a worker takes from the system at once.

@@ -6,7 +6,7 @@ use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
-/// The paper.
+/// The paper on Hekaton, from which the figures `hekaton-…` are.
 pub(super) static HEKATON: Paper =
     Paper { name: "hekaton", title: "High-Performance Concurrency Control Mechanisms for Main-Memory Databases" };
 
@@ -31,7 +31,7 @@ pub(super) fn schemes_by_kind(kind: &'static str, unit: u32) -> Vec<Series> {
     ENGINES.map(|(name, engine)| Series::kind(name, engine, kind, unit)).to_vec()
 }
 
-/// The paper ends deadlocks by time-out.
+/// The option with which deadlocks end by time-out, as in the paper.
 const TIME_OUTS: &str = "--deadlock-time-outs";
 
 /// Returns the command for the paper's large table, of ten million rows at the full scale.

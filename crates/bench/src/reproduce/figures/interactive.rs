@@ -6,7 +6,7 @@ use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
-/// The paper.
+/// The paper on interactive transactions, from which the figures `interactive-…` are.
 pub(super) static INTERACTIVE: Paper =
     Paper { name: "interactive", title: "Interactive Transaction Processing for In-Memory Database System" };
 
@@ -29,7 +29,8 @@ pub(super) fn micro(scale: &Scale) -> String {
     format!("interactive {SERVERS} --records {}", scale.pick(1_000_000, 1_000_000, 500))
 }
 
-/// The paper ends deadlocks by time-out (§4.3), and locks each row when a statement comes to it (§4.1).
+/// The options of the servers: as in the paper, they end deadlocks by time-out (§4.3), and lock each row when a
+/// statement comes to it (§4.1).
 const SERVERS: &str = "--over-wire --serve-option deadlock-time-outs --serve-option lock-as-it-goes";
 
 /// The time after which a wait counts as a deadlock: a multiple of the length of transactions here.

@@ -4,7 +4,7 @@ use crate::reproduce::figure::Paper;
 use crate::reproduce::plan::Series;
 use crate::reproduce::scale::Scale;
 
-/// The paper.
+/// The paper on ORTHRUS, from which the figures `orthrus-…` are.
 pub(super) static ORTHRUS: Paper =
     Paper { name: "orthrus", title: "Design Principles for Scaling Multi-core OLTP Under High Contention" };
 

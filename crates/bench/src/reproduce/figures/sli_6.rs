@@ -8,7 +8,7 @@ use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
 
-/// The paper.
+/// The paper on speculative lock inheritance, from which the figure is.
 static SLI: Paper = Paper { name: "sli", title: "Improving OLTP Scalability using Speculative Lock Inheritance" };
 
 pub(super) static FIGURE: Figure = Figure {

@@ -6,7 +6,7 @@ use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_runtime::PoolConfig;
 
-/// The paper.
+/// The paper on VLL, from which the figures `vll-…` are.
 pub(super) static VLL_PAPER: Paper =
     Paper { name: "vll", title: "VLL: a lock manager redesign for main memory database systems" };
 

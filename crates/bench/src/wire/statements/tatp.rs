@@ -20,7 +20,7 @@ const FACILITIES: usize = 7;
 const INSERT_FORWARDING: usize = 8;
 const DELETE_FORWARDING: usize = 9;
 
-/// A client on the network.
+/// A client that sends TATP's transactions over the network.
 pub(crate) struct TatpWireClient {
     client: Client,
     request: Request,

@@ -26,11 +26,11 @@ use std::time::Duration;
 /// The most free stacks that a worker keeps. Further ones go back to the system.
 const KEPT_STACKS: usize = 16;
 
-/// If there is no memory for a stack, the worker tries again after this time.
+/// The time after which the worker tries again if there was no memory for a stack.
 pub const STACK_RETRY: Duration = Duration::from_millis(10);
 
-/// A statement that has yielded so many times without waiting makes its worker busy. That takes a hundredth of a second
-/// at the least, and moving a connection costs little beside it.
+/// The number of yields without a wait in between from which on a statement makes its worker busy. They take a
+/// hundredth of a second at the least, and moving a connection costs little beside that.
 const LONG_STATEMENT_YIELDS: u32 = 100;
 
 /// The conversation whose messages are answered, or `None` if it has ended.
@@ -100,7 +100,7 @@ pub struct CoroutineRunner {
     stacks: Vec<Stack>,
     /// The number of the worker's long statements.
     long_statements: usize,
-    /// Says to other threads whether the worker has a long statement.
+    /// Tells other threads whether the worker has a long statement.
     set_busy: Box<dyn Fn(bool)>,
 }
 
