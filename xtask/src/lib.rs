@@ -29,7 +29,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A violation at this place.
+    /// Makes a violation at a line of a file.
     pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, message: message.into() }
     }

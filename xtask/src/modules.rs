@@ -1,19 +1,20 @@
-//! The uses of one file of a crate by another.
+//! The uses of one file's names by another file of the same crate.
 //!
-//! A module that uses a name that the crate's root re-exports (`pub use`) uses the module that defines it. Code of
-//! tests is left out, because tests may use everything. Uses of methods are not seen.
+//! A module that uses a name through a re-export (`pub use`) counts as a user of the module that defines the name. Code
+//! of tests is left out, because tests may use everything. Calls of methods are not seen.
 
 use crate::tokens::{Kind, Token, close_of, paths};
 use crate::tree::{File, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module's path from the root of its crate; the root's is empty.
+/// The path of a module from the root of its crate. The path of the root itself is empty.
 pub type ModulePath = Vec<String>;
 
-/// The modules of one crate, a file each.
+/// The modules of one crate, each with its file, and their uses of each other.
 pub struct Modules<'t> {
     files: BTreeMap<ModulePath, &'t File>,
-    /// The re-exports of `pub use`: module and name, and the path that the name stands for.
+    /// The re-exports of `pub use`: from the module that has one, and the name in it, to the path that the name stands
+    /// for.
     passed_on: BTreeMap<(ModulePath, String), ModulePath>,
     uses: Vec<Use>,
 }
@@ -29,11 +30,11 @@ pub struct Use {
     pub line: usize,
 }
 
-/// Modules whose code is of tests and models.
+/// The names of modules that hold tests and models.
 const TEST_MODULES: [&str; 2] = ["tests", "model"];
 
 impl<'t> Modules<'t> {
-    /// Reads the modules of the crate whose sources are in this folder, such as `crates/sql/src/`.
+    /// Reads the modules of a crate. `folder` holds its sources, such as `crates/sql/src/`.
     pub fn read(tree: &'t Tree, folder: &str) -> Self {
         let in_folder = |file: &'t File| Some((module_path(file.path.strip_prefix(folder)?), file));
         let is_tested = |path: &ModulePath| path.iter().any(|part| TEST_MODULES.contains(&part.as_str()));
@@ -42,7 +43,7 @@ impl<'t> Modules<'t> {
         let mut written = Vec::new();
         for (module, file) in &modules.files {
             let (mut of_module, passed_on) = written_paths(&without_tests(file.tokens()));
-            // Only the root passes on what it does not use.
+            // A re-export of the root is no use, because the root only passes the name on.
             if !module.is_empty() {
                 of_module.extend(passed_on.iter().cloned());
             }
@@ -64,22 +65,23 @@ impl<'t> Modules<'t> {
         modules
     }
 
-    /// Every use of another module's names.
+    /// Returns every use of another module's names.
     pub fn uses(&self) -> &[Use] {
         &self.uses
     }
 
-    /// The file of a module.
+    /// Returns the file of a module, which has to be one of the crate.
     pub fn file(&self, module: &[String]) -> &'t File {
         self.files[module]
     }
 
-    /// The names of the modules at the crate's root.
+    /// Returns the names of the modules at the crate's root.
     pub fn at_root(&self) -> BTreeSet<&str> {
         self.files.keys().filter_map(|path| path.first()).map(String::as_str).collect()
     }
 
-    /// A path from the crate's root; none if it leads out of the crate.
+    /// Turns a path that `module` contains into one from the crate's root. Returns `None` if the path leads out of the
+    /// crate.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<ModulePath> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -94,9 +96,10 @@ impl<'t> Modules<'t> {
         }
     }
 
-    /// The module that defines what a path means.
+    /// Returns the module that defines the item at a path, found by following re-exports, or `None` if they lead
+    /// nowhere.
     fn defining(&self, mut path: ModulePath) -> Option<ModulePath> {
-        // A name is passed on a few times at the most.
+        // A few re-exports are followed at the most, so that a circle of them ends.
         for _ in 0..8 {
             let depth = (0..=path.len()).rev().find(|&depth| self.files.contains_key(&path[..depth]))?;
             let module = path[..depth].to_vec();
@@ -110,7 +113,8 @@ impl<'t> Modules<'t> {
     }
 }
 
-/// `bind/mod.rs`, `bind.rs` and `bind/rows.rs` are `bind`, `bind` and `bind::rows`.
+/// Returns the path of the module in a file. `bind/mod.rs` and `bind.rs` are `bind`, and `bind/rows.rs` is
+/// `bind::rows`.
 fn module_path(file: &str) -> ModulePath {
     let parts = file.trim_end_matches(".rs").split('/').map(str::to_owned);
     let mut path: ModulePath = parts.collect();
@@ -120,7 +124,7 @@ fn module_path(file: &str) -> ModulePath {
     path
 }
 
-/// The tokens without inline modules of tests.
+/// Returns the tokens without inline modules of tests.
 fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let (mut kept, mut at) = (Vec::with_capacity(tokens.len()), 0);
     while at < tokens.len() {
@@ -137,10 +141,10 @@ fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     kept
 }
 
-/// A path and its line.
+/// A path in the source, with its line.
 type Written = (ModulePath, usize);
 
-/// The paths that are used, and those that `pub use` passes on.
+/// Returns the paths that are used, and the paths that `pub use` re-exports.
 fn written_paths(tokens: &[Token]) -> (Vec<Written>, Vec<Written>) {
     let (mut used, mut passed_on, mut from) = (Vec::new(), Vec::new(), 0);
     let found = |tokens: &[Token]| -> Vec<Written> {

@@ -32,7 +32,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whether the token is this text and no literal.
+    /// Whether the token has this text.
     pub fn is(&self, text: &str) -> bool {
         self.kind != Kind::Literal && self.text == text
     }
@@ -41,7 +41,7 @@ impl Token {
 /// Operators of two characters that are kept together.
 const JOINED: [&str; 4] = ["::", "=>", "==", "!="];
 
-/// The tokens of a Rust source, or none if it is not one.
+/// Returns the tokens of a Rust source, or `None` if the source does not lex.
 pub fn tokenize(source: &str) -> Option<Vec<Token>> {
     let stream: TokenStream = source.parse().ok()?;
     let mut tokens = Vec::new();
@@ -86,7 +86,8 @@ fn push(tokens: &mut Vec<Token>, kind: Kind, text: String, line: usize) {
     tokens.push(Token { kind, text, line });
 }
 
-/// Where the group that opens at `open` closes; the end of the list if it does not.
+/// Returns the position of the token that closes the group which opens at `open`, or the length of the list if none
+/// does.
 pub fn close_of(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
@@ -100,10 +101,10 @@ pub fn close_of(tokens: &[Token], open: usize) -> usize {
     tokens.len()
 }
 
-/// A path such as `std::sync::Arc`; a group in a `use` gives one path for each of its members.
+/// A path of a source, such as `std::sync::Arc`. A group in a `use` gives one path for each of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathUse {
-    /// The words of the path, and `*`.
+    /// The words of the path; the last one may be `*`.
     pub segments: Vec<String>,
     /// The line of the path's last word.
     pub line: usize,
@@ -116,7 +117,7 @@ impl PathUse {
     }
 }
 
-/// All paths of two or more words.
+/// Returns all paths of two or more words.
 pub fn paths(tokens: &[Token]) -> Vec<PathUse> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -127,7 +128,8 @@ pub fn paths(tokens: &[Token]) -> Vec<PathUse> {
     found
 }
 
-/// Follows the path whose next word is at `at`; returns what comes after it.
+/// Adds to `found` the path, or the paths of a group, whose next word is at `at` and whose first words are `prefix`.
+/// Returns the position after them.
 fn expand(tokens: &[Token], mut at: usize, prefix: &[String], found: &mut Vec<PathUse>) -> usize {
     let mut segments = prefix.to_vec();
     let mut line = 0;

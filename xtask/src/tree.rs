@@ -4,10 +4,10 @@ use crate::tokens::{Token, tokenize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Folders that hold what tools made.
+/// The folders whose files were made by tools and are not read.
 const SKIPPED_FOLDERS: [&str; 4] = ["target", "out", ".git", "__pycache__"];
 
-/// A text file.
+/// A text file of the repository.
 pub struct File {
     /// The file's path from the root of the repository, with forward slashes.
     pub path: String,
@@ -16,7 +16,7 @@ pub struct File {
 }
 
 impl File {
-    /// A file that tests plant.
+    /// Makes a file that is only in memory, for tests.
     pub fn new(path: &str, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned() }
     }
@@ -26,22 +26,22 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// The name of the crate's folder, for a file under `crates/`.
+    /// Returns the folder of the file's crate, such as `sql` for a file below `crates/sql/`, or `None` for other files.
     pub fn crate_folder(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Whether it is compiled for tests and benches only.
+    /// Whether the file is compiled for tests and benches only.
     pub fn is_test_target(&self) -> bool {
         self.path.split('/').any(|part| part == "tests" || part == "benches")
     }
 
-    /// The tokens of a Rust file; none if it does not lex, which the compiler reports better.
+    /// Returns the tokens of a Rust file. There are none if the file does not lex, which the compiler reports better.
     pub fn tokens(&self) -> Vec<Token> {
         tokenize(&self.text).unwrap_or_default()
     }
 
-    /// The lines, numbered from one.
+    /// Returns the lines, numbered from one.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
     }
@@ -49,23 +49,23 @@ impl File {
 
 /// All files of one repository.
 pub struct Tree {
-    /// Where it is.
+    /// The root folder of the repository.
     pub root: PathBuf,
     /// The files that are text, sorted by path.
     pub files: Vec<File>,
 }
 
 impl Tree {
-    /// The repository that this crate belongs to.
+    /// Reads the repository that this crate belongs to.
     ///
     /// # Panics
-    /// If it cannot be read.
+    /// If a folder of the repository cannot be read.
     pub fn of_this_repository() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root of the repository");
         Self::read(root).expect("the repository can be read")
     }
 
-    /// Reads everything below `root`.
+    /// Reads all text files below `root`.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         read_folder(root, "", &mut files)?;
@@ -73,12 +73,12 @@ impl Tree {
         Ok(Self { root: root.to_owned(), files })
     }
 
-    /// The Rust files.
+    /// Returns the Rust files.
     pub fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_rust())
     }
 
-    /// The file at this path.
+    /// Returns the file at a path from the root of the repository, or `None` if there is none.
     pub fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }

@@ -1,9 +1,9 @@
-//! Why a benchmark did not end well.
+//! The errors with which a benchmark ends.
 
 use std::fmt;
 use std::io;
 
-/// Why a benchmark or a reproduction did not end well.
+/// The reason why a benchmark or a reproduction ended early or failed.
 #[derive(Debug)]
 pub enum BenchError {
     /// The command line asks for something impossible; the message says what is possible.

@@ -30,12 +30,12 @@ impl Interrupt {
         self.run().raise();
     }
 
-    /// Whether it was raised.
+    /// Whether the interrupt was raised.
     pub fn is_raised(&self) -> bool {
         self.shared.raised.load(Ordering::Acquire)
     }
 
-    /// Begins a run. Returns its stop flag, which the interrupt raises.
+    /// Begins a run. Returns the run's stop flag, which a raised interrupt sets.
     pub(crate) fn begin_run(&self) -> Stop {
         let stop = Stop::new();
         *self.run() = stop.clone();

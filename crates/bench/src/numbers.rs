@@ -15,7 +15,7 @@ pub(crate) fn grouped(number: f64) -> String {
     text
 }
 
-/// Formats a number with three digits, or with all digits of a larger whole number.
+/// Formats a number with two decimals below 10, with one below 100, and as a whole number from there on.
 pub(crate) fn brief(number: f64) -> String {
     match number {
         ..10.0 => format!("{number:.2}"),
@@ -29,7 +29,7 @@ pub(crate) fn ratio(ratio: f64) -> String {
     if ratio.is_finite() { format!("{ratio:.2}") } else { "-".to_owned() }
 }
 
-/// Formats a share that is in per cent already.
+/// Formats a share that the caller gives in per cent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{share:.1} %")
 }

@@ -9,7 +9,7 @@ const WIDTH: u32 = 960;
 const TOP: i32 = 92;
 const ROW: i32 = 44;
 const BOTTOM: i32 = 48;
-/// The right end of names, and the ends of the two panels.
+/// The right end of the engines' names, and both ends of the panels of throughput and of latency, in pixels.
 const NAMES_END: i32 = 130;
 const BARS: (i32, i32) = (140, 500);
 const LATENCIES: (i32, i32) = (620, 930);
@@ -19,7 +19,7 @@ const DOT: RGBColor = RGBColor(0x1b, 0x6c, 0xa8);
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const FAINT: RGBColor = RGBColor(0xbb, 0xbb, 0xbb);
 
-/// Draws the engines under a title.
+/// Draws the throughput and the latency of each engine under a title. Returns the SVG.
 pub(crate) fn draw(title: &str, engines: &[EngineSummary<'_>]) -> Result<String, String> {
     let mut svg = String::new();
     let height = TOP + ROW * engines.len() as i32 + BOTTOM;
@@ -96,7 +96,8 @@ struct LatencyScale {
 }
 
 impl LatencyScale {
-    /// Returns the least axis that has room for every engine. A run without transactions has latencies of zero.
+    /// Returns the shortest axis that has room for the latencies of every engine. A run without transactions has
+    /// latencies of zero.
     fn over(engines: &[EngineSummary<'_>]) -> Self {
         let latencies = || {
             engines.iter().flat_map(|engine| {

@@ -12,8 +12,9 @@ use hotrow_sync::meter::Metered;
 use std::io::{self, ErrorKind as IoErrorKind, Write};
 use std::process::ExitCode;
 
-/// The hot path does not allocate. Code that allocates (sessions, DDL, variable parts of rows) should not contend for
-/// one allocator. The memory is counted for `serve --memory-limit`.
+/// The program's allocator. The hot path does not allocate; all other code (sessions, DDL, variable parts of rows)
+/// should not contend for one allocator, so it is one with a heap for each thread. Memory is counted for
+/// `serve --memory-limit`.
 #[global_allocator]
 static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 
@@ -93,7 +94,8 @@ fn explain(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The workloads if the workload was unknown, otherwise the commands.
+/// Returns the words that the user could have given instead of an unknown one: workloads after `bench`, otherwise
+/// commands.
 fn expected_commands(error: &clap::Error) -> Vec<String> {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),

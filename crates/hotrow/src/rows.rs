@@ -3,7 +3,7 @@
 use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
 use hotrow_storage::Value;
 
-/// A client that keeps the last result, for an embedding program to pass to a session.
+/// A client of a session that keeps the last result, for programs that embed the database.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: Vec<OutputColumn>,
@@ -14,27 +14,27 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The columns of the last result.
+    /// Returns the columns of the last result.
     pub fn columns(&self) -> &[OutputColumn] {
         &self.columns
     }
 
-    /// The rows of the last result.
+    /// Returns the rows of the last result.
     pub fn rows(&self) -> &[Vec<Value<'static>>] {
         &self.rows
     }
 
-    /// The command tag of the last statement, such as `INSERT 0 1`.
+    /// Returns the command tag of the last statement, such as `INSERT 0 1`.
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// All notices so far.
+    /// Returns all notices so far.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
-    /// Forgets the previous result, if this is the first part of another.
+    /// Discards the last result if it is complete, because the next part belongs to another result.
     fn begin_result(&mut self) {
         if self.is_complete {
             self.columns.clear();

@@ -35,8 +35,8 @@ pub struct ServerConfig {
     pub startup_timeout: Duration,
     /// How long a client may take from connecting to its first byte.
     pub silence_timeout: Duration,
-    /// How long a client may leave answers untaken before it counts as gone. A statement that is sending rows holds
-    /// locks, and keeps memory from being freed.
+    /// How long the server tries to send an answer to a client that takes nothing. Then the client counts as gone,
+    /// because a statement that is sending rows holds locks, and keeps memory from being freed.
     pub write_timeout: Duration,
     /// How long a shutdown waits for clients to take their last messages before it cuts their connections.
     pub shutdown_grace: Duration,
@@ -93,7 +93,7 @@ impl ServerConfig {
         self.execution == Execution::Coroutine && self.io == Io::Handoff
     }
 
-    /// Returns the number of reserved connections.
+    /// Returns the number of sessions that only the administrator may have.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved_connections.unwrap_or((self.max_connections / 10).min(3))
     }
@@ -102,7 +102,8 @@ impl ServerConfig {
     /// is too complex.
     pub const MIN_STACK_BYTES: usize = 2 * RESERVED_STACK_BYTES;
 
-    /// The size of a stack that is enough for every statement that any stack is enough for.
+    /// The default size of a coroutine's stack, in bytes. A statement that is too complex for it is too complex for
+    /// larger stacks, too.
     pub const DEFAULT_STACK_BYTES: usize = 512 << 10;
 }
 

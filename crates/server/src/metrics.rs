@@ -150,7 +150,7 @@ fn read_head(from: &mut impl Read) -> io::Result<Head> {
     }
 }
 
-/// Reads the figures for each request.
+/// The collector that reads the server's figures anew for each request.
 struct Figures(Arc<Shared>);
 
 impl fmt::Debug for Figures {

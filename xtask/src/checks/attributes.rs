@@ -5,7 +5,7 @@ use crate::Violation;
 use crate::tokens::close_of;
 use crate::tree::{File, Tree};
 
-/// `#[allow]` and `#[expect]` say why; `#[ignore]` is not used.
+/// Refuses `#[allow]` and `#[expect]` without a reason, in the attribute or in a comment near, and every `#[ignore]`.
 pub fn attributes(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check).collect()
 }

@@ -1,16 +1,16 @@
-//! Files that use each other in a circle can only be read together: a circle has few of them.
+//! Circles of files that use each other. They can only be read together, so a circle may have few files.
 //!
-//! What the root of a folder uses of its own files counts for nothing, as it puts them together.
+//! Uses by the root of a folder of its own files do not count, because a root puts these files together.
 
 use crate::Violation;
 use crate::modules::{ModulePath, Modules};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most files that a circle has.
+/// The most files that a circle may have.
 pub const CIRCLE_FILES: usize = 5;
 
-/// No circle of uses among the files of a crate has more than [`CIRCLE_FILES`] of them.
+/// Refuses circles of more than [`CIRCLE_FILES`] files that use each other, in each crate.
 pub fn circles(tree: &Tree) -> Vec<Violation> {
     let sources = tree.rust().filter_map(|file| Some(&file.path[..file.path.find("/src/")? + "/src/".len()]));
     let folders: BTreeSet<&str> = sources.collect();
@@ -32,11 +32,11 @@ fn check(tree: &Tree, folder: &str) -> Vec<Violation> {
     too_large.map(refuse).collect()
 }
 
-/// The largest sets of modules in which each one leads to each other one by uses.
+/// Returns the largest sets of modules in which each module leads to every other one through uses.
 fn circles_of(modules: &Modules) -> Vec<Vec<ModulePath>> {
     let mut used_by: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
-    // A root puts its crate or folder together: it may use everything below itself, and those below may use what it
-    // has.
+    // A root puts its crate or folder together: it may use all modules below itself, and these may use the names that
+    // it has.
     for found in modules.uses().iter().filter(|found| !found.to.starts_with(&found.from)) {
         used_by.entry(&found.from).or_default().insert(&found.to);
     }

@@ -95,7 +95,8 @@ const ARROWS: &[Arrow] = &[
     Arrow { name: "xtask", may_use: &[], why: "tidy reads the tree and must not need it to compile" },
 ];
 
-/// Dev-dependencies against the arrows: who, on whom, and for which tests. They are not part of what is shipped.
+/// The dev-dependencies that go against the arrows: the crate that has one, the crate that it names, and the tests that
+/// need it. They are not part of the shipped program.
 const TEST_ARROWS: &[(&str, &str, &str)] = &[
     ("hotrow-protocols", "hotrow-check", "the registry's engines are rebuilt from their redo records"),
     ("hotrow-runtime", "hotrow-protocols", "the simulator runs the registry's engines"),
@@ -106,7 +107,8 @@ const TEST_ARROWS: &[(&str, &str, &str)] = &[
     ("hotrow-workloads", "hotrow-protocols", "procedures are tested on the registry's engines"),
 ];
 
-/// Third-party crates that belong to one crate, or to both ends of a connection, so that what they bring stays there.
+/// Third-party crates with the crates of the workspace that may depend on them. Each belongs to one crate, or to both
+/// ends of a connection, so that it can be replaced there.
 const KEPT_IN: &[(&str, &[&str])] = &[
     ("sqlparser", &["hotrow-sql"]),
     ("pgwire", &["hotrow-server"]),
@@ -117,7 +119,8 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("shuttle", &["hotrow-sync"]),
 ];
 
-/// Every Cargo.toml holds to the arrows, and every exception for tests is in use.
+/// Refuses dependencies in a `Cargo.toml` that go against the arrows, and entries of `TEST_ARROWS` that no test
+/// needs.
 pub fn crate_edges(tree: &Tree) -> Vec<Violation> {
     let stale = TEST_ARROWS.iter().filter(|(user, used, _)| {
         let manifest =
@@ -188,14 +191,14 @@ fn is_ours(dependency: &str) -> bool {
     dependency == "hotrow" || dependency.starts_with("hotrow-")
 }
 
-/// The names in a table of dependencies, those of `[target.…]` included.
+/// Returns the names in a manifest's tables of this kind, such as `dev-dependencies`, those of `[target.…]` included.
 fn dependencies<'a>(manifest: &'a Table, kind: &'a str) -> impl Iterator<Item = &'a str> {
     let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(|targets| targets.values());
     let tables = targets.filter_map(Value::as_table).chain([manifest]);
     tables.filter_map(move |table| table.get(kind)?.as_table()).flat_map(|table| table.keys().map(String::as_str))
 }
 
-/// Every third-party crate of the workspace has its line in ARCHITECTURE.md, and no other crate has.
+/// Refuses third-party crates of the workspace without a line in ARCHITECTURE.md, and lines there for other crates.
 pub fn crates_are_explained(tree: &Tree) -> Vec<Violation> {
     let (Some(manifest), Some(map)) = (tree.file("Cargo.toml"), tree.file("ARCHITECTURE.md")) else {
         return vec![Violation::new("ARCHITECTURE.md", 1, "missing, or Cargo.toml is")];

@@ -8,22 +8,23 @@ use crate::tree::{File, Tree};
 /// The names of `std::sync` that any code may use: shared ownership, which the models do not need to see.
 const FREE_OF_THE_FACADE: [&str; 2] = ["Arc", "Weak"];
 
-/// Test targets that may start threads and use `std::sync` themselves, with the reason.
+/// Test targets that may start threads and use `std::sync` themselves, each with its reason.
 const TEST_EXCEPTIONS: &[(&str, &str)] =
     &[("crates/storage/tests/shuttle.rs", "its bookkeeping adds no places to switch at to the model")];
 
-/// Unit tests that are models of their module are in a file or a folder of this name and may name loom and shuttle.
+/// The files and folders of unit tests that are models of their module. These tests may name loom and shuttle.
 const MODELS: [&str; 2] = ["/model.rs", "/model/"];
 
-/// The number of lines above an ordering in which its reason may stand.
+/// The number of lines above an ordering or a sleep in which its reason may stand.
 const REASON_LINES: usize = 3;
 
-/// Only `sync` names `std::sync`, `std::thread`, atomics, loom and shuttle.
+/// Refuses code outside `sync` that names `std::thread`, or anything of `std::sync` but `Arc` and `Weak`, or loom and
+/// shuttle outside of tests.
 pub fn facade(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check_facade).collect()
 }
 
-/// Every `Relaxed`, every `SeqCst` and every sleep says why.
+/// Refuses `Relaxed`, `SeqCst`, sleeping and parking without a comment near that says why.
 pub fn reasons(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check_reasons).collect()
 }

@@ -1,14 +1,15 @@
-//! Inside a crate, too, arrows run one way: its modules stand in layers.
+//! The layers of modules inside a crate: there, too, arrows run one way.
 
 use crate::Violation;
 use crate::modules::{Modules, Use};
 use crate::tree::Tree;
 
-/// A crate whose root modules stand in layers.
+/// The layers in which the root modules of a crate stand.
 struct Layered {
-    /// The folder of its sources.
+    /// The folder of the crate's sources.
     folder: &'static str,
-    /// From the lowest: a module may use those of its own layer, and of lower ones.
+    /// The layers, each with its modules, the lowest first. A module may use modules of its own layer and of lower
+    /// ones.
     layers: &'static [&'static [&'static str]],
 }
 
@@ -17,11 +18,11 @@ const LAYERED: &[&Layered] = &[&SQL, &SERVER, &BENCH];
 const SQL: Layered = Layered {
     folder: "crates/sql/src/",
     layers: &[
-        // Names, values, errors; to whom rows go.
+        // Names, values, errors, and the receivers of rows.
         &["error", "schema"],
         &["depth", "json", "memory", "opaque", "types"],
         &["client", "copy", "isolation", "setting_value", "times"],
-        // Who is there, and what sessions lock, wait for and count.
+        // The connected sessions, and what they lock, wait for and count.
         &[
             "activity",
             "admission",
@@ -35,7 +36,7 @@ const SQL: Layered = Layered {
             "watched",
         ],
         &["parse"],
-        // What there is.
+        // Databases' objects and their definitions.
         &["catalog"],
         // What all sessions share, and the circles of their waits.
         &["locks", "shared"],
@@ -82,7 +83,7 @@ const BENCH: Layered = Layered {
     ],
 };
 
-/// No root module of a layered crate uses one of a higher layer, and each of them has its layer.
+/// Refuses uses of a root module by one of a lower layer, and root modules without a layer.
 pub fn layers(tree: &Tree) -> Vec<Violation> {
     LAYERED.iter().flat_map(|layered| check(tree, layered)).collect()
 }

@@ -1,24 +1,26 @@
-//! Files hold one noun and functions do one thing: their length is a ratchet that only tightens.
+//! The lengths of files and functions. A file holds one noun and a function does one thing, so their lengths may only
+//! fall.
 //!
-//! `xtask/ratchet.toml` lists what is longer than the limits today. An entry that is more generous than the code needs
-//! fails, so each shortening is kept.
+//! `xtask/ratchet.toml` lists the files and functions that are longer than the limits today. An entry that allows more
+//! than the code needs is refused, so a file or function that was shortened cannot grow again.
 
 use crate::Violation;
 use crate::tokens::{Kind, Token, close_of};
 use crate::tree::{File, Tree};
 use std::collections::BTreeMap;
 
-/// The most lines that a Rust file has.
+/// The most lines that a Rust file may have.
 pub const FILE_LINES: usize = 700;
-/// The most lines that a function has, its signature included.
+/// The most lines that a function may have, its signature included.
 pub const FUNCTION_LINES: usize = 100;
 
 const RATCHET: &str = "xtask/ratchet.toml";
 
-/// The files and functions that may exceed their limit: `path` or `path::function`, and the allowed length.
+/// The files and functions that may exceed the limits: `path` or `path::function`, each with its allowed length in
+/// lines.
 type Allowances = BTreeMap<String, usize>;
 
-/// No file and no function is longer than its limit, or than its entry in the ratchet.
+/// Refuses files and functions that are longer than their limit, or than their entry in the ratchet.
 pub fn lengths(tree: &Tree) -> Vec<Violation> {
     let ratchet = tree.file(RATCHET).map_or("", |file| &file.text);
     match ratchet.parse::<toml::Table>() {
@@ -31,7 +33,7 @@ pub fn lengths(tree: &Tree) -> Vec<Violation> {
     }
 }
 
-/// A file or a function, and its length.
+/// A file or a function with its length, in lines.
 struct Measured {
     name: String,
     path: String,
@@ -54,7 +56,7 @@ fn measure<'a>(files: impl Iterator<Item = &'a File>) -> Vec<Measured> {
     measured
 }
 
-/// Name, first line and length of each function that has a body.
+/// Returns the name, the first line and the length, in lines, of each function that has a body.
 fn functions(tokens: &[Token]) -> Vec<(String, usize, usize)> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.is("fn")) {

@@ -1,4 +1,4 @@
-//! The rules, one file per family.
+//! The rules, one file for each family.
 
 pub mod attributes;
 pub mod circles;

@@ -1,8 +1,8 @@
-//! Comments and documents are readable: their lines fit, their sentences have a subject, and a table of modules is
-//! whole.
+//! The readability of comments and documents: the width of lines, the subjects of first sentences, and tables of
+//! modules that name them all.
 //!
 //! `xtask/ratchet.toml` says, under `[fragments]`, how many docs of each crate still begin with a pronoun. An entry
-//! that is more generous than the crate needs fails, so each sentence that is mended stays so.
+//! that allows more than the crate needs is refused, so a doc that was mended stays mended.
 
 use crate::Violation;
 use crate::tokens::{Kind, Token};
@@ -11,7 +11,7 @@ use crate::tree::{File, Tree};
 /// The most columns of a comment's or a document's line.
 pub const COLUMNS: usize = 120;
 
-/// Beginnings of a doc that lean on the item's name, or on another doc.
+/// Pronouns with which a doc may not begin, because then it leans on the item's name, or on another doc.
 const PRONOUNS: [&str; 25] = [
     "The same",
     "The other",
@@ -40,20 +40,20 @@ const PRONOUNS: [&str; 25] = [
     "This one",
 ];
 
-/// Modules that tables need not name.
+/// Modules that a table of modules need not name.
 const UNLISTED_MODULES: [&str; 2] = ["tests", "model"];
 
-/// Lines of comments and of documents have at most [`COLUMNS`] columns.
+/// Refuses lines of comments and of documents that have more than [`COLUMNS`] columns and can be broken.
 pub fn width(tree: &Tree) -> Vec<Violation> {
     tree.files.iter().flat_map(check_width).collect()
 }
 
-/// The first line of a doc has a subject of its own.
+/// Refuses docs that begin with a pronoun.
 pub fn fragments(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check_fragments).collect()
 }
 
-/// A module root whose doc has a table of its modules names all of them there.
+/// Refuses a table of modules, in the doc of a module root, that does not name all modules of the root.
 pub fn module_tables(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter_map(check_module_table).collect()
 }
@@ -78,7 +78,8 @@ fn check_width(file: &File) -> Vec<Violation> {
     lines.into_iter().map(refuse).collect()
 }
 
-/// Whether a line of prose can go on in the next: headings, rows of tables and links alone cannot.
+/// Whether a line of prose can be broken into two. Headings, rows of tables and lines of one word, such as links,
+/// cannot.
 fn can_be_broken(text: &str) -> bool {
     let words = text.trim_start().trim_start_matches(['/', '!', '-', '>']).trim_start();
     !words.starts_with(['|', '#']) && words.contains(' ')
@@ -92,7 +93,7 @@ fn check_fragments(file: &File) -> Vec<Violation> {
     first_lines(file).filter_map(refuse).collect()
 }
 
-/// The first line of each doc comment.
+/// Returns the first line of each doc comment, with its number.
 fn first_lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let doc = |text: &'static str, line: &str| line.trim_start().starts_with(text);
     let mut before = "";
@@ -124,7 +125,7 @@ fn check_module_table(file: &File) -> Option<Violation> {
         .then(|| Violation::new(&file.path, 1, format!("the table of modules does not name {}", unnamed.join(", "))))
 }
 
-/// The names in back quotes of a table's cell, without their paths' beginnings and `.rs`.
+/// Returns the names in back quotes that the cell of a table has, without their leading path and without `.rs`.
 fn names_of_cell(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`')
         .skip(1)
@@ -132,7 +133,7 @@ fn names_of_cell(cell: &str) -> impl Iterator<Item = &str> {
         .map(|name| name.rsplit("::").next().unwrap_or(name).trim_end_matches(".rs").trim_end_matches('/'))
 }
 
-/// The modules that a file declares and that have files of their own, but for those of tests.
+/// Returns the modules that have files of their own and that a file declares, without those of tests.
 fn declared_modules(tokens: &[Token]) -> Vec<String> {
     let declared = tokens.windows(3).filter(|three| three[0].is("mod") && three[2].is(";"));
     let names = declared.map(|three| &three[1]).filter(|name| name.kind == Kind::Word).map(|name| name.text.clone());

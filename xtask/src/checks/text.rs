@@ -4,8 +4,8 @@
 use crate::Violation;
 use crate::tree::{File, Tree};
 
-/// The texts that no file may contain, with the reason. They are put together here from parts, so that this file passes
-/// its own check.
+/// The texts that no file may contain, with the reason. They are joined from parts here, so that this file passes its
+/// own check.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("/wo", "rk/"), "a path of somebody's machine"),
     (concat!("/ro", "ot/"), "a path of somebody's machine"),
@@ -19,12 +19,12 @@ const FORBIDDEN: &[(&str, &str)] = &[
 /// The endings of files that may contain tabs: tabs have a meaning in them, or their formatter writes tabs.
 const MAY_HAVE_TABS: [&str; 5] = [".slt", ".tsv", ".sql", ".go", "Makefile"];
 
-/// No tabs, no trailing blanks, one final newline, no forbidden words.
+/// Refuses tabs, blanks at the end of a line, another end than one newline, and texts that are forbidden.
 pub fn text(tree: &Tree) -> Vec<Violation> {
     tree.files.iter().filter(|file| !file.path.ends_with(".svg") && file.path != "Cargo.lock").flat_map(check).collect()
 }
 
-/// Every Rust file begins with what it is about.
+/// Refuses Rust files that do not begin with a module doc.
 pub fn module_docs(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter_map(check_module_doc).collect()
 }

@@ -1,20 +1,20 @@
-//! `unsafe` stands in few places, each with its reason.
+//! The places of `unsafe`, and the reasons beside it.
 
 use super::has_comment_near;
 use crate::Violation;
 use crate::tree::{File, Tree};
 
-/// How many lines above an `unsafe` its reason may begin.
+/// The number of lines above an `unsafe` within which its reason has to begin.
 const SAFETY_LINES: usize = 8;
-/// How far above an `unsafe fn` its `# Safety` section may begin.
+/// The number of lines above an `unsafe fn` within which its `# Safety` section has to begin.
 const SAFETY_SECTION_LINES: usize = 30;
 
-/// `unsafe` is in `sync`, in `storage` and in the record access of a protocol, and each says why it is sound.
+/// Refuses `unsafe` outside `sync`, `storage` and the record access of a protocol, and `unsafe` without a reason near.
 pub fn unsafe_code(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check).collect()
 }
 
-/// Tests that cannot do without, with the reason.
+/// Test files that cannot do without `unsafe`, each with its reason.
 const TEST_EXCEPTIONS: &[(&str, &str)] =
     &[("crates/sql/tests/allocator/mod.rs", "it counts with an allocator of its own, and that trait is unsafe")];
 

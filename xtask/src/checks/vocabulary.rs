@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 const PROTOCOLS: &str = "crates/protocols/src/";
 
-/// Folders of `protocols` that belong to no protocol.
+/// Folders below [`PROTOCOLS`] that belong to no protocol.
 const SHARED_FOLDERS: [&str; 1] = ["shared"];
 
-/// Words of protocols and papers that storage has no use for.
+/// Words of protocols and papers, in lower case, that storage may not contain.
 const PROTOCOL_WORDS: [&str; 12] = [
     "2pl",
     "two_phase",
@@ -27,36 +27,36 @@ const PROTOCOL_WORDS: [&str; 12] = [
     "sli",
 ];
 
-/// Engines with an everyday name, which means other things in SQL.
+/// Names of engines that are everyday words and have other meanings in SQL.
 const EVERYDAY_NAMES: [&str; 3] = ["none", "serial", "bare"];
 /// Crates in which an engine's everyday name can only mean the engine.
 const CRATES_THAT_TAKE_ENGINES: [&str; 5] = ["runtime", "server", "workloads", "bench", "hotrow"];
 
-/// `storage` names no protocol, neither in code nor in comments.
+/// Refuses words of protocols in `storage`, in code and in comments.
 pub fn storage_names_no_protocol(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter(|file| file.path.starts_with("crates/storage/src/")).flat_map(check_storage).collect()
 }
 
-/// A protocol names no other protocol's folder.
+/// Refuses paths in a protocol that name another protocol's folder.
 pub fn protocols_are_strangers(tree: &Tree) -> Vec<Violation> {
     let folders = protocol_folders(tree);
     tree.rust().flat_map(|file| check_stranger(file, &folders)).collect()
 }
 
-/// An engine's name is compared nowhere but in the registry and in tests.
+/// Refuses comparisons with the name of an engine outside the registry and tests.
 pub fn engines_are_not_matched(tree: &Tree) -> Vec<Violation> {
     let names = engine_names(tree);
     let files = tree.rust().filter(|file| !file.is_test_target() && !file.path.starts_with("xtask/"));
     files.flat_map(|file| check_engine_match(file, &names)).collect()
 }
 
-/// The names by which users choose engines, as the protocols' sources give them.
+/// Returns the names by which users choose engines, as found in the sources of the protocols.
 pub fn engine_names(tree: &Tree) -> BTreeSet<String> {
     let sources = tree.rust().filter(|file| file.path.starts_with(PROTOCOLS));
     sources.flat_map(|file| names_in(&file.tokens())).collect()
 }
 
-/// The values of `name: "…"` in each `EngineInfo { … }`.
+/// Returns the value of `name: "…"` in each `EngineInfo { … }`.
 fn names_in(tokens: &[Token]) -> Vec<String> {
     let mut names = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -127,7 +127,7 @@ fn check_engine_match(file: &File, names: &BTreeSet<String>) -> Vec<Violation> {
         .collect()
 }
 
-/// The tokens up to the module of unit tests, which stands last in a file.
+/// Returns the tokens up to the module of unit tests, which stands last in a file.
 fn outside_tests(mut tokens: Vec<Token>) -> Vec<Token> {
     let starts = tokens.windows(5).position(|five| {
         let words: Vec<&str> = five.iter().map(|token| token.text.as_str()).collect();

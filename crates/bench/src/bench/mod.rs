@@ -98,8 +98,8 @@ fn bench_workload<W: Workload>(
     }
 }
 
-/// Returns what is run if the command line names nothing: one engine, or all names of the workload's own loop that can
-/// have its options.
+/// Returns the names that are run if the command line gives none: the default engine, or, for a workload that only its
+/// own loop runs, those names of the loop that can have the workload's options.
 fn default_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>) -> Vec<String> {
     match bare {
         Some(own) if !W::RUNS_ON_ENGINES => {
@@ -110,7 +110,7 @@ fn default_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>) -> Vec<
     }
 }
 
-/// Prints what is run, before it is run.
+/// Prints the workload and how it is run, before the first run.
 fn print_title(out: &mut dyn Write, title: &str, run: &RunOptions) -> io::Result<()> {
     let batch = if run.no_batch { "one by one" } else { "looked up together" };
     let threads = number_of(run.threads(), "thread");

@@ -85,7 +85,7 @@ fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
     }
 }
 
-/// Refuses execution models in runs without a server that could have one.
+/// Refuses names with an execution model, ENGINE:MODEL, in runs in this process, because only a server has one.
 fn refuse_models(run: &RunOptions) -> Result<(), BenchError> {
     match run.engines.iter().find(|name| engine_of(name) != name.as_str()) {
         Some(name) => Err(BenchError::Usage(format!(
@@ -127,7 +127,8 @@ pub(super) fn refuse_engines<W: Workload>(
     Ok(())
 }
 
-/// Refuses settings that none of the engines has. Managers of range locks have a limit on blocked transactions.
+/// Refuses options for settings that none of the engines has. The managers of range locks are no engines, but have the
+/// limit on blocked transactions.
 fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchError> {
     let given = [
         ("--engine-partitions", Setting::Partitions, run.engine_options.engine_partitions.is_some()),
@@ -178,7 +179,7 @@ fn refuse_one_file_for_two(run: &RunOptions) -> Result<(), BenchError> {
     }
 }
 
-/// Returns the path without links and detours, as far as it exists.
+/// Returns the path without links and detours. Parts of it that do not exist stay as they are.
 fn resolved(path: &Path) -> PathBuf {
     let in_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

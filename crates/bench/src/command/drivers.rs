@@ -9,7 +9,7 @@ use hotrow_workloads::Workload;
 /// The drivers of a workload other than the engines of this process: a loop without transactions, and the load into a
 /// server.
 pub(crate) struct Drivers<W: Workload> {
-    /// A loop without transactions, if there is one.
+    /// The loop without transactions, if the workload has one.
     pub bare: Option<BareLoop<W>>,
     /// The load into a server, if the workload's transactions can be sent as statements.
     pub wire: Option<LoadOverWire<W>>,

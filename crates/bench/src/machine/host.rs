@@ -47,7 +47,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Returns the value of the first line `name : value` in a file.
+/// Returns the value of the first line `name : value` in a file, or `None` if there is no such line or no such file.
 fn value_of(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let values = text.lines().filter_map(|line| line.split_once(':'));

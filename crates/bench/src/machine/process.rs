@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,
-    /// User and system time in ticks of the system's clock: the process's own and that of its ended children.
+    /// The user and system time of the process and of its ended children, in ticks of the system's clock.
     ticks: u64,
 }
 
@@ -54,7 +54,8 @@ fn duration(ticks: u64) -> Duration {
     Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Returns the user and system time of a process, that of its ended children included.
+/// Returns the user and system time of a process, that of its ended children included, or `None` if there is no such
+/// process.
 pub(crate) fn cpu_of_process(pid: u32) -> Option<Duration> {
     process(pid).map(|process| duration(process.ticks))
 }
@@ -83,20 +84,21 @@ fn process(pid: u32) -> Option<Process> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads a line of `/proc/PID/stat`.
+/// Reads a line of `/proc/PID/stat`. Returns `None` if the line has another form.
 fn parse(line: &str) -> Option<Process> {
     // The times of ended children come after the process's own times.
     let [parent, user, system, children_user, children_system] = fields(line, [1, 11, 12, 13, 14])?;
     Some(Process { parent: u32::try_from(parent).ok()?, ticks: user + system + children_user + children_system })
 }
 
-/// Reads user and system time from a line of `/proc/PID/stat`, in ticks, without the times of children.
+/// Reads user and system time from a line of `/proc/PID/stat`, in ticks and without the times of children. Returns
+/// `None` if the line has another form.
 fn times(line: &str) -> Option<[u64; 2]> {
     fields(line, [11, 12])
 }
 
-/// Reads some of the fields after the process's name: state, parent, … The name is in parentheses and may hold any
-/// character.
+/// Reads the fields at the positions `wanted` from a line of `/proc/PID/stat`, counted from the field after the
+/// process's name: state, parent, … The name is in parentheses and may hold any character.
 fn fields<const N: usize>(line: &str, wanted: [usize; N]) -> Option<[u64; N]> {
     let fields: Vec<&str> = line[line.rfind(')')? + 1..].split_whitespace().collect();
     let mut numbers = [0; N];

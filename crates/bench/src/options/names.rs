@@ -20,12 +20,12 @@ pub(crate) const MANAGERS: [&str; 7] =
 /// The execution models of `hotrow serve --execution`.
 pub(crate) const EXECUTIONS: [&str; 3] = ["coroutine", "request", "thread"];
 
-/// Returns the engine of a name, which may be ENGINE:MODEL for one of our servers.
+/// Returns the engine that a name stands for. For one of our servers the name is ENGINE or ENGINE:MODEL.
 pub(crate) fn engine_of(name: &str) -> &str {
     name.split_once(':').map_or(name, |(engine, _)| engine)
 }
 
-/// Returns the execution model of a name, if the name says one.
+/// Returns the execution model in a name ENGINE:MODEL, or `None` if the name has none.
 pub(crate) fn execution_of(name: &str) -> Option<&str> {
     name.split_once(':').map(|(_, model)| model)
 }

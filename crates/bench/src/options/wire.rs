@@ -83,7 +83,7 @@ fn parse_serve_option(text: &str) -> Result<String, String> {
     }
 }
 
-/// Turns NAME=VALUE into the statement that makes the setting.
+/// Turns NAME=VALUE into the SET statement for it.
 fn parse_setting(text: &str) -> Result<String, String> {
     let is_name = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
@@ -100,7 +100,7 @@ impl WireOptions {
         self.clients.unwrap_or(CLIENTS) as usize
     }
 
-    /// Returns the URL whose server has this name, if there is one.
+    /// Returns the URL whose server has this name in reports, or `None` if there is none.
     pub(crate) fn url(&self, name: &str) -> Option<&Url> {
         self.urls.iter().find(|url| url.name == name)
     }

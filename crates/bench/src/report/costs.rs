@@ -4,7 +4,7 @@ use hotrow_runtime::RunReport;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The parts of the transactions' time, and the engine's work for the transactions.
+/// The costs of a run's transactions: the parts of their time, and the engine's work for them.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CostReport {
     /// The parts of the sampled transactions' time, as shares; over the network, the parts of the server's CPU time.
@@ -20,19 +20,19 @@ pub(crate) struct CostReport {
     pub messages: u64,
 }
 
-/// The contention analyses of an engine that makes them.
+/// The work of the engine's contention analyses, which look for blocked transactions that can run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Analyses {
-    /// How often a queue was searched for a blocked transaction that can run.
+    /// The number of analyses of a queue.
     pub runs: u64,
-    /// How many transactions were found.
+    /// The number of transactions that the analyses found able to run.
     pub found: u64,
-    /// How many bits were set on the way.
+    /// The number of bits that the analyses set, which mark the records that queued transactions lock.
     pub bits: u64,
 }
 
 impl CostReport {
-    /// Takes the statistics from a run.
+    /// Makes the report from the statistics of a run.
     pub(super) fn new(run: &RunReport) -> Self {
         let counts = &run.counts;
         let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;

@@ -30,7 +30,7 @@ pub(crate) struct EngineReport {
     /// `ok`, `failed: …`, `ok without isolation: …` for an engine that promises none and lost updates, or `ok at LEVEL:
     /// …` for what the isolation level permits.
     pub consistency: String,
-    /// Whether the run was ended before its time.
+    /// Whether the run was ended before its time by an interrupt.
     pub interrupted: bool,
     /// How long a cache line took from one core to another and back just before the run, in nanoseconds; null if the
     /// run has only one thread.
@@ -88,7 +88,8 @@ impl EngineReport {
         }
     }
 
-    /// Enters which level the engine granted where another one, or the same, was asked for.
+    /// Notes in the report that the engine granted the level `granted` where `asked` was asked for. Both may be the
+    /// same.
     pub(crate) fn grant(&mut self, asked: Isolation, granted: Isolation) {
         self.setup.granted.insert(asked.name().to_owned(), json!(granted.name()));
     }

@@ -65,7 +65,7 @@ impl MemorySnapshot {
 }
 
 impl Footprints {
-    /// Puts the measures before and after a run together.
+    /// Makes the report from the snapshots before and after a run.
     pub(crate) fn new(loaded: MemorySnapshot, after: MemorySnapshot) -> Self {
         let versions = loaded.versions.zip(after.versions).map(|(loaded, after)| Versions { loaded, after });
         Self { loaded: loaded.tables, after: after.tables, versions }
@@ -73,7 +73,7 @@ impl Footprints {
 }
 
 impl Footprint {
-    /// Takes the measures of the table called `table`.
+    /// Makes the footprint of the table called `table` from the engine's measurement.
     pub(crate) fn new(table: &str, memory: TableMemory) -> Self {
         let TableMemory { rows, payload, records, indexes, locks } = memory;
         let (table, overhead_of_row) = (table.to_owned(), memory.overhead_of_row());

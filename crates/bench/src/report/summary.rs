@@ -12,9 +12,10 @@ pub(crate) struct EngineSummary<'a> {
     pub range: (f64, f64),
     /// The median of the ratios of this engine's throughput to that of the first engine in the same turn.
     pub ratio: f64,
-    /// The outcome of the check: of a failed run if one failed, otherwise of the median run.
+    /// The outcome of the check: that of a failed run if there is one, otherwise that of the median run.
     pub consistency: &'a str,
-    /// The least and the greatest distance between two cores before these runs, in nanoseconds.
+    /// The least and the greatest distance between two cores before these runs, in nanoseconds; `None` if it is
+    /// unknown.
     pub core_distance: Option<(f64, f64)>,
 }
 
@@ -42,7 +43,7 @@ fn summarize_engine(turns: &[Vec<EngineReport>], engine: usize) -> EngineSummary
     }
 }
 
-/// Returns the least and the greatest of the values.
+/// Returns the least and the greatest of the values, or `None` if there are no values.
 pub(crate) fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.map(|value| (value, value)).reduce(|span, value| (span.0.min(value.0), span.1.max(value.1)))
 }

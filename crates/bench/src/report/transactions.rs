@@ -8,22 +8,23 @@ use serde_json::{Map, Value, json};
 /// The transactions of the measured period, as the clients counted them.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TransactionReport {
-    /// The length of the measured period as it was.
+    /// The actual length of the measured period.
     pub seconds: f64,
     pub committed: u64,
     /// Attempts that aborted, by kind. Every kind has an entry.
     pub aborted: Map<String, Value>,
     pub retries: u64,
-    /// Runs that looked for an access set.
+    /// The number of runs whose only purpose was to find an access set.
     pub reconnaissances: u64,
-    /// Attempts that touched something outside their access set.
+    /// The number of attempts that touched something outside their access set.
     pub wrong_estimates: u64,
     /// Committed transactions per second.
     pub throughput: f64,
     pub latency_us: Latency,
-    /// CPU time of the workers; of the server in a run over the network.
+    /// CPU time per committed transaction, in microseconds: that of the workers, or of the server in a run over the
+    /// network.
     pub cpu_us_per_txn: f64,
-    /// The kinds of transactions of a workload that has several.
+    /// The kinds of transactions; empty for a workload that has one kind only.
     pub kinds: Vec<KindReport>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct KindReport {
 }
 
 impl TransactionReport {
-    /// Takes the counts from a run whose kinds of transactions have these names.
+    /// Makes the report from a run whose kinds of transactions have the names `kinds`.
     pub(super) fn new(kinds: &[&'static str], run: &RunReport) -> Self {
         let counts = &run.counts;
         let aborted = Abort::ALL.map(|abort| (abort.name().to_owned(), json!(counts.aborted.of(abort))));

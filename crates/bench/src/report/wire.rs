@@ -11,14 +11,15 @@ pub(crate) const SERVER_TIME_PARTS: [&str; 5] =
 /// The resources that server and clients of a run over the network used, and their counts of statements and errors.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct WireReport {
-    /// The version that the server tells.
+    /// The version of the server, as the server reports it.
     pub server: String,
     pub clients: u32,
     /// The number of statements of the committed transactions. It includes the statements of their failed attempts, and
     /// the statements that begin and end transactions.
     pub statements: u64,
     pub statements_per_second: f64,
-    /// CPU time of the server's processes, user and system; null if the processes are not known.
+    /// CPU time of the server's processes, user and system, per committed transaction in microseconds; null if the
+    /// processes are not known.
     pub server_cpu_us_per_txn: Option<f64>,
     pub server_cpu_us_per_statement: Option<f64>,
     pub client_cpu_us_per_txn: Option<f64>,

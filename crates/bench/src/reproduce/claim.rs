@@ -11,20 +11,20 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 pub(crate) struct Claim {
     /// The claim in our words.
     pub text: &'static str,
-    /// When the claim counts as holding: what `judge` does, in words. It is the paper's own bar.
+    /// The criterion by which `judge` decides the claim, in words. It is the paper's own bar.
     pub criterion: &'static str,
-    /// Decides the claim. There is no finding if points that it needs are missing.
+    /// Decides the claim from the results. Returns `None` if points that the claim needs are missing.
     pub judge: fn(&Results) -> Option<Finding>,
-    /// A weaker claim that is decided as well, if the bar may be out of reach.
+    /// A weaker claim that is decided as well, for a bar that may be out of reach here.
     pub weaker: Option<Weaker>,
-    /// Why the claim may not hold here.
+    /// The reason why the claim may not hold here.
     pub otherwise: &'static str,
 }
 
 /// A weaker claim than the paper's. The page shows it as such beside the claim, and does not count it as holding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weaker {
-    /// When the weaker claim counts as holding: what `judge` does, in words.
+    /// The criterion by which `judge` decides the weaker claim, in words.
     pub criterion: &'static str,
     /// Decides the weaker claim, as [`Claim::judge`] does.
     pub judge: fn(&Results) -> Option<Finding>,
@@ -48,7 +48,7 @@ pub(crate) enum Verdict {
 }
 
 impl Claim {
-    /// Returns the verdict on the claim. A claim about an incomplete figure is not decided.
+    /// Returns the verdict on the claim. A claim about a figure whose points are not all measured is undecided.
     pub(crate) fn verdict(&self, results: &Results) -> Verdict {
         decide(self.judge, results)
     }
@@ -80,8 +80,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Decides whether `name` is at least `least` times each of `others` at every one of `points`. The evidence is the
-/// worst comparison.
+/// Decides whether `name` has at least `least` times the throughput of each of `others` at every one of `points`. The
+/// evidence is the worst comparison. Returns `None` if a series or a point was not measured.
 pub(crate) fn leads(
     results: &Results,
     panel: &str,
@@ -110,17 +110,18 @@ pub(crate) fn everywhere(results: &Results, panel: &str) -> impl Iterator<Item =
     (0..results.points(panel)).map(At::Number)
 }
 
-/// Returns the first half of a panel's points, without the middle one.
+/// Returns the points in the left half of a panel, without the middle one.
 pub(crate) fn left_half(results: &Results, panel: &str) -> impl Iterator<Item = At> + Clone + use<> {
     (0..results.points(panel) / 2).map(At::Number)
 }
 
-/// Returns one point.
+/// Returns an iterator over this point alone.
 pub(crate) fn only(at: At) -> impl Iterator<Item = At> + Clone {
     std::iter::once(at)
 }
 
-/// Joins findings, all of which must hold. The evidence is that of all of them.
+/// Joins findings into one that holds if all of them hold. The evidence is that of all of them. Returns `None` if one
+/// of them is missing.
 pub(crate) fn all<const N: usize>(findings: [Option<Finding>; N]) -> Option<Finding> {
     let findings: Vec<Finding> = findings.into_iter().collect::<Option<_>>()?;
     let evidence = findings.iter().map(|finding| finding.evidence.as_str()).collect::<Vec<_>>().join("; ");

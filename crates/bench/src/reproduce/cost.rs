@@ -81,7 +81,7 @@ pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
     plan.row_sets().into_iter().map(cost).collect()
 }
 
-/// Returns the engines that some point with these rows is run on.
+/// Returns the engines that run on the database with these rows, each once.
 pub(super) fn engines_on(plan: &Plan, rows: &str) -> Vec<&'static str> {
     let has_them = |panel: &&Panel| panel.points.iter().any(|point| point.rows == rows);
     let mut engines: Vec<_> = plan.panels.iter().filter(has_them).flat_map(Panel::engines).collect();

@@ -108,7 +108,7 @@ struct FigureObserver<'a> {
     folder: &'a OutputFolder<'a>,
     scale: &'a Scale,
     progress: &'a mut FigureProgress,
-    /// The planned duration of a run on the present rows.
+    /// The planned duration of a run on the rows that are loaded now.
     run: Duration,
 }
 
@@ -130,7 +130,7 @@ impl RunObserver for FigureObserver<'_> {
     }
 }
 
-/// Returns the words that say under how many engines rows are loaded.
+/// Returns the words for a number of engines under which rows are loaded.
 fn under(engines: u64) -> String {
     match engines {
         1 => "under one engine".to_owned(),

@@ -18,14 +18,15 @@ pub(crate) struct Plan {
 /// How the panels of a figure are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chart {
-    /// A curve for each series over an axis of this title, points in the order of the plan. It is logarithmic, but
-    /// linear if a point is at zero.
+    /// A curve for each series over an axis with the title `x`. Points are in the order of the plan. The axis is
+    /// logarithmic, but linear if a point is at zero.
     Curves { x: &'static str },
-    /// Curves over an axis of its own for each panel.
+    /// Curves, where each panel has an axis with a title of its own.
     CurvesOver { x: &'static [&'static str] },
-    /// A bar for each point, the series stacked in it.
+    /// A bar for each point, which stacks the values of all series.
     Bars { x: &'static str },
-    /// A column for each point and a row for each series, with the distance from the first column.
+    /// A table with a column for each point and a row for each series. Values are shown with their distance from the
+    /// first column.
     Table { x: &'static str },
 }
 
@@ -42,7 +43,7 @@ impl Chart {
 /// One drawing of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
-    /// A letter: that of the paper, if the paper has one.
+    /// The panel's letter: that of the paper, if the paper has one.
     pub id: &'static str,
     pub title: String,
     /// The points from left to right, or from the top down.
@@ -55,7 +56,7 @@ pub(crate) struct Panel {
 pub(crate) struct Point {
     /// The place on the axis.
     pub x: f64,
-    /// The label at this place.
+    /// The label of the point on the axis.
     pub label: String,
     /// The workload of `hotrow bench`, and the options that decide which rows there are. Points with the same rows run
     /// on the same database.
@@ -65,7 +66,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// Returns a point at a whole number.
+    /// Makes a point at a whole number, which is also its label.
     pub(crate) fn at(x: u64, rows: &str, options: String) -> Self {
         Self { x: x as f64, label: x.to_string(), rows: rows.to_owned(), options }
     }
@@ -83,17 +84,17 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Returns the series of an engine's throughput.
+    /// Makes a series of an engine's throughput.
     pub(crate) const fn throughput(name: &'static str, engine: &'static str) -> Self {
         Self { name, engine, value: Value::Throughput, is_reference: false }
     }
 
-    /// Returns the series of an engine's throughput in transactions of one kind, counted in this unit.
+    /// Makes a series of an engine's throughput in transactions of one kind, counted in `unit` transactions per second.
     pub(crate) const fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
         Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
     }
 
-    /// Returns the series of an engine's throughput, to compare the others with.
+    /// Makes a series of an engine's throughput that is only there to compare the others with.
     pub(crate) const fn reference(name: &'static str, engine: &'static str) -> Self {
         Self { is_reference: true, ..Self::throughput(name, engine) }
     }
@@ -104,16 +105,16 @@ impl Series {
 pub(crate) enum Value {
     /// Thousand committed transactions per second.
     Throughput,
-    /// Committed transactions of this kind per second, counted in this unit.
+    /// Committed transactions of one kind per second, counted in `unit` transactions.
     Kind { kind: &'static str, unit: u32 },
-    /// CPU time of a worker for each committed transaction, in microseconds.
+    /// CPU time per committed transaction, in microseconds.
     Cpu,
-    /// This part of the breakdown of the transactions' time, in per cent.
+    /// One part of the breakdown of the transactions' time, in per cent.
     Share(&'static str),
 }
 
 impl Value {
-    /// Takes the value from a run.
+    /// Returns the value for a run, from the run's report.
     pub(crate) fn of(self, report: &EngineReport) -> f64 {
         match self {
             Value::Throughput => report.throughput() / 1e3,
@@ -144,12 +145,12 @@ impl Panel {
         engines
     }
 
-    /// Whether the panel shows where time goes.
+    /// Whether the panel shows parts of the transactions' time, so that its runs need a breakdown.
     pub(crate) fn has_shares(&self) -> bool {
         self.series.iter().any(|series| matches!(series.value, Value::Share(_)))
     }
 
-    /// Returns the command that measures a point on its own.
+    /// Returns the command line that measures a point on its own.
     pub(crate) fn command(&self, point: &Point, plan: &Plan, scale: &Scale) -> String {
         format!(
             "hotrow bench {} {} --engine {} --seconds {} --warmup {} --repetitions {}{}",
@@ -175,7 +176,7 @@ impl Plan {
         self.panels.iter().map(|panel| panel.points.len() * panel.engines().len()).sum()
     }
 
-    /// Returns the different sets of rows, in the order of their first points.
+    /// Returns the different sets of rows of all points, in the order of their first points.
     pub(crate) fn row_sets(&self) -> Vec<&str> {
         let mut sets: Vec<&str> = Vec::new();
         for point in self.panels.iter().flat_map(|panel| &panel.points) {

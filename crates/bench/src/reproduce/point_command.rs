@@ -5,7 +5,7 @@ use crate::options::{RunOptions, WorkloadOptions};
 use clap::Parser;
 use hotrow_workloads::Workload;
 
-/// Parses the words of a command that name a workload and its rows.
+/// Parses the words that name a workload and decide its rows. Returns the command without a point's other options.
 pub(super) fn parse_rows(rows: &str) -> Result<BenchCommand, String> {
     #[derive(Parser)]
     #[command(no_binary_name = true)]
@@ -18,7 +18,7 @@ pub(super) fn parse_rows(rows: &str) -> Result<BenchCommand, String> {
     Ok(line.workload)
 }
 
-/// Parses the command of a point whose workload's type is known: the workload, and how it is run.
+/// Parses the command of a point whose workload's type is known. Returns the workload, and the options of its runs.
 pub(super) fn parse_options<W: Workload>(rows: &str, options: &str) -> Result<(W, RunOptions), String> {
     #[derive(Parser)]
     struct Line<O: clap::Args> {

@@ -7,26 +7,26 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// The least time between two lines.
+/// The least time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Until this much time has passed, the time left is the planned time.
+/// The time from which on the time left is estimated from the pace. Before, the planned time is shown.
 const LEARN_FROM: Duration = Duration::from_secs(3);
 
 /// Shows the progress of all figures.
 pub(crate) struct FigureProgress {
-    /// The bar; none if lines are shown.
+    /// The bar, or `None` if lines are shown.
     bar: Option<ProgressBar>,
     clock: Clock,
     begin: Instant,
     last_line: Option<Instant>,
     runs: u64,
     runs_done: u64,
-    /// The planned time and the number of runs at the end of each figure.
+    /// The planned time and the number of runs, of all figures together, up to the end of each figure.
     ends: Vec<(Duration, u64)>,
 }
 
 impl FigureProgress {
-    /// Begins with the runs of all figures ahead, which have these costs.
+    /// Begins the progress of all figures. `figures` holds the costs of each.
     pub(crate) fn new(figures: &[Vec<Cost>], scale: &Scale) -> Self {
         let (mut planned, mut runs) = (Duration::ZERO, 0);
         let mut ends = Vec::new();
@@ -44,14 +44,14 @@ impl FigureProgress {
         Self { bar, clock, begin: Instant::now(), last_line: None, runs, runs_done: 0, ends }
     }
 
-    /// Shows what begins now. This line and the next one are not held back.
+    /// Shows that `what` begins. This line and the next one are printed however recent the last line is.
     pub(crate) fn begin(&mut self, what: &str) {
         self.last_line = None;
         self.show(what);
         self.last_line = None;
     }
 
-    /// Shows what is being done, unless the last line is too recent.
+    /// Shows what is being done. A line is left out if the last line is too recent.
     pub(crate) fn show(&mut self, what: &str) {
         let left = format!("{} left", length(self.clock.left(self.begin.elapsed())));
         if let Some(bar) = &self.bar {
@@ -66,13 +66,13 @@ impl FigureProgress {
         }
     }
 
-    /// Advances by runs, or a load, that were planned to take so long.
+    /// Advances by a number of runs, or by a load, that were planned to take the time `planned`.
     pub(crate) fn advance(&mut self, planned: Duration, runs: u64) {
         self.clock.done += planned;
         self.runs_done += runs;
     }
 
-    /// Advances to the end of a figure, whose remaining runs are skipped.
+    /// Advances to the end of the figure with this number. Runs that were skipped count as done.
     pub(crate) fn end_figure(&mut self, number: usize) {
         (self.clock.done, self.runs_done) = self.ends[number];
     }
@@ -93,11 +93,11 @@ impl FigureProgress {
     }
 }
 
-/// Estimates the time left from the pace so far.
+/// Estimates the time left from the planned time and the pace so far.
 #[derive(Debug)]
 struct Clock {
     planned: Duration,
-    /// The planned time of what is done.
+    /// The planned time of the loads and runs that are done.
     done: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! A figure that was asked for, and how far it is.
+//! A figure that was asked for, and its state.
 
 use super::claim::Verdict;
 use super::figure::Figure;
@@ -7,16 +7,16 @@ use super::scale::Scale;
 use crate::run::RunFailure;
 use std::time::Duration;
 
-/// A figure that was asked for, its runs so far, and how far it is.
+/// A figure that was asked for, with its runs so far and its state.
 pub(crate) struct RequestedFigure {
     pub figure: &'static Figure,
     pub results: Results,
     pub state: State,
-    /// How long its loads and runs have taken.
+    /// The time that the loads and runs of the figure have taken.
     pub took: Duration,
 }
 
-/// How far a figure is.
+/// The state of a figure's measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Waiting,
@@ -26,7 +26,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Returns the state after its runs ended in this way.
+    /// Returns the state of a figure whose runs ended with `outcome`.
     pub(crate) fn after(outcome: Result<(), RunFailure>) -> Self {
         match outcome {
             Ok(()) => State::Done,
@@ -37,13 +37,13 @@ impl State {
 }
 
 impl RequestedFigure {
-    /// Returns the figure with nothing measured yet.
+    /// Makes a figure of which nothing is measured yet.
     pub(crate) fn new(figure: &'static Figure, scale: &Scale) -> Self {
         let results = Results::new((figure.plan)(scale));
         Self { figure, results, state: State::Waiting, took: Duration::ZERO }
     }
 
-    /// Returns how many of its claims hold, of how many.
+    /// Returns how many of the figure's claims hold, in words such as `2 of 3`.
     pub(crate) fn tally(&self) -> String {
         let verdicts = self.figure.claims.iter().map(|claim| claim.verdict(&self.results));
         let holding = verdicts.filter(|verdict| matches!(verdict, Verdict::Holds(_))).count();

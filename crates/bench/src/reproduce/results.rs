@@ -30,7 +30,7 @@ pub(crate) struct Summary {
     pub abort_percent: f64,
 }
 
-/// A choice of a point of a panel.
+/// A point of a panel, by its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     First,
@@ -39,17 +39,17 @@ pub(crate) enum At {
 }
 
 impl Results {
-    /// Returns results of a plan with nothing measured yet.
+    /// Makes the results of a plan of which nothing is measured yet.
     pub(crate) fn new(plan: Plan) -> Self {
         Self { plan, runs: BTreeMap::new() }
     }
 
-    /// Adds the next repetition at a position.
+    /// Adds a run as the next repetition at a position.
     pub(crate) fn push(&mut self, position: RunPosition, report: EngineReport) {
         self.runs.entry(position).or_default().push(report);
     }
 
-    /// Whether every point has a run.
+    /// Whether every engine has a run at every point.
     pub(crate) fn is_complete(&self) -> bool {
         self.runs.len() == self.plan.runs()
     }
@@ -66,9 +66,9 @@ impl Results {
         self.runs.get(&RunPosition { panel, point, engine }).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the values of a series at a point, if it was measured there. The median is the value of the run whose
-    /// throughput is the median, so that parts of a whole are all of one run. For a series of one kind of transactions
-    /// it is the run whose throughput in this kind is the median.
+    /// Returns the values of a series at a point, or `None` if the series was not measured there. The median is the
+    /// value of the run whose throughput is the median, so that parts of a whole are all of one run. For a series of
+    /// one kind of transactions it is the run whose throughput in this kind is the median.
     pub(crate) fn summary(&self, panel: usize, point: usize, series: &Series) -> Option<Summary> {
         let mut runs: Vec<_> = self.runs(panel, point, series).iter().collect();
         let place = |run: &EngineReport| match series.value {
@@ -87,19 +87,19 @@ impl Results {
         })
     }
 
-    /// Returns the median of a series at a point.
+    /// Returns the median of a series at a point, or `None` if there is no such series or point or it was not measured.
     pub(crate) fn median(&self, panel: &str, series: &str, at: At) -> Option<f64> {
         let (panel, point, series) = self.find(panel, series, at)?;
         self.summary(panel, point, series).map(|summary| summary.median)
     }
 
-    /// Returns the aborted attempts of the median run, in per cent.
+    /// Returns the aborted attempts of the median run of a series at a point, in per cent of all attempts.
     pub(crate) fn aborts(&self, panel: &str, series: &str, at: At) -> Option<f64> {
         let (panel, point, series) = self.find(panel, series, at)?;
         self.summary(panel, point, series).map(|summary| summary.abort_percent)
     }
 
-    /// Returns the median of a value that is taken from each run.
+    /// Returns the median of the values that `value` takes from each run of a series at a point.
     pub(crate) fn median_of(
         &self,
         panel: &str,
@@ -111,7 +111,8 @@ impl Results {
         median(&self.runs(panel, point, series).iter().map(value).collect::<Vec<_>>())
     }
 
-    /// Returns the ratio of two series at a point: the median of the ratios within one repetition.
+    /// Returns the ratio of the series `over` to the series `under` at a point: the median of the ratios within one
+    /// repetition.
     pub(crate) fn ratio(&self, panel: &str, at: At, over: &str, under: &str) -> Option<f64> {
         let values = |name| {
             let (panel, point, series) = self.find(panel, name, at)?;
@@ -139,7 +140,7 @@ impl Results {
         panel.and_then(|panel| panel.points.get(at.index(panel.points.len())?)).map_or("", |point| &point.label)
     }
 
-    /// Returns the number of runs, and the number of those that lost updates under an engine that promises no
+    /// Returns the number of all runs, and the number of runs that lost updates under an engine that promises no
     /// isolation.
     pub(crate) fn checked(&self) -> (usize, usize) {
         let runs = || self.runs.values().flatten();
@@ -165,7 +166,7 @@ impl At {
     }
 }
 
-/// Returns the middle value, or the lower of the two middle values.
+/// Returns the middle value, or the lower of the two middle values, or `None` if there are no values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -47,7 +47,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Runs the points with the same rows.
+/// Runs all points that have the same rows, on databases that are loaded once.
 struct RunRowSet<'a> {
     rows: &'a str,
     plan: &'a Plan,
@@ -103,15 +103,15 @@ impl WithWorkload for RunRowSet<'_> {
     }
 }
 
-/// Returns the options with which rows are loaded for points with these options. A server is started for the most
-/// clients of any point.
+/// Returns the options for a load on which the points with these `options` run: those of the `first` point, but with
+/// the most clients of any point, for which a server is started.
 fn loading<'o>(first: &RunOptions, options: impl Iterator<Item = &'o RunOptions>) -> RunOptions {
     let clients = options.filter(|options| options.wire.over_wire).map(|options| options.wire.clients() as u32).max();
     RunOptions { wire: WireOptions { clients, ..first.wire.clone() }, ..first.clone() }
 }
 
 impl RunRowSet<'_> {
-    /// Returns the points with the rows, ready to run.
+    /// Returns the points of this set of rows, ready to run.
     fn point_runs<W: Workload>(&self) -> Result<Vec<PointRun<W>>, String> {
         let mut runs = Vec::new();
         for (panel_number, panel) in self.plan.panels.iter().enumerate() {
@@ -134,12 +134,12 @@ impl RunRowSet<'_> {
     }
 }
 
-/// Returns the failure of a run whose check failed.
+/// Returns the failure for a run whose consistency check failed.
 fn failure<W>(engine: &str, run: &PointRun<W>, report: &EngineReport) -> RunFailure {
     RunFailure::Failed(format!("{engine} at {}: the consistency check {}", run.name, report.consistency))
 }
 
-/// A database with the rows under one engine.
+/// A database that one engine has loaded with the set of rows.
 struct DatabaseOfEngine<W: Workload> {
     engine: &'static str,
     settings: Settings,
@@ -147,7 +147,7 @@ struct DatabaseOfEngine<W: Workload> {
 }
 
 impl<W: Workload> DatabaseOfEngine<W> {
-    /// Whether it is the database of this engine with these settings.
+    /// Whether the database belongs to this engine with these settings.
     fn is(&self, engine: &str, settings: &Settings) -> bool {
         (self.engine, &self.settings) == (engine, settings)
     }
@@ -163,8 +163,8 @@ struct PointRun<W> {
 }
 
 impl<W: Workload> PointRun<W> {
-    /// Returns the settings of an engine for this point. Only engines in a pool depend on them. All points share one
-    /// database of any other engine, with the settings of the first point.
+    /// Returns the settings of an engine at this point. If the engine runs in a pool they are those of the point; all
+    /// points share one database of any other engine, with the settings of the first point.
     fn settings(&self, engine: &str, first: &PointRun<W>) -> Settings {
         let depends = |info: &EngineInfo| info.name == engine && info.scheduler != Scheduler::Thread;
         let run = if ENGINES.iter().any(depends) { self } else { first };

@@ -22,7 +22,7 @@ pub(crate) enum Size {
 }
 
 impl Scale {
-    /// Returns the value for this size.
+    /// Returns the value for this size: `full`, `quick`, or `steps` for tests.
     pub(crate) fn pick<T>(&self, full: T, quick: T, steps: T) -> T {
         match self.size {
             Size::Full => full,
@@ -54,7 +54,8 @@ impl Scale {
         }
     }
 
-    /// Returns a number of threads beyond the cores, at which transactions conflict as much as on a larger machine.
+    /// Returns a number of threads above that of the cores, at which transactions conflict as much as on a larger
+    /// machine.
     pub(crate) fn crowd(&self) -> u64 {
         4 * self.cores
     }

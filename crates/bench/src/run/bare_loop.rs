@@ -7,14 +7,14 @@ use hotrow_sync::Mutex;
 use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
 
-/// A loop that drives a workload where an engine would. It goes by one name, or by a name for each thing that it
-/// drives.
+/// A loop that drives a workload where an engine would. A loop that drives several things, such as lock managers, has a
+/// name for each.
 pub(crate) struct BareLoop<W: Workload> {
-    /// The names that users give.
+    /// The names by which users choose the loop.
     pub names: &'static [&'static str],
     /// Refuses options of the workload that are not possible under a name; the message says what is possible.
     pub refuse: fn(&str, &W::Options) -> Result<(), String>,
-    /// Drives all clients under a name.
+    /// Drives all clients of a run, in the way that the name stands for.
     pub drive: BareDrive<W>,
 }
 
@@ -36,7 +36,7 @@ impl<W: Workload> Clone for BareLoop<W> {
 impl<W: Workload> Copy for BareLoop<W> {}
 
 impl<W: Workload> BareLoop<W> {
-    /// Returns `name` if the loop goes by it.
+    /// Returns `name` if it is a name of the loop, else `None`.
     pub(crate) fn named(&self, name: &str) -> Option<&'static str> {
         self.names.iter().copied().find(|own| *own == name)
     }

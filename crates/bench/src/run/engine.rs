@@ -13,7 +13,7 @@ use hotrow_txn::{Abort, Engine, Inspection, Isolation, Protocol, Settings, Trans
 use hotrow_workloads::{Client, ClientIdentity, Violation, Workload};
 use std::time::{Duration, Instant};
 
-/// Latency and times are taken of one transaction in so many.
+/// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
 
 /// Loads the rows of `workload` into a new database under the engine called `name`.
@@ -61,7 +61,7 @@ fn open<P: Protocol, W: Workload>(workload: &W, settings: &Settings) -> Result<A
     Ok(instance)
 }
 
-/// Drives all clients of a run.
+/// A function that drives all clients of a run.
 type Drive<P, W> = Box<
     dyn Fn(
         &Instance<P>,
@@ -219,7 +219,8 @@ fn drive_slots<P: Protocol, C: Client>(
     .map_err(|error| error.to_string())
 }
 
-/// Returns the steps of a client, which it locks for as long as they last.
+/// Returns a function that runs the client's next transaction at each call. The client is locked as long as the
+/// function lives.
 fn steps<T: Transaction, C: Client>(client: &Mutex<C>) -> impl FnMut(&mut OneShot<T>) -> Result<(), Abort> {
     let mut client = client.lock().unwrap_or_else(|poison| poison.into_inner());
     move |runner| client.step(runner)

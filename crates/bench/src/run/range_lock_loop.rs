@@ -6,9 +6,9 @@
 //! blocked. If there is nothing else to do it asks the manager for work. No thread is switched off a processor: a
 //! waiting transaction is an entry in a list.
 //!
-//! **Checks.** The ranges of some grants while the clock runs, and of all grants of a thousand transactions after it,
-//! are compared with all ranges that are held. At the end every transaction has been granted its range and has released
-//! it, and the manager knows of no range.
+//! **Checks.** The range of a grant is compared with all ranges that are held: for some grants while the clock runs,
+//! and for all grants after it. At the end every transaction has been granted its range and has released it, and the
+//! manager knows of no range.
 
 use super::bare_loop::BareLoop;
 use crate::machine::thread_cpu_time;
@@ -27,16 +27,17 @@ use std::time::{Duration, Instant};
 /// The number of blocked transactions at which no new ones begin, unless `--blocked-limit` says otherwise.
 const BLOCKED_LIMIT: usize = 100;
 
-/// The clock is read at one step of so many, since a reading takes a good part of the time of a transaction.
+/// The number of steps for each reading of the clock, since a reading takes a good part of the time of a transaction.
 const STEPS_PER_READING: u64 = 8;
 
-/// One grant of so many is compared with all others while the clock runs.
+/// The number of grants of which one is compared with all ranges that are held, while the clock runs.
 const GRANTS_PER_COMPARISON: u64 = 4096;
 
-/// The number of transactions after the measured period, all of whose grants are compared.
+/// The number of steps after the measured period in which transactions still begin. All grants from then on are
+/// compared.
 const COMPARED: u64 = 1000;
 
-/// Returns the loop, which goes by the names of the managers.
+/// Returns the loop. Its names are those of the managers.
 pub(crate) fn range_lock_loop() -> BareLoop<Range> {
     BareLoop {
         names: &MANAGERS,
@@ -94,7 +95,7 @@ fn drive(
 #[derive(Clone, Copy)]
 struct InFlight {
     request: Request,
-    /// The time of its begin, if its latency is taken.
+    /// The time at which the transaction began, if its latency is taken.
     began: Option<Instant>,
 }
 
@@ -116,11 +117,12 @@ struct RangeLockLoop<'a, M> {
     delay: Duration,
     blocked_limit: usize,
     sample_every: u64,
-    /// The transactions by number.
+    /// The transactions, at the positions that their numbers name.
     transactions: Vec<InFlight>,
     /// The numbers that no transaction has.
     free: Vec<TxnNumber>,
-    /// The delayed transactions and the ends of their delays, in this order, since all delays are equal.
+    /// The delayed transactions with the ends of their delays, the earliest first. A transaction is added at the end,
+    /// since all delays are equal.
     delayed: VecDeque<(Instant, TxnNumber)>,
     /// Transactions that were blocked and hold their ranges now.
     ready: Vec<TxnNumber>,
@@ -130,7 +132,7 @@ struct RangeLockLoop<'a, M> {
     steps: u64,
     idle: Duration,
     counts: Counts,
-    /// One grant of so many is compared with the others.
+    /// The number of grants of which one is compared with all ranges that are held.
     grants_per_comparison: u64,
 }
 
@@ -170,8 +172,8 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         RunReport { threads: 1, elapsed, stopped_early: stopped, counts, cpu: cpu.saturating_sub(idle) }
     }
 
-    /// Runs until the time is over or so many transactions have committed. Returns whether the stop flag was raised
-    /// before.
+    /// Runs until the period is over, `transactions` transactions have committed, or the loop is stuck. Returns `true`
+    /// if the stop flag ended it before.
     fn until(&mut self, period: Duration, transactions: u64, config: &RunConfig) -> bool {
         self.now = Instant::now();
         let end = self.now + period;
@@ -194,8 +196,8 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         false
     }
 
-    /// Runs some more transactions, all of whose grants are compared, and then ends all that are under way. The clock
-    /// is not read: if all transactions wait, the next delay counts as over.
+    /// Runs some more steps in which transactions begin, compares all their grants, and then ends all transactions that
+    /// are under way. The clock is not read: if all transactions wait, the next delay counts as over.
     fn finish(mut self) {
         self.grants_per_comparison = 1;
         let mut step = |begins: bool| {
@@ -295,7 +297,7 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         self.free.push(txn);
     }
 
-    /// Waits until the first delay is over, or the time is.
+    /// Waits until the first delay is over, or `end` has come.
     fn wait(&mut self, end: Instant) {
         let begin = Instant::now();
         let until = self.delayed.front().map_or(end, |&(until, _)| until.min(end));

@@ -112,7 +112,7 @@ fn columns_within(columns: &[Column], room: usize, widths: &[usize]) -> Vec<usiz
     shown
 }
 
-/// Returns the outcome of the check in a word. Its full text is printed below the table.
+/// Returns the outcome of the check in one word. The table prints the full text below.
 fn word(consistency: &str) -> &str {
     match consistency {
         "ok" => "ok",

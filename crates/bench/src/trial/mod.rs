@@ -26,7 +26,7 @@ use table::TrialTable;
 use transaction::RandomTransaction;
 pub use transaction::TrialWorkload;
 
-/// How to try an engine.
+/// The parameters of a trial.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The transactions to run.
@@ -41,7 +41,7 @@ pub struct Trial {
     pub seed: u64,
 }
 
-/// How often a transaction with a wrong access set is begun again.
+/// The most times that a transaction is begun again because its access set was wrong.
 const CORRECTIONS: u32 = 20;
 
 /// How long a waiter spins before it parks.
@@ -127,7 +127,7 @@ impl<'t, P: Protocol> TrialRun<'t, P> {
         Recorder::new(Box::new(txn), &self.recording, &format!("client {number}"))
     }
 
-    /// Returns the steps of client `number`.
+    /// Returns a function that runs the next random transaction of client `number` at each call.
     fn client(&self, number: usize) -> impl FnMut(&mut OneShot<Recorder>) -> Result<(), Abort> {
         let mut random = fastrand::Rng::with_seed(self.trial.seed ^ (number as u64) << 32);
         let mut planner = Planner::default();
@@ -139,7 +139,7 @@ impl<'t, P: Protocol> TrialRun<'t, P> {
         }
     }
 
-    /// Returns the history, if the rows that are left are those that it implies.
+    /// Returns the history, or an error if the rows that are left are not those that the history implies.
     fn history(&self) -> Result<History, String> {
         let present = self.recording.present(&*self.instance, self.table.id).map_err(unreadable)?;
         let history = std::mem::take(&mut *self.recording.history());
@@ -178,7 +178,8 @@ fn step(txn: &mut Recorder, planner: &mut Planner, work: &RandomTransaction<'_>,
     }
 }
 
-/// Makes one attempt. The caller aborts the transaction, whether the attempt succeeded or not.
+/// Makes one attempt of a transaction. The caller aborts the transaction afterwards, whether the attempt succeeded or
+/// not.
 fn attempt(
     txn: &mut Recorder,
     planner: &mut Planner,

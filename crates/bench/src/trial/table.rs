@@ -25,7 +25,7 @@ pub const GROUPS: i32 = 6;
 #[derive(Debug)]
 pub struct TrialTable {
     pub id: TableId,
-    /// Primary keys are below this.
+    /// The bound of the primary keys, which all are less.
     pub keys: i64,
     layout: Arc<RowLayout>,
     group_key: KeySpec,
@@ -59,13 +59,13 @@ impl TrialTable {
         Ok(table)
     }
 
-    /// Returns a row.
+    /// Returns a row with these values.
     pub fn row(&self, key: i64, group: i32, code: Option<i32>) -> Row {
         let code = code.map_or(Value::Null, Value::Int4);
         Row::from_values(&self.layout, &[Value::Int8(key), Value::Int8(0), Value::Int4(group), code])
     }
 
-    /// Returns a group's key in its index.
+    /// Returns the key of a group in the index [`BY_GROUP`].
     pub fn group_key(&self, group: i32) -> Key {
         self.group_key.key([Value::Int4(group)])
     }

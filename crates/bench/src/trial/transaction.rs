@@ -8,7 +8,7 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// The kind of transactions of a trial.
+/// The kinds of transactions that a trial runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum TrialWorkload {
     /// Read and update rows that are there: dirty, lost and skewed reads and writes
@@ -58,9 +58,10 @@ enum Step {
 pub struct RandomTransaction<'t> {
     table: &'t TrialTable,
     steps: Vec<Step>,
-    /// Whether its user rolls it back at the end.
+    /// Whether the user rolls the transaction back at its end.
     rolls_back: bool,
-    /// Whether it retires its writes at once, so that other transactions may take its rows before it has committed.
+    /// Whether the transaction retires its writes at once, so that other transactions may take its rows before it has
+    /// committed.
     retires: bool,
 }
 

@@ -2,11 +2,13 @@
 //!
 //! - `lock_manager` is measured by the server with a clock around each call of its lock manager, less waits and the
 //!   clock's own time. Failed attempts at statements that met a conflict count as well.
-//! - `context_switches` is the system's count of them for all threads of the server, times the cost of one here.
-//! - `coroutine_switches` is the server's count of coroutines that it resumed, times the cost of one here.
+//! - `context_switches` is the system's count of context switches of all threads of the server, times the cost of one
+//!   switch here.
+//! - `coroutine_switches` is the server's count of coroutines that it resumed, times the cost of running a coroutine
+//!   here.
 //! - `network` is the server's system time, less that of context switches.
-//! - `work` is its user time, less that of the lock manager and of coroutine switches. It includes reading and writing
-//!   messages.
+//! - `work` is the server's user time, less that of the lock manager, of coroutine switches and of reading the clock.
+//!   It includes reading and writing messages.
 //!
 //! User and system time are the system's account of the process. The costs of switches are measured in this process
 //! before the run.
@@ -34,14 +36,15 @@ struct ServerCounts {
 }
 
 impl ServerReading {
-    /// Takes a reading, unless the server does not count or its process is not known.
+    /// Takes a reading. Returns `None` if the server does not count times or its process is not known.
     pub(super) fn take(target: &Target, runtime: &Runtime) -> Option<Self> {
         let row = runtime.block_on(target.admin.query_one("SHOW hotrow.times", &[])).ok()?;
         Some(Self { usage: usage_of_process(target.process?)?, counts: parse(row.try_get(0).ok()?)? })
     }
 }
 
-/// Parses the answer: words and numbers, `lock_manager_ns 1, timed_calls 2, retried_ns 3, resumes 4`.
+/// Parses the server's answer, such as `lock_manager_ns 1, timed_calls 2, retried_ns 3, resumes 4`. Returns `None` if
+/// one of these counts is missing.
 fn parse(text: &str) -> Option<ServerCounts> {
     let number = |name: &str| {
         let words = text.split(", ").find_map(|part| part.strip_prefix(name)?.strip_prefix(' '));
@@ -70,7 +73,8 @@ fn parts(before: &ServerReading, after: &ServerReading, costs: &SwitchCosts) -> 
     [work, lock_manager, switches, coroutines, system - switches]
 }
 
-/// Returns the parts as shares of all CPU time, and in microseconds of each of `committed` transactions.
+/// Returns the parts of the server's CPU time twice: as shares of all of it, and in microseconds per committed
+/// transaction.
 pub(super) fn shares(
     before: &ServerReading,
     after: &ServerReading,

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How often a thread of clients looks whether the run is over.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How clients are driven.
+/// The parameters of a closed loop.
 pub(super) struct ClosedLoop<'a> {
     pub config: &'a Config,
     /// Statements that each client sends once, after it has connected.
@@ -56,7 +56,7 @@ pub(super) struct Sample {
 pub(super) struct Tally {
     pub counts: Counts,
     pub statements: u64,
-    /// Attempts that ended with an error that a retry cures, by SQLSTATE.
+    /// The number of attempts that ended with an error which a retry cures, by SQLSTATE.
     pub states: BTreeMap<String, u64>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct ClientThread<C> {
 }
 
 impl ClosedLoop<'_> {
-    /// Runs connected clients through warm-up and the measured period, and hands them back.
+    /// Runs connected clients through warm-up and the measured period. Returns the clients and the measurements.
     pub(super) fn run<C: WireClient>(
         &self,
         threads: Vec<ClientThread<C>>,
@@ -184,7 +184,7 @@ impl ClosedLoop<'_> {
         Ok(ClientThread { runtime, clients })
     }
 
-    /// Waits for warm-up and measured period, and takes the samples.
+    /// Waits until warm-up and measured period are over, and takes a sample at both ends of the period.
     fn watch(&self, shared: &Shared) -> MeasuredPeriod {
         self.stop.wait(self.warmup);
         let before = (self.sample)();
@@ -252,7 +252,7 @@ impl<C: WireClient> ClientThread<C> {
     }
 }
 
-/// Returns when the run is over and all clients have had the time to end.
+/// Returns when the run is over and its clients have had [`PATIENCE`] to end.
 async fn out_of_patience(stop: Stop) {
     while !stop.is_raised() {
         // Nothing wakes a runtime when the flag is raised, and only the end of a run waits for this sleep.

@@ -17,7 +17,7 @@ use hotrow_workloads::ClientIdentity;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// A load of a workload's rows into the server of a name.
+/// A function that loads a workload's rows into the server of a name.
 pub(crate) type LoadOverWire<W> =
     fn(&str, &W, &RunOptions, RunContext<'_>) -> Result<Box<dyn LoadedDatabase<W>>, RunFailure>;
 

@@ -8,14 +8,14 @@ use tokio_postgres::error::SqlState;
 const RETRIED: [SqlState; 3] =
     [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE];
 
-/// Why an attempt at a transaction did not commit.
+/// The reason why an attempt at a transaction did not commit.
 #[derive(Debug)]
 pub(crate) enum AttemptError {
     /// The error of the server or of the connection.
     Sql(Error),
     /// The answer is not what the workload's rows imply; the message says how.
     Unexpected(String),
-    /// Nothing went wrong: the transaction is one that its user rolls back.
+    /// The user rolls this transaction back. Nothing went wrong.
     RolledBack,
 }
 
@@ -26,7 +26,7 @@ impl From<Error> for AttemptError {
 }
 
 impl AttemptError {
-    /// Returns the SQLSTATE of an error that a retry of the transaction cures.
+    /// Returns the SQLSTATE if a retry of the transaction cures the error, else `None`.
     pub(super) fn retried(&self) -> Option<&SqlState> {
         match self {
             AttemptError::Sql(error) => error.code().filter(|code| RETRIED.contains(code)),

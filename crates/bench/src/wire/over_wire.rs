@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 /// A workload whose transactions can be sent as statements.
 pub(crate) trait OverWire: Workload {
-    /// The client that sends them.
+    /// The client that sends the workload's transactions.
     type WireClient: WireClient;
 
     /// Returns the numbers of the tables in a database that has no others and has made them in the order of
@@ -19,7 +19,7 @@ pub(crate) trait OverWire: Workload {
     /// Returns the statements that each client prepares. Clients call them by their positions.
     fn statements(&self) -> Vec<String>;
 
-    /// Returns a client whose transactions are those of the workload's own client in this identity.
+    /// Returns a client on the network. Its transactions are those that the workload's own client in this identity has.
     fn wire_client(&self, identity: ClientIdentity) -> Self::WireClient;
 
     /// Compares the rows of the tables with what all clients since the load know to be committed.
@@ -31,8 +31,8 @@ pub(crate) trait WireClient: Send + 'static {
     /// Draws the next transaction.
     fn draw(&mut self);
 
-    /// Attempts the transaction that was drawn last, from its begin to its commit. After an error the caller rolls it
-    /// back, and may attempt it again.
+    /// Attempts the transaction that was drawn last, from its begin to its commit. After an error the caller rolls the
+    /// transaction back, and may attempt it again.
     fn attempt(&mut self, session: &mut Session) -> impl Future<Output = Result<(), AttemptError>>;
 
     /// Notes that the transaction has committed. Returns its kind and whether it found what it was looking for, if the

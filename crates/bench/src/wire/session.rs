@@ -18,7 +18,7 @@ pub(crate) struct Session {
     begin: Statement,
     commit: Statement,
     rollback: Statement,
-    /// Statements that were sent since they were taken last.
+    /// The number of statements that were sent since [`take_sent`](Session::take_sent) was called last.
     sent: u64,
     /// Whether a transaction block is open, or its end is not known.
     in_block: bool,
@@ -39,7 +39,8 @@ pub(super) async fn connect(config: &Config) -> Result<Client, Error> {
 }
 
 impl Session {
-    /// Connects, makes the settings and prepares the statements, which are called by their positions.
+    /// Connects, makes the settings and prepares the statements. Later calls name a statement by its position in
+    /// `statements`.
     pub(super) async fn open(config: &Config, settings: &[String], statements: &[String]) -> Result<Self, Error> {
         let client = connect(config).await?;
         for sql in settings {
@@ -78,13 +79,13 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a statement. Returns how many rows it changed.
+    /// Runs the statement at a position with these parameters. Returns the number of rows that it changed.
     pub(crate) async fn execute(&mut self, statement: usize, params: Params<'_>) -> Result<u64, Error> {
         self.sent += 1;
         self.client.execute(&self.statements[statement], params).await
     }
 
-    /// Runs a statement. Returns its rows.
+    /// Runs the statement at a position with these parameters. Returns its rows.
     pub(crate) async fn query(&mut self, statement: usize, params: Params<'_>) -> Result<Vec<Row>, Error> {
         self.sent += 1;
         self.client.query(&self.statements[statement], params).await

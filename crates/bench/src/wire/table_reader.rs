@@ -39,8 +39,8 @@ impl TableReader<'_> {
         Ok([row.try_get::<_, i64>(0)?, row.try_get::<_, Option<i64>>(1)?.unwrap_or(0)])
     }
 
-    /// Judges a table whose rows each count their updates in a column, by the number of loaded rows and of committed
-    /// updates.
+    /// Checks a table whose rows each count their updates in a column: it must have `loaded` rows, whose counts add up
+    /// to the `committed` updates.
     pub(super) fn counters(&self, table: &str, column: &str, loaded: u64, committed: u64) -> Result<(), Violation> {
         let [[rows, sum]] = self.sums([&format!("SELECT count(*), sum({column})::bigint FROM {table}")])?;
         if rows != loaded as i64 {

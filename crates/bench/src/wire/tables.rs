@@ -48,7 +48,7 @@ pub(super) fn create(
     Ok(())
 }
 
-/// Drops those tables of these names that exist.
+/// Drops the tables of these names, as far as they exist.
 pub(super) fn drop_all(names: &[String], target: &Target, runtime: &Runtime) -> Result<(), String> {
     for name in names {
         let dropped = runtime.block_on(target.admin.batch_execute(&format!("DROP TABLE IF EXISTS {name}")));

@@ -81,7 +81,8 @@ impl Target {
     }
 }
 
-/// Returns the first process of a PostgreSQL on this machine: the parent of the process that serves our connection.
+/// Returns the number of a PostgreSQL's first process on this machine: the parent of the process that serves our
+/// connection. Returns `None` if the server is another one, or on another machine.
 fn postmaster(config: &Config, admin: &Client, runtime: &Runtime) -> Option<u32> {
     let is_here = config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,

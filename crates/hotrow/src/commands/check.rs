@@ -148,7 +148,8 @@ fn try_engines(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-/// Runs one trial. Returns whether the result is as it should be.
+/// Runs one trial and prints its verdict. Returns whether the history is valid and enough of its transactions
+/// committed; `false` also if the trial itself failed.
 fn try_engine(
     options: &Options,
     name: &str,
@@ -209,7 +210,7 @@ fn save(
     out.flush()
 }
 
-/// Prints a verdict. Returns whether it is a good one.
+/// Prints a verdict. Returns `false` if the history is not isolated or remains undecided, or if it proves too little.
 fn report(
     options: &Options,
     title: &str,

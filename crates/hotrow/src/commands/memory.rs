@@ -7,12 +7,13 @@ use std::path::Path;
 /// at most fifteen sixteenths of the memory, and the rest is left for the system's own part of its connections.
 const SHARE: (u64, u64) = (3, 4);
 
-/// The bytes that a server may use by default; `None` if the system does not say how much memory there is.
+/// Returns the bytes that a server may use by default, or `None` if the system does not say how much memory there is.
 pub fn default_limit() -> Option<u64> {
     limit_under(Path::new("/"))
 }
 
-/// The default limit on a system whose files are below `root`.
+/// Returns the default limit, in bytes, on a system whose files are below `root`. Tests pass directories with files of
+/// their own.
 fn limit_under(root: &Path) -> Option<u64> {
     let machine = read(&root.join("proc/meminfo")).as_deref().and_then(total);
     let group = read(&root.join("proc/self/cgroup")).and_then(|groups| group_limit(root, &groups));
@@ -24,13 +25,14 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Parses the total memory in bytes from a line such as `MemTotal: 24551404 kB`.
+/// Parses the total memory, in bytes, from a line such as `MemTotal: 24551404 kB`. Returns `None` without such a line.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least limit of the process's control groups and their ancestors, for either version of the interface.
+/// Returns the least limit, in bytes, of the process's control groups and their ancestors, or `None` if none has a
+/// limit. `groups` is the text of `/proc/self/cgroup`, for either version of the interface.
 ///
 /// Lines are `0::/path` in version 2 and `4:memory:/path` in version 1. In a container the path may be that of the
 /// host, whose directories do not exist there. Then the container's own group is the root of the mounted file system.

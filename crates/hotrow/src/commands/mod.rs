@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// The exit code that a shell reports for a program that Ctrl-C has ended.
 const KILLED_BY_INTERRUPT: i32 = 130;
 
-/// An interrupt that Ctrl-C and SIGTERM raise. A second signal ends the program at once.
+/// Makes an interrupt that Ctrl-C and SIGTERM raise. A second signal ends the program at once.
 pub fn interrupt() -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::new();
     let on_signal = interrupt.clone();
@@ -52,7 +52,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit code: 2 for a wrong command line, 1 otherwise.
+    /// Returns the exit code: 2 for a wrong command line, 1 otherwise.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),

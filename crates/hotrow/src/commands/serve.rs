@@ -156,7 +156,7 @@ fn who_reads() -> impl TypedValueParser<Value = Io> {
         .map(|name| if name == "handoff" { Io::Handoff } else { Io::Worker })
 }
 
-/// The least memory with which a server can start.
+/// The least `--memory-limit` with which a server can start.
 const MIN_MEMORY_BYTES: u64 = 32 << 20;
 
 const UNITS: [(&str, u32); 8] =
@@ -182,13 +182,13 @@ fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
     }
 }
 
-/// The memory limit of a server to which none was given.
+/// Returns the memory limit of a server whose command line gives none.
 fn default_memory_limit() -> MemoryLimit {
     let bytes = default_limit().and_then(|bytes| usize::try_from(bytes.max(MIN_MEMORY_BYTES)).ok());
     bytes.map_or(MemoryLimit::NONE, MemoryLimit::new)
 }
 
-/// All addresses of a host name.
+/// The addresses of `--listen`: all those of the host name, with the port.
 #[derive(Clone, Debug)]
 struct Listen(Vec<SocketAddr>);
 
@@ -199,14 +199,14 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     }
 }
 
-/// Parses the first address of a host name.
+/// Parses a host name and a port. Returns the first address of the host name.
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let Listen(addresses) = parse_listen(text)?;
     addresses.first().copied().ok_or_else(|| format!("{text} has no address"))
 }
 
-/// The names of all engines. Engines that do not isolate are known, so that they can be refused with a reason, but
-/// hidden.
+/// Returns the parser of engines' names. It accepts engines that do not isolate, so that [`run`] can refuse them with a
+/// reason, but hides them from the help.
 fn engine_names() -> PossibleValuesParser {
     let value = |engine: &hotrow_txn::EngineInfo| PossibleValue::new(engine.name).hide(!engine.isolates);
     PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(value))
@@ -275,7 +275,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     server.run().map_err(explain)
 }
 
-/// Refuses options that have no meaning for the engine or the execution model. Sessions do not run in a pool.
+/// Refuses options that have no meaning for the execution model or the engine, or together. A setting that the engine
+/// heeds only in a pool is refused, too, because sessions do not run in a pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let meaningless = match options.execution {
         Execution::Thread | Execution::Request if options.io == Io::Handoff => {
@@ -309,8 +310,8 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The settings of the engine. A session's thread works in any partition, so partitions have no workers of their own,
-/// and send each other no messages.
+/// Returns the settings of the engine. Partitions have no workers of their own and send each other no messages, because
+/// a session's thread works in any partition.
 fn settings(options: &Options) -> Settings {
     let partitions = options.partitions.map(|partitions| partitions as usize);
     Settings {
@@ -354,8 +355,8 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
     })
 }
 
-/// Explains an error: an address on which the server may not listen is a wrong command line; everything else is a
-/// failed start.
+/// Turns an error of the server into the failure of the command: an address on which the server may not listen is a
+/// wrong command line, and every other error is a failed start.
 fn explain(error: ServerError) -> Failure {
     match error {
         ServerError::NoAddress | ServerError::Unprotected(_) => Failure::Usage(error.to_string()),

@@ -30,7 +30,8 @@ impl fmt::Debug for Passwords {
 }
 
 impl Passwords {
-    /// Takes users with their passwords, or with verifiers as PostgreSQL stores them (`SCRAM-SHA-256$…`).
+    /// Makes the users of a list, each with its password or with a verifier as PostgreSQL stores it
+    /// (`SCRAM-SHA-256$…`).
     ///
     /// # Errors
     /// [`ServerError::System`] if the system gives no random bytes.

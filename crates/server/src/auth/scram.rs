@@ -45,7 +45,8 @@ impl Verifier {
         Self { iterations: ITERATIONS, salt: salt.to_owned(), stored_key: Key::default(), server_key: Key::default() }
     }
 
-    /// Whether a text is written as a verifier, rightly or not, and so is not a password.
+    /// Whether a text begins as a verifier does, even if the rest is malformed. Such a text is not taken for a
+    /// password.
     pub fn is_written_as(text: &str) -> bool {
         text.starts_with("SCRAM-SHA-256$")
     }
@@ -65,7 +66,7 @@ impl Verifier {
     }
 }
 
-/// An exchange after the client's first message. The client's last message must fit to it.
+/// A SCRAM exchange that has begun with the client's first message and waits for the client's last message.
 pub struct Exchange<'a> {
     verifier: &'a Verifier,
     header: String,
@@ -74,13 +75,14 @@ pub struct Exchange<'a> {
     nonce: String,
 }
 
-/// The error for a message that does not follow SCRAM's grammar.
+/// The error for a message that does not follow SCRAM's grammar, asks for channel binding, or does not belong to the
+/// exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 impl<'a> Exchange<'a> {
-    /// Takes the client's first message, `n,,n=user,r=nonce`. The server's part of the nonce is made from `random`,
-    /// which makes the exchange unique.
+    /// Begins an exchange with the client's first message, `n,,n=user,r=nonce`. The server's part of the nonce is made
+    /// from `random`, which makes the exchange unique.
     pub fn begin(verifier: &'a Verifier, message: &str, random: &[u8]) -> Result<Self, Malformed> {
         let mut parts = message.splitn(3, ',');
         let binding = parts.next().ok_or(Malformed)?;
@@ -102,13 +104,13 @@ impl<'a> Exchange<'a> {
         Ok(Self { verifier, header, client_first: client_first.to_owned(), server_first, nonce })
     }
 
-    /// Returns the server's first message.
+    /// Returns the server's first message: nonce, salt and number of rounds, for the client to compute its proof.
     pub fn first(&self) -> &str {
         &self.server_first
     }
 
-    /// Takes the client's last message, `c=…,r=…,p=…`. Returns the server's last message if the proof is right, else
-    /// `None`.
+    /// Checks the client's last message, `c=…,r=…,p=…`. Returns the server's last message if the proof is right, or
+    /// `None` if the password is wrong.
     pub fn finish(&self, message: &str) -> Result<Option<String>, Malformed> {
         let (without_proof, proof) = message.rsplit_once(",p=").ok_or(Malformed)?;
         let proof = BASE64.decode(proof).ok().and_then(|proof| Key::try_from(proof).ok()).ok_or(Malformed)?;

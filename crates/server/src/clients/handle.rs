@@ -10,9 +10,10 @@ use subtle::ConstantTimeEq;
 
 /// The handle through which other threads reach a connected client.
 ///
-/// A cancellation ends the statement that is running when it comes, or nothing. Cancelling takes the same mutex as
-/// [`begin_statement`](Self::begin_statement) and [`end_statement`](Self::end_statement), which decides whether a
-/// statement is running; the end of a statement revokes a cancellation that came too late to stop it.
+/// A cancellation ends the statement that is running when the cancellation arrives; if none is running, it has no
+/// effect. Cancelling takes the same mutex as [`begin_statement`](Self::begin_statement) and
+/// [`end_statement`](Self::end_statement), which decides whether a statement is running; the end of a statement revokes
+/// a cancellation that came too late to stop it.
 ///
 /// **Thread safety.** Any thread may [`cancel`](Self::cancel), [`close`](Self::close) and ask; the rest is for the
 /// thread that runs the connection.
@@ -23,7 +24,7 @@ pub struct ClientHandle {
     pub secret: i32,
     /// The client's socket.
     pub socket: Arc<Socket>,
-    /// The server has read something from the client.
+    /// Whether the server has read something from the client.
     has_spoken: AtomicBool,
     closing: AtomicBool,
     statement: Mutex<Statement>,
@@ -35,7 +36,7 @@ struct Statement {
 }
 
 impl ClientHandle {
-    /// Makes the handle of a client that has no session.
+    /// Makes the handle of a client that has no session yet.
     pub fn new(pid: i32, secret: i32, socket: Arc<Socket>) -> Self {
         Self {
             pid,
@@ -47,7 +48,7 @@ impl ClientHandle {
         }
     }
 
-    /// Whether this is the client's secret. The comparison takes the same time for every number.
+    /// Whether `secret` is the client's secret. The comparison takes the same time for every number.
     pub fn has_secret(&self, secret: i32) -> bool {
         self.secret.to_be_bytes().ct_eq(&secret.to_be_bytes()).into()
     }
@@ -57,7 +58,7 @@ impl ClientHandle {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Notes that the client has sent something, so it is not cut off for another one.
+    /// Notes that the client has sent something, so that it is not cut off to make room for another connection.
     pub fn note_input(&self) {
         self.has_spoken.store(true, Ordering::Release);
     }
@@ -83,7 +84,8 @@ impl ClientHandle {
         }
     }
 
-    /// Takes the waiter of the client's new session.
+    /// Stores the waiter of the client's session, which begins now, and cancels its waits if the client is to be
+    /// closed.
     pub fn start(&self, waiter: Waiter) {
         if self.is_closing() {
             waiter.cancel();
@@ -102,7 +104,7 @@ impl ClientHandle {
         }
     }
 
-    /// Cancels the running statement.
+    /// Cancels the running statement, or does nothing if no statement is running.
     pub fn cancel(&self) {
         let statement = self.statement();
         if let Some(waiter) = &statement.waiter

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// How many connections there may be.
+/// The limits on the numbers of sessions and of connections without a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most sessions.
@@ -33,7 +33,8 @@ pub struct Limits {
     pub starting: usize,
 }
 
-/// The fewest connections that may have been cut off without their workers having noticed.
+/// The least room for connections that were cut off and whose workers have not noticed it yet. If more of them remain,
+/// new connections are refused.
 const LEAST_CUT_OFF: usize = 64;
 
 /// All connected clients.
@@ -50,7 +51,7 @@ struct State {
     clients: HashMap<i32, Arc<ClientHandle>>,
     /// The clients that have no session, in the order of their arrival.
     starting: BTreeMap<u64, Arc<ClientHandle>>,
-    /// How many connections have arrived so far.
+    /// The number of connections that have arrived so far.
     arrived: u64,
     sessions: usize,
     last_pid: i32,
@@ -71,8 +72,9 @@ impl Clients {
         Self { state: Mutex::new(state), left: Condvar::new(), limits }
     }
 
-    /// Registers a connection that was just accepted. Returns `None` if the server is closing, or if there are too many
-    /// connections without a session and each of them has sent something.
+    /// Registers a connection that was just accepted. Returns `None` if the connection is refused: the server is
+    /// closing, each of too many connections without a session has sent something, or too many connections were cut off
+    /// whose workers have not noticed it yet.
     ///
     /// # Errors
     /// [`ServerError::System`] if the system gives no random bytes for the secret of cancel requests.
@@ -110,7 +112,7 @@ impl Clients {
         }
     }
 
-    /// How many sessions there are.
+    /// The number of sessions now.
     pub fn session_count(&self) -> usize {
         lock(&self.state).sessions
     }

@@ -14,7 +14,8 @@ use hotrow_sync::{Arc, Time};
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
-/// The most bytes that an idle connection keeps of its output buffer, and of its last statement's text.
+/// The most bytes of capacity that an idle connection keeps in its output buffer, and in the copy of its last
+/// statement's text.
 const KEPT_BYTES: usize = 4 << 10;
 
 /// A client's session and its two buffers.
@@ -37,14 +38,15 @@ pub struct Connection<S> {
     at_end: bool,
     /// Whether the input has ended because there is no memory for the message that is coming.
     is_too_long: bool,
-    /// The wait for the client, if the session has something to do before the client's next message.
+    /// The session's wait for its client, if the session has something to do at a certain time even if no message
+    /// comes.
     idle: Option<Idle>,
 }
 
 /// A session's wait for its client.
 struct Idle {
     since: Time,
-    /// The time at which the session looks whether the wait takes too long.
+    /// The time at which the session next checks whether the wait takes too long.
     until: Time,
 }
 
@@ -84,8 +86,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Answers the messages that have come, and returns the end of the connection if it ends. Less than
-    /// [`OUTPUT_LIMIT`] of output is left to [`send`](Self::send), so that it goes in one piece.
+    /// Answers the messages that have come. Returns the reason why the connection ends, or `None` if it goes on. Less
+    /// than [`OUTPUT_LIMIT`] of output is left to [`send`](Self::send), so that it goes in one piece.
     pub fn answer(&mut self) -> Option<End> {
         loop {
             if self.client.is_closing() {
@@ -107,7 +109,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Notes that the session waits for its client. Returns the end of the connection if it has waited for too long.
+    /// Notes that the session waits for its client. Returns the reason why the connection ends if the session has
+    /// waited for too long, else `None`.
     fn idle(&mut self) -> Option<End> {
         let since = match &self.idle {
             Some(idle) if Time::now() < idle.until => return None,
@@ -125,7 +128,8 @@ impl<S: Read + Write> Connection<S> {
         None
     }
 
-    /// The time at which the session has something to do even if its client sends nothing.
+    /// Returns the time at which the session has something to do even if its client sends nothing, or `None` if there
+    /// is no such time.
     pub fn idle_until(&self) -> Option<Time> {
         self.idle.as_ref().map(|idle| idle.until)
     }
@@ -134,7 +138,7 @@ impl<S: Read + Write> Connection<S> {
         self.idle_until().is_some_and(|until| Time::now() >= until)
     }
 
-    /// Sends the answers in the output buffer. Waits for room.
+    /// Sends the answers in the output buffer. Waits until the client has taken enough for all of them to be written.
     pub fn send(&mut self) -> io::Result<()> {
         flush(&mut self.stream, &mut self.out)
     }
@@ -150,7 +154,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Whether there is a message to answer, or the connection or the session's wait is to end.
+    /// Whether the connection has something to do now: a message to answer, its end, or a wait for the client that
+    /// takes too long.
     pub fn has_work(&self) -> bool {
         self.at_end || self.input.has_frame(self.limit) || self.client.is_closing() || self.is_overdue()
     }
@@ -165,7 +170,7 @@ impl<S: Read + Write> Connection<S> {
         self.is_too_long = ended.is_err_and(|error| error.kind() == ErrorKind::OutOfMemory);
     }
 
-    /// Ends the session, which rolls its transaction back, and sends the reason of the end.
+    /// Ends the session, which rolls its transaction back, and sends the client the reason why the connection ends.
     pub fn finish(&mut self, end: &End) {
         if let End::Terminated(error) = end {
             backend::error(&mut self.out, "FATAL", error);
@@ -184,7 +189,7 @@ impl<S: Read + Write> Connection<S> {
         self.finish(&End::Terminated(error));
     }
 
-    /// Answers a message. Returns the end of the connection if the message was the last.
+    /// Answers a message. Returns the reason why the connection ends if this message ends it, else `None`.
     fn handle(&mut self, frame: &Frame) -> Option<End> {
         match frame.kind {
             b'X' => return Some(End::Left),
@@ -344,7 +349,7 @@ impl Connection<Stream> {
         }
     }
 
-    /// Sends the answers that [`send_at_once`](Self::send_at_once) has left. Waits for room.
+    /// Sends the answers that [`send_at_once`](Self::send_at_once) has left. Waits until all of them are written.
     pub fn send_rest(&mut self) -> io::Result<()> {
         self.send()?;
         self.stream.flush()

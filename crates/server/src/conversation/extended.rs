@@ -113,7 +113,11 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
-/// Takes a result's formats: none means text, one holds for all columns, or there is one for each.
+/// Stores in `shape` the types of a result's columns and the formats that Bind asks for. No format means text for all
+/// columns, one format holds for all columns, and otherwise there is one for each column.
+///
+/// # Errors
+/// Another number of formats, or an unknown format.
 fn set_shape(shape: &mut RowShape, columns: &[OutputColumn], formats: Formats<'_>) -> Result<(), SqlError> {
     if formats.len() > 1 && formats.len() != columns.len() {
         let message =

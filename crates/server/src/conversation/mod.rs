@@ -65,7 +65,7 @@ enum State {
     Over,
 }
 
-/// The outcome of a step.
+/// The outcome of a call of [`Conversation::proceed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// All messages that have come are answered.
@@ -174,7 +174,8 @@ impl Conversation {
         matches!(&self.state, State::Begun(connection) if connection.may_be_waited_for())
     }
 
-    /// The time at which [`proceed`](Self::proceed) has something to do even if the client sends nothing.
+    /// Returns the time at which [`proceed`](Self::proceed) has something to do even if the client sends nothing, or
+    /// `None` if there is no such time.
     pub fn idle_until(&self) -> Option<Time> {
         match &self.state {
             State::Begun(connection) => connection.idle_until(),
@@ -182,7 +183,7 @@ impl Conversation {
         }
     }
 
-    /// Brings the client to its session, or sends it the reason why it gets none.
+    /// Carries the client through the startup to its session, or sends it the error for which it gets none.
     fn begin(&mut self) {
         let State::Arrived(mut stream, mut input) = std::mem::replace(&mut self.state, State::Over) else { return };
         match self.start_session(&mut stream, &mut input) {

@@ -199,14 +199,15 @@ impl Startup<'_> {
 }
 
 impl Start {
-    /// Returns the unknown protocol options, if the client has asked for more than protocol 3.0 and so is to be
-    /// answered by NegotiateProtocolVersion.
+    /// Returns the client's unknown protocol options if the client is to be answered by NegotiateProtocolVersion: it
+    /// has named some, or has asked for more than protocol 3.0. Returns `None` otherwise.
     pub fn take_unknown_options(&mut self) -> Option<Vec<String>> {
         self.unknown_options.take()
     }
 }
 
-/// Reads the parameters of the start-up message.
+/// Reads the parameters of a start-up message, from which `body` begins. `minor` is the minor version that the client
+/// asks for.
 fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
     let mut start = Start::default();
     let mut unknown = Vec::new();

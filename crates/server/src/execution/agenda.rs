@@ -35,12 +35,13 @@ impl Agenda {
         !self.ready.is_empty()
     }
 
-    /// Begins a turn. A connection that becomes ready during a turn waits for the next one.
+    /// Begins a turn over the connections that are ready now. A connection that becomes ready during the turn waits for
+    /// the next one.
     pub fn turn(&self) -> Turn {
         self.ready.turn()
     }
 
-    /// Takes the next connection of the turn.
+    /// Takes the next connection of the turn, or returns `None` at the turn's end.
     pub fn next(&mut self, turn: &mut Turn) -> Option<usize> {
         let number = self.ready.pop(turn)?;
         self.entry(number).is_ready = false;
@@ -61,17 +62,17 @@ impl Agenda {
         }
     }
 
-    /// Returns a connection's timer.
+    /// Returns the time at which a connection becomes ready by itself, or `None` if it has no timer.
     pub fn timer(&self, number: usize) -> Option<Time> {
         self.entries.get(number).and_then(|entry| entry.timer)
     }
 
-    /// Returns the time of the first timer.
+    /// Returns the earliest time of all timers, or `None` if there are none.
     pub fn first_timer(&self) -> Option<Time> {
         self.timers.first().map(|&(time, _)| time)
     }
 
-    /// Takes a connection whose timer has passed at `now`, and stops the timer.
+    /// Takes a connection whose timer has passed at `now`, and stops the timer. Returns `None` if there is none.
     pub fn take_due(&mut self, now: Time) -> Option<usize> {
         let &(time, number) = self.timers.first()?;
         if time > now {

@@ -14,7 +14,8 @@ pub struct BlockingScheduler {
     thread: ThreadScheduler,
     client: Weak<ClientHandle>,
     interval: Duration,
-    /// The time of the next look, as [`Time`]. Only the session's thread, which suspends, uses it.
+    /// The time at which the session next checks whether its client has left, as [`Time`]. Only the session's thread,
+    /// which suspends, uses it.
     next_look: AtomicU64,
 }
 

@@ -18,8 +18,8 @@ use mio::{Interest, Token};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// A worker's part that reads sockets. Messages of type `M` come to the worker, and its execution model keeps a `C` of
-/// each connection.
+/// The part of a worker that reads sockets. Messages of type `M` come to the worker. Its execution model keeps a value
+/// of type `C` with each connection.
 pub struct Reader<M, C> {
     /// The parts of the worker that are alike in all models.
     pub core: WorkerCore<M>,
@@ -112,7 +112,8 @@ impl<M, C> Reader<M, C> {
         self.enqueue(number);
     }
 
-    /// Gives an idle connection to another worker: returns it with its timer.
+    /// Gives an idle connection to another worker. Returns the connection with its timer, or `None` if there is no such
+    /// connection.
     pub fn release(&mut self, number: usize) -> Option<(Connection<C>, Option<Time>)> {
         let timer = self.core.agenda.timer(number);
         let connection = self.remove(number)?;
@@ -135,7 +136,8 @@ impl<M, C> Reader<M, C> {
         connection
     }
 
-    /// Notes that something has happened to a connection's socket. Returns the connection.
+    /// Notes that something has happened to a connection's socket. Returns the connection, or `None` if there is none
+    /// with this number.
     pub fn note(&mut self, number: usize, has_left: bool) -> Option<&mut Connection<C>> {
         let connection = self.get_mut(number)?;
         connection.readable = true;
@@ -151,8 +153,8 @@ impl<M, C> Reader<M, C> {
         core.agenda.enqueue(number, || idle.is_some_and(|conversation| conversation.may_be_waited_for()));
     }
 
-    /// Reads what has come on an idle connection. Returns its conversation if that has work, for the model to carry
-    /// out; else the connection stays idle.
+    /// Reads the bytes that have come on an idle connection. Returns its conversation if it has work for the model.
+    /// Returns `None` if it has none and stays idle, or if the connection is not idle.
     pub fn take_work(&mut self, number: usize) -> Option<Box<Conversation>> {
         let connection = self.get_mut(number)?;
         let mut conversation = connection.idle.take()?;

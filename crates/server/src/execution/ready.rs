@@ -18,7 +18,7 @@ pub struct Ready {
     others: VecDeque<usize>,
 }
 
-/// How many connections of each kind are left in a turn.
+/// The numbers of connections of each kind that are left in a turn.
 #[derive(Debug)]
 pub struct Turn {
     in_transaction: usize,
@@ -41,7 +41,7 @@ impl Ready {
         Turn { in_transaction: self.in_transaction.len(), others: self.others.len().min(OTHERS) }
     }
 
-    /// Takes the next connection of the turn.
+    /// Takes the next connection of the turn, or returns `None` at the turn's end.
     pub fn pop(&mut self, turn: &mut Turn) -> Option<usize> {
         let (queue, left) = match turn {
             Turn { in_transaction: 0, others } => (&mut self.others, others),

@@ -22,8 +22,9 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use std::io;
 use std::time::Duration;
 
-/// A statement that has run for so long lets other connections run. It is about the time of a short statement: so a
-/// long statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of the time.
+/// The time for which a statement may run before it lets other connections run. It is about the time of a short
+/// statement: so a long statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of
+/// the time.
 pub const SLICE: Duration = Duration::from_micros(100);
 
 /// The most notices that a worker takes from the system at once.
@@ -32,11 +33,11 @@ const EVENTS: usize = 256;
 /// The token of an inbox's alarm. Connections' tokens are their numbers.
 const WAKER: Token = Token(usize::MAX);
 
-/// A worker, as other threads see it.
+/// The handle of a worker for other threads.
 ///
 /// **Thread safety.** Any thread may call anything.
 pub struct WorkerHandle<M> {
-    /// Takes messages to the worker.
+    /// The inbox through which other threads send messages to the worker.
     pub inbox: Arc<Inbox<M>>,
     /// How many connections the worker has.
     load: Arc<AtomicUsize>,
@@ -56,7 +57,7 @@ impl<M> WorkerHandle<M> {
         all.iter().min_by_key(|worker| (worker.is_busy(), worker.load())).expect("a group has a worker")
     }
 
-    /// Returns the worker with the fewest connections among those that are not busy.
+    /// Returns the worker with the fewest connections among those that are not busy, or `None` if all are busy.
     pub fn least_loaded_of_free(all: &[Self]) -> Option<&Self> {
         all.iter().filter(|worker| !worker.is_busy()).min_by_key(|worker| worker.load())
     }
@@ -70,7 +71,7 @@ impl<M> WorkerHandle<M> {
         self.load.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Counts one connection less.
+    /// Counts one connection fewer of the worker.
     pub fn remove_connection(&self) {
         self.load.fetch_sub(1, Ordering::AcqRel);
     }
@@ -80,12 +81,12 @@ impl<M> WorkerHandle<M> {
         self.busy.load(Ordering::Acquire)
     }
 
-    /// Says whether the worker has a long statement.
+    /// Stores for other threads whether the worker has a long statement.
     pub fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Release);
     }
 
-    /// Whether both are the same worker.
+    /// Whether `self` and `other` are handles of the same worker.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inbox, &other.inbox)
     }
@@ -117,7 +118,7 @@ pub trait Worker {
 pub struct WorkerCore<M> {
     /// The state that all connections share.
     pub shared: Arc<Shared>,
-    /// The worker itself, as others see it.
+    /// The worker's own handle.
     pub handle: WorkerHandle<M>,
     /// All workers of the group, this one included.
     pub group: Arc<[WorkerHandle<M>]>,
@@ -130,7 +131,7 @@ pub struct WorkerCore<M> {
 }
 
 impl<M> WorkerCore<M> {
-    /// Where the worker registers the sockets whose notices it takes.
+    /// Returns the registry in which the worker registers the sockets whose notices it takes.
     pub fn registry(&self) -> &Registry {
         self.poll.registry()
     }
@@ -140,8 +141,8 @@ impl<M> WorkerCore<M> {
         self.is_ending = true;
     }
 
-    /// Takes the system's notices. Sleeps until there is one, or a message or a timer, if no connection is ready.
-    /// Returns whether `events` holds them.
+    /// Fills `events` with the system's notices about sockets. If no connection is ready, sleeps until there is a
+    /// notice or a message, or the first timer passes. Returns `false` if waiting failed and `events` must not be used.
     fn wait_for_notices(&mut self, events: &mut Events) -> bool {
         let now = Duration::ZERO;
         let outcome = if self.agenda.has_ready() {
@@ -209,7 +210,8 @@ pub struct WorkerGroup<M> {
 }
 
 impl<M: Send + 'static> WorkerGroup<M> {
-    /// Starts as many threads, one at the least. `make` makes the worker of a thread, in that thread.
+    /// Starts `threads` workers, one at the least, each with a thread of the given name. `make` makes the worker within
+    /// its thread.
     ///
     /// # Errors
     /// [`ServerError::System`] if the system refuses a thread, or a stack of the configured size.
@@ -273,7 +275,7 @@ impl<M: Send + 'static> WorkerGroup<M> {
     }
 }
 
-/// How many workers there are that only read and write. They have less to do than those that run messages.
+/// Returns the number of workers that only read and write. They have less to do than those that run messages.
 pub fn io_threads(shared: &Shared) -> usize {
     shared.config.threads / 2
 }

@@ -58,7 +58,7 @@ impl<'m> Bind<'m> {
         Ok(Self { portal, name, formats, count, rest: body })
     }
 
-    /// Checks that there are as many values as a statement has parameters.
+    /// Checks that there are as many values as a statement has parameters, whose types are `types`.
     pub fn check(&self, types: &[Type]) -> Result<(), SqlError> {
         let (count, formats) = (self.count, self.formats.len());
         if count != types.len() {
@@ -119,7 +119,7 @@ impl<'m> Execute<'m> {
     }
 }
 
-/// Finds a parameter's type by its OID; `None` if it is to be inferred.
+/// Returns the type with this OID for the parameter at this position, or `None` if the type is to be inferred.
 fn parameter_type(oid: u32, position: usize) -> Result<Option<Type>, SqlError> {
     if matches!(oid, 0 | UNKNOWN) {
         return Ok(None);

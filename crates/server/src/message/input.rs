@@ -7,7 +7,8 @@ use std::ops::Range;
 
 /// The fewest bytes for which one read has room, and the size to which a buffer shrinks after a long message.
 const CHUNK: usize = 16 << 10;
-/// A larger buffer shrinks once it is empty, and grows only while there is memory.
+/// The size, in bytes, above which a buffer shrinks once it is empty. From this size on a buffer grows only while there
+/// is memory.
 const KEPT: usize = 256 << 10;
 
 /// The most free buffers that a thread keeps for connections from which bytes come.
@@ -24,7 +25,7 @@ pub struct Input {
     data: Vec<u8>,
     start: usize,
     end: usize,
-    /// The process's limit.
+    /// The limit on the memory of the process.
     memory: MemoryLimit,
 }
 
@@ -43,7 +44,7 @@ impl Input {
         Self { data: Vec::new(), start: 0, end: 0, memory }
     }
 
-    /// Gives the buffer to the thread's free ones if it holds no bytes.
+    /// Gives the buffer back to the free buffers of the thread if it holds no bytes.
     pub fn rest(&mut self) {
         if self.start < self.end {
             return;
@@ -75,7 +76,7 @@ impl Input {
         &self.data[frame.body.clone()]
     }
 
-    /// Consumes the next message if all of it has come.
+    /// Consumes and returns the next message if all of it has come, else returns `None`.
     ///
     /// # Errors
     /// An impossible length, or one beyond `limit` bytes. The input cannot be cut into messages after that.
@@ -97,7 +98,7 @@ impl Input {
         Ok(Some(Frame { kind, body }))
     }
 
-    /// Returns letter and content of each whole message that has come, without consuming it.
+    /// Returns the letter and the content of each whole message that has come, without consuming any.
     pub fn ahead(&self) -> impl Iterator<Item = (u8, &[u8])> {
         let mut rest = self.unread();
         std::iter::from_fn(move || {
@@ -132,8 +133,8 @@ impl Input {
         self.start = frame.body.start - 5;
     }
 
-    /// Reads what has come, at least a byte, and returns the number of bytes; 0 at the end of the connection. Earlier
-    /// frames lose their contents.
+    /// Reads the bytes that have come, and waits for the first one if none has. Returns their number, or 0 at the end
+    /// of the connection. The contents of earlier frames are lost.
     ///
     /// # Errors
     /// The stream's errors, and `OutOfMemory` if a long message is coming and there is no memory for it.

@@ -19,10 +19,10 @@ use std::time::Duration;
 /// How many clients may wait to be accepted. The system may have a smaller limit.
 const BACKLOG: i32 = 4096;
 
-/// After this time of silence the system asks a TCP client's machine whether it still has the connection.
+/// The time of silence after which the system asks a TCP client's machine whether it still has the connection.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// After a failed [`accept`](Listener::accept) this much time passes before the next one.
+/// The time that passes between a failed [`accept`](Listener::accept) and the next one.
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Accepts clients. The file of a Unix socket is removed when its listener is dropped.

@@ -1,4 +1,5 @@
-//! Whether a client is still connected. A session that waits for a lock reads nothing, and would not notice its end.
+//! Checks of whether a client is still connected. A session that waits for a lock reads nothing, and so would not
+//! notice the end of the connection.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;

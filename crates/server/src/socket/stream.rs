@@ -8,12 +8,12 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-/// How much a client may still send after the server has closed its side. The server reads and discards it, since a
-/// close with unread data would destroy the last answer on its way.
+/// The most bytes that the server still reads from a client after it has closed its own side. It discards them: a close
+/// with unread data would destroy the last answer on its way.
 const DRAIN_BYTES: usize = 4 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How a read waits that finds nothing, and a write that finds no room.
+/// The way in which a read that finds no bytes waits, and a write that finds no room.
 #[derive(Clone)]
 pub enum SocketWait {
     /// The socket blocks, and with it the thread.

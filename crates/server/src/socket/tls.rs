@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 /// Loads certificate and key. Clients are not asked for certificates.
 ///
 /// # Errors
-/// [`ServerError::Tls`] if a file cannot be read, is not in PEM format, or does not fit to the other one.
+/// [`ServerError::Tls`] if a file cannot be read, is not in PEM format, or does not belong to the other file.
 pub fn load_tls(files: &TlsFiles) -> Result<Arc<ServerConfig>, ServerError> {
     let unusable = |path: &std::path::Path, error: &dyn std::fmt::Display| {
         ServerError::Tls(format!("{}: {error}; expected a PEM file", path.display()))

@@ -30,10 +30,10 @@ const ONE_AT_A_TIME: &str = "one at a time";
 const DEFAULT: &str = "ilock";
 const ORDERED: &str = "2pl-ordered";
 
-/// The skews of the keys, from none to one row in every fifth operation.
+/// The skews of the keys, from no skew to one at which about every fifth operation is on the same row.
 const THETAS: [f64; 5] = [0.0, 0.6, 0.9, 0.99, 1.2];
 
-/// The skew where threads and clients are varied.
+/// The skew in the panels that vary threads or clients.
 const THETA: f64 = 0.99;
 
 /// The engines that find the deadlocks of blocks of statements, or cannot have any.
@@ -75,7 +75,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// Returns the numbers of clients.
+/// Returns the numbers of clients of panel (c).
 fn counts(scale: &Scale) -> &'static [u64] {
     scale.pick(&[1, 4, 8, 64, 300], &[4, 64], &[1, 20])
 }
@@ -104,8 +104,8 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Decides whether the best engine at each skew is at least as fast as one transaction at a time. The evidence names
-/// it.
+/// Decides whether the best engine at each skew is at least as fast as the engine that runs one transaction at a time.
+/// The evidence names the best engines.
 fn best(results: &Results) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for at in everywhere(results, "a") {
@@ -121,7 +121,7 @@ fn best(results: &Results) -> Option<Finding> {
 }
 
 /// Decides whether every engine has at least as much throughput with the most threads as with one. The evidence is the
-/// ratio of each.
+/// ratio of each engine.
 fn scales(results: &Results) -> Option<Finding> {
     let of = |series: Series| {
         let medians = [At::First, At::Last].map(|at| results.median("b", series.name, at));

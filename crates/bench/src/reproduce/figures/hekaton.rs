@@ -6,7 +6,7 @@ use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
-/// The paper.
+/// The paper on Hekaton, from which the figures `hekaton-…` are.
 pub(super) static HEKATON: Paper =
     Paper { name: "hekaton", title: "High-Performance Concurrency Control Mechanisms for Main-Memory Databases" };
 
@@ -31,15 +31,15 @@ pub(super) fn schemes_by_kind(kind: &'static str, unit: u32) -> Vec<Series> {
     ENGINES.map(|(name, engine)| Series::kind(name, engine, kind, unit)).to_vec()
 }
 
-/// The paper ends deadlocks by time-out.
+/// The option with which deadlocks end by time-out, as in the paper.
 const TIME_OUTS: &str = "--deadlock-time-outs";
 
-/// Returns the rows of the paper's large table, of ten million.
+/// Returns the command for the paper's large table, of ten million rows at the full scale.
 pub(super) fn large(scale: &Scale) -> String {
     format!("hekaton {TIME_OUTS} --rows {}", scale.pick(10_000_000, 100_000, 500))
 }
 
-/// Returns the rows of the paper's hot spot, of a thousand.
+/// Returns the command for the paper's hot spot, a table of a thousand rows.
 pub(super) fn hot(scale: &Scale) -> String {
     format!("hekaton {TIME_OUTS} --rows {}", scale.pick(1000, 1000, 500))
 }
@@ -49,7 +49,8 @@ pub(super) fn short(threads: u64) -> String {
     format!("--reads 10 --writes 2 --isolation read-committed --threads {threads}")
 }
 
-/// Returns the numbers of long readers beside short transactions, of this number of threads.
+/// Returns the numbers of long readers to measure, from none to all of the given number of threads. The other threads
+/// run short transactions.
 pub(super) fn readers(scale: &Scale, threads: u64) -> Vec<u64> {
     let mut readers = vec![0, 1, threads / 2, threads];
     readers.extend_from_slice(scale.pick(&[threads / 4, 3 * threads / 4], &[], &[]));
@@ -58,17 +59,18 @@ pub(super) fn readers(scale: &Scale, threads: u64) -> Vec<u64> {
     readers
 }
 
-/// Returns a panel with as many threads as cores, and one with four times as many.
+/// Returns the letters of two panels, and their numbers of threads: as many as cores, and the larger number of
+/// [`Scale::crowd`].
 pub(super) fn crowds(scale: &Scale) -> [(&'static str, u64); 2] {
     [("a", scale.cores), ("b", scale.crowd())]
 }
 
-/// Returns the point of a panel with this label.
+/// Returns the point of a panel with this label, or `None` if there is none.
 pub(super) fn labelled(results: &Results, panel: &str, label: &str) -> Option<At> {
     (0..results.points(panel)).map(At::Number).find(|&at| results.label(panel, at) == label)
 }
 
-/// Decides whether both schemes with versions are at least `least` times 1V, at each of `points`.
+/// Decides whether both schemes with versions have at least `least` times the throughput of 1V, at each of `points`.
 pub(super) fn versions_lead(
     results: &Results,
     panel: &str,
@@ -78,7 +80,8 @@ pub(super) fn versions_lead(
     all(VERSIONED.map(|name| leads(results, panel, points.clone(), name, &[SINGLE], least)))
 }
 
-/// Decides whether each scheme with versions is a greater multiple of 1V at `to` than at `from`.
+/// Decides whether the throughput of each scheme with versions is a greater multiple of that of 1V at `to` than at
+/// `from`.
 pub(super) fn gains(results: &Results, panel: &str, from: At, to: At) -> Option<Finding> {
     all(VERSIONED.map(|name| {
         let ratio = |at| results.ratio(panel, at, name, SINGLE);

@@ -85,13 +85,14 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Returns the point with a thread on each core, which two larger numbers of threads follow.
+/// Returns the point with a thread on each core. It is the third from the last: two larger numbers of threads follow
+/// it.
 fn cores(results: &Results) -> Option<At> {
     Some(At::Number(results.points("a").checked_sub(3)?))
 }
 
-/// Decides whether throughput with a thread on each core is at least the share `least` of that of one thread times the
-/// cores.
+/// Decides whether the throughput with a thread on each core is at least the share `least` of the throughput of one
+/// thread times the number of cores.
 fn scales(results: &Results, series: &str, least: f64) -> Option<Finding> {
     let cores = cores(results)?;
     let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);

@@ -66,7 +66,8 @@ static CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Decides whether the schemes with versions are so many times 1V with many read-only transactions, in both panels.
+/// Decides whether MV/L has at least `locking` times and MV/O at least `optimistic` times the throughput of 1V at
+/// [`MANY`] per cent of read-only transactions, in both panels.
 fn lead_at_many(results: &Results, locking: f64, optimistic: f64) -> Option<Finding> {
     let lead = |panel, name, least| {
         let many = labelled(results, panel, &MANY.to_string())?;

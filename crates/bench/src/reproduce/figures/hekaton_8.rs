@@ -23,7 +23,8 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// Returns the plan of one kind of transactions, counted in this unit, from a number of long readers on.
+/// Returns a plan that measures one kind of transactions, counted in `unit`, beside `least_readers` and more long
+/// readers.
 pub(super) fn plan(scale: &Scale, kind: &'static str, unit: u32, value: &'static str, least_readers: u64) -> Plan {
     let rows = large(scale);
     let panel = |(id, threads)| {
@@ -110,14 +111,15 @@ fn versioned_keep(results: &Results, least: f64) -> Option<Finding> {
     all(panels.map(|panel| all(VERSIONED.map(|name| keep(panel, name)))))
 }
 
-/// Decides whether the schemes with versions are so many times 1V when half of the threads read.
+/// Decides whether the schemes with versions have at least `least` times the throughput of 1V when half of the threads
+/// are long readers.
 fn lead_at_half(results: &Results, least: f64) -> Option<Finding> {
     let half = results.label("b", At::Last).parse::<u64>().ok()? / 2;
     versions_lead(results, "b", only(labelled(results, "b", &half.to_string())?), least)
 }
 
-/// Returns the updates of each other thread beside one long reader, as a share of those without one, and the same in
-/// words.
+/// Returns how many of its updates a scheme keeps beside one long reader, as a share, and the same in words. The
+/// updates are counted for each thread that is left, so that the loss of one thread does not count.
 fn kept(results: &Results, panel: &str, name: &str) -> Option<(f64, String)> {
     let (without, with) = (results.median(panel, name, At::First)?, results.median(panel, name, ONE)?);
     let threads: f64 = results.label(panel, At::Last).parse().ok()?;

@@ -86,8 +86,8 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Decides whether a scheme loses at most so many per cent of its throughput at read committed, as the median over the
-/// repetitions.
+/// Decides whether a scheme loses at most `most` per cent of its throughput at read committed when it runs at the level
+/// with number `level`. The loss is the median over the repetitions.
 fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Finding> {
     let series = results.plan.panels[0].series.iter().find(|series| series.name == name)?;
     let runs = |point| results.runs(0, point, series).iter().map(|run| series.value.of(run));

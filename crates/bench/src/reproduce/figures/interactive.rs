@@ -6,7 +6,7 @@ use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
-/// The paper.
+/// The paper on interactive transactions, from which the figures `interactive-…` are.
 pub(super) static INTERACTIVE: Paper =
     Paper { name: "interactive", title: "Interactive Transaction Processing for In-Memory Database System" };
 
@@ -24,19 +24,20 @@ pub(super) fn methods() -> Vec<Series> {
     METHODS.map(|(name, server)| Series::throughput(name, server)).to_vec()
 }
 
-/// Returns the rows of the micro benchmark's table.
+/// Returns the command for the table of the micro benchmark.
 pub(super) fn micro(scale: &Scale) -> String {
     format!("interactive {SERVERS} --records {}", scale.pick(1_000_000, 1_000_000, 500))
 }
 
-/// The paper ends deadlocks by time-out (§4.3), and locks each row when a statement comes to it (§4.1).
+/// The options of the servers: as in the paper, they end deadlocks by time-out (§4.3), and lock each row when a
+/// statement comes to it (§4.1).
 const SERVERS: &str = "--over-wire --serve-option deadlock-time-outs --serve-option lock-as-it-goes";
 
 /// The time after which a wait counts as a deadlock: a multiple of the length of transactions here.
 pub(super) const PATIENCE: &str = "--set deadlock_timeout=100ms";
 
-/// The factor by which runs are longer than those of other figures, so that a run is ten times as long as the shortest
-/// deadlock.
+/// The factor by which runs are longer than those of other figures, so that even a quick run is ten times as long as the
+/// wait that ends a deadlock.
 pub(super) const STRETCH: u32 = 10;
 
 /// Returns the numbers of clients of the micro benchmark.
@@ -44,7 +45,8 @@ pub(super) fn clients(scale: &Scale) -> &'static [u64] {
     scale.pick(&[10, 50, 100, 200, 300, 500], &[10, 300], &[2, 4])
 }
 
-/// Adds the server's CPU time to a finding, in which clients on the same machine have no part.
+/// Adds the server's CPU time per transaction to the evidence of a finding. Clients on the same machine have no part in
+/// that time.
 pub(super) fn with_server_cpu(results: &Results, panel: &str, at: At, finding: Option<Finding>) -> Option<Finding> {
     let Finding { holds, mut evidence } = finding?;
     let cpu = |name| results.median_of(panel, name, at, |run| run.transactions.cpu_us_per_txn);
@@ -59,13 +61,13 @@ pub(super) fn with_server_cpu(results: &Results, panel: &str, at: At, finding: O
 /// The number of TPC-C's warehouses for each core: the paper has 200 on twelve.
 const WAREHOUSES_PER_CORE: u64 = 16;
 
-/// Returns the number of warehouses, unless the figure varies it.
+/// Returns the number of warehouses in figures that do not vary it.
 pub(super) fn warehouses(scale: &Scale) -> u64 {
     scale.pick(WAREHOUSES_PER_CORE * scale.cores, 10 * scale.cores, 2)
 }
 
-/// Returns the rows of TPC-C's tables. Each warehouse has a hundredth of the specification's rows, so that all of them
-/// fit into memory.
+/// Returns the command for TPC-C's tables. To fit into memory, they have a hundredth of the specification's items and
+/// stock, and a thirtieth of its customers and orders.
 pub(super) fn tpcc(scale: &Scale, warehouses: u64) -> String {
     let (items, customers) = scale.pick((1000, 100), (1000, 100), (100, 10));
     format!("tpcc {SERVERS} --warehouses {warehouses} --items {items} --customers {customers}")

@@ -75,19 +75,19 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Returns a method's throughput with the most clients as a share of its own best, and the same in words.
+/// Returns a method's throughput with the most clients as a share of its own best throughput, and the same in words.
 fn of_best(results: &Results, name: &str) -> Option<(f64, String)> {
     let share = results.median("a", name, At::Last)? / best(results, name)?.max(f64::MIN_POSITIVE);
     Some((share, format!("{name} has {share:.2}")))
 }
 
-/// Returns a method's best throughput.
+/// Returns a method's best throughput over all numbers of clients.
 fn best(results: &Results, name: &str) -> Option<f64> {
     let all = (0..results.points("a")).map(|number| results.median("a", name, At::Number(number)));
     all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Decides whether iLock's best throughput is at least so many times Lock-Table's.
+/// Decides whether iLock's best throughput is at least `least` times that of Lock-Table.
 fn peaks(results: &Results, least: f64) -> Option<Finding> {
     let ratio = best(results, ILOCK)? / best(results, LOCK_TABLE)?.max(f64::MIN_POSITIVE);
     Some(Finding { holds: ratio >= least, evidence: format!("at their best, iLock is {ratio:.2} times Lock-Table") })

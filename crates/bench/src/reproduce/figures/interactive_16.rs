@@ -74,14 +74,16 @@ static CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Decides whether iLock and Row-Locking are equal on reads alone, and iLock so many times Lock-Table.
+/// Decides whether iLock and Row-Locking are equally fast on reads alone, and iLock at least `least` times as fast as
+/// Lock-Table, with the most clients.
 fn reads_alone(results: &Results, least: f64) -> Option<Finding> {
     let lead = |name, other, least| leads(results, "a", only(At::Last), name, &[other], least);
     let equal = 1.0 - TOLERANCE;
     all([lead(ILOCK, ROW_LOCKING, equal), lead(ROW_LOCKING, ILOCK, equal), lead(ILOCK, LOCK_TABLE, least)])
 }
 
-/// Decides whether iLock is so many times the other methods with writes.
+/// Decides whether iLock is at least `row_locking` times as fast as Row-Locking and `lock_table` times as fast as
+/// Lock-Table if there are writes, with the most clients.
 fn writes_too(results: &Results, row_locking: f64, lock_table: f64) -> Option<Finding> {
     let lead = |other, least| leads(results, "b", only(At::Last), ILOCK, &[other], least);
     all([lead(ROW_LOCKING, row_locking), lead(LOCK_TABLE, lock_table)])

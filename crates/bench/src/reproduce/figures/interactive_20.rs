@@ -32,7 +32,7 @@ const THREADS: &str = "context switches";
 const COROUTINES: &str = "coroutine switches";
 const NETWORK: &str = "network";
 
-/// The parts: the label in the drawing, and the name in reports.
+/// The parts of the server's time: the label of each in the drawing, and its name in reports.
 const PARTS: [(&str, &str); 5] = [
     (WORK, "work"),
     (LOCKS, "lock_manager"),
@@ -137,8 +137,8 @@ fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     Some(Finding { holds: lock_table > 1.05 * ilock, evidence })
 }
 
-/// Decides whether little of iLock's time goes to locks and switches, and `judge` accepts the share of work beside the
-/// larger share of locks and context switches.
+/// Decides whether, under iLock, less than a fifth of the time goes to locks and switches, and `judge` accepts two
+/// shares in per cent: that of work, and the larger one of those of locks and of context switches.
 fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for number in 0..results.points("a") {

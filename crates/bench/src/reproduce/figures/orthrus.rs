@@ -4,7 +4,7 @@ use crate::reproduce::figure::Paper;
 use crate::reproduce::plan::Series;
 use crate::reproduce::scale::Scale;
 
-/// The paper.
+/// The paper on ORTHRUS, from which the figures `orthrus-…` are.
 pub(super) static ORTHRUS: Paper =
     Paper { name: "orthrus", title: "Design Principles for Scaling Multi-core OLTP Under High Contention" };
 
@@ -29,27 +29,27 @@ pub(super) fn policies() -> Vec<Series> {
     ]
 }
 
-/// Returns the rows of the paper's table, of 1,000 bytes in ten columns each. There are fewer of them here.
+/// Returns the command for the paper's table, whose rows have ten columns of 100 bytes. The table has fewer rows here.
 pub(super) fn table(scale: &Scale) -> String {
     let records = scale.pick(1_000_000, 100_000, 200);
     format!("ycsb --records {records} --fields 10 --value-bytes 100")
 }
 
-/// Returns the rows of the paper's table for [`policies`], one of which is time-outs.
+/// Returns the command for the paper's table if the series are [`policies`], of which one ends deadlocks by time-out.
 pub(super) fn table_of_policies(scale: &Scale) -> String {
     format!("{} --deadlock-time-outs", table(scale))
 }
 
-/// Returns the options of transactions of ten read-modify-writes, some of them on hot rows.
+/// Returns the options of transactions of ten read-modify-writes, of which `hot_ops` are on hot rows at `position`.
 pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position: &str) -> String {
     format!(
         "--rmw --ops 10 --hot-records {hot_records} --hot-ops {hot_ops} --hot-position {position} --threads {threads}"
     )
 }
 
-/// Returns a number of hot rows, of which each transaction updates two. With it a transaction conflicts with as many
-/// others in flight as in the paper, with 80 threads on 64 hot rows: about five. With few threads there is no such
-/// number; then it is four, the least at which some transactions meet no other.
+/// Returns the number of hot rows at which a transaction conflicts with as many others in flight as in the paper, about
+/// five with 80 threads on 64 hot rows. Each transaction updates two hot rows. With few threads there is no such
+/// number; then it is four, the least at which some transactions conflict with no other.
 pub(super) fn as_contended_as_the_paper(threads: u64) -> u64 {
     let meeting = |threads: u64, hot: u64| {
         let (hot, others) = (hot as f64, threads as f64 - 1.0);

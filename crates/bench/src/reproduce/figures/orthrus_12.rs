@@ -101,7 +101,8 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Decides whether throughput with a thread on each core is at least 0.8 of that of one thread times the cores.
+/// Decides whether the throughput with a thread on each core is at least 0.8 of the throughput of one thread times the
+/// number of cores.
 fn scales(results: &Results, series: &str) -> Option<Finding> {
     // Two larger numbers of threads follow that of the cores.
     let cores = At::Number(results.points("a").checked_sub(3)?);
@@ -112,7 +113,8 @@ fn scales(results: &Results, series: &str) -> Option<Finding> {
     Some(Finding { holds: share >= 0.8, evidence })
 }
 
-/// Returns the throughput of a series with the most threads in (c) as a share of its best, and the same in words.
+/// Returns the throughput of a series with the most threads in (c) as a share of its best throughput, and the same in
+/// words.
 fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
     let all = (0..results.points("c")).map(|number| results.median("c", series, At::Number(number)));
     let best = all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)?;

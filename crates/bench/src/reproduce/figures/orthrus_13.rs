@@ -136,7 +136,7 @@ static CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// Returns the ratio of deadlock-free locking to the best other policy at a point.
+/// Returns the throughput of deadlock-free locking as a multiple of that of the best other policy, at a point.
 fn lead(results: &Results, panel: &str, at: At) -> Option<f64> {
     let ratios = HANDLING.map(|other| results.ratio(panel, at, DEADLOCK_FREE, other));
     ratios.into_iter().collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)

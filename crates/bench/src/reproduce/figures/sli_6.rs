@@ -8,7 +8,7 @@ use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
 
-/// The paper.
+/// The paper on speculative lock inheritance, from which the figure is.
 static SLI: Paper = Paper { name: "sli", title: "Improving OLTP Scalability using Speculative Lock Inheritance" };
 
 pub(super) static FIGURE: Figure = Figure {
@@ -160,13 +160,14 @@ fn own_shares(results: &Results) -> Option<Vec<f64>> {
     (0..results.points("a")).map(|number| results.median("a", LOCK_MANAGER, At::Number(number))).collect()
 }
 
-/// Returns the bar with this label.
+/// Returns the point whose bar has this label, or `None` if there is none.
 fn bar(results: &Results, label: &str) -> Option<At> {
     let find = |panel: &Panel| panel.points.iter().position(|point| point.label == label);
     results.plan.panels.first().and_then(find).map(At::Number)
 }
 
-/// Decides whether the lock manager takes at least so many times as long for a transaction under load.
+/// Decides whether the lock manager takes at least `least` times as long for a transaction with a thread on each core
+/// as with one thread.
 fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
     let at = bar(results, TATP_MIX)?;
     let in_microseconds = |run: &EngineReport| {

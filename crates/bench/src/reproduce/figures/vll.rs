@@ -6,7 +6,7 @@ use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_runtime::PoolConfig;
 
-/// The paper.
+/// The paper on VLL, from which the figures `vll-…` are.
 pub(super) static VLL_PAPER: Paper =
     Paper { name: "vll", title: "VLL: a lock manager redesign for main memory database systems" };
 
@@ -40,8 +40,8 @@ pub(super) fn partition_engines() -> Vec<Series> {
     ]
 }
 
-/// Returns the rows of the microbenchmark with a partition on each core, at least two partitions, and a network between
-/// them.
+/// Returns the command for the microbenchmark's tables, with a partition on each core, at least two partitions, and a
+/// network between them.
 pub(super) fn partitions(scale: &Scale) -> String {
     let partitions = scale.cores.max(2);
     let records = partitions * scale.pick(1_000_000, 100_000, 200);
@@ -51,12 +51,12 @@ pub(super) fn partitions(scale: &Scale) -> String {
     )
 }
 
-/// Returns the numbers of hot records of each partition at the paper's low and high contention.
+/// Returns the numbers of hot records in each partition, at the paper's low and at its high contention.
 pub(super) fn hot_records(scale: &Scale) -> [u64; 2] {
     scale.pick([10_000, 100], [10_000, 100], [100, 10])
 }
 
-/// Returns the greatest ratio of two series over all points of a panel.
+/// Returns the greatest ratio of the series `over` to the series `under` among the points of a panel.
 pub(super) fn greatest_ratio(results: &Results, panel: &str, over: &str, under: &str) -> Option<f64> {
     let ratios = (0..results.points(panel)).map(|point| results.ratio(panel, At::Number(point), over, under));
     ratios.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)

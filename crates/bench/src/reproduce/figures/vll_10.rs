@@ -85,12 +85,13 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Decides whether VLL with SCA is at least so many times VLL at all points.
+/// Decides whether VLL with SCA is at least `least` times as fast as VLL at all points of both panels.
 fn sca_leads(results: &Results, least: f64) -> Option<Finding> {
     all(["a", "b"].map(|panel| leads(results, panel, everywhere(results, panel), SCA, &[VLL], least)))
 }
 
-/// Decides whether H-Store's throughput at the last point differs from that at the first by at most this share.
+/// Decides whether H-Store's throughput at the last point differs from that at the first by at most the share
+/// `tolerance`.
 fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
     let steady = |panel| {
         let (first, last) = (results.median(panel, HSTORE, At::First)?, results.median(panel, HSTORE, At::Last)?);
@@ -101,7 +102,8 @@ fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
     all([steady("a"), steady("b")])
 }
 
-/// Decides whether the ratio of two series is at least `least` at the last point, and greater than at the first.
+/// Decides whether the ratio of `over` to `under` is at least `least` at the last point, and greater than at the first
+/// point.
 fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) -> Option<Finding> {
     let ratio = |at| results.ratio(panel, at, over, under);
     let (first, last) = (ratio(At::First)?, ratio(At::Last)?);

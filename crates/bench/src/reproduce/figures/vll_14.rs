@@ -31,7 +31,7 @@ pub(super) static FIGURE: Figure = Figure {
 const STANDARD: &str = "standard range lock manager";
 const HIERARCHICAL: &str = "hierarchical lock manager";
 
-/// The number of blocked transactions at which no new ones begin, under every manager and at either contention.
+/// The number of blocked transactions at which no new ones begin, under every manager and at each level of contention.
 const BLOCKED_LIMIT: u64 = 100;
 
 fn plan(scale: &Scale) -> Plan {

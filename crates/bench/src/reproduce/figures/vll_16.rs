@@ -116,7 +116,7 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Decides whether 2PL's locks cost at least so many times as much as VLL's.
+/// Decides whether the locks of 2PL cost at least `least` times as much as those of VLL.
 fn manager_costs(results: &Results, least: f64) -> Option<Finding> {
     let (manager, vll) = (overhead(results, "a", TWO_PHASE)?, overhead(results, "a", VLL)?);
     let evidence = format!("2PL costs {manager:.2} µs, VLL {vll:.2} µs");
@@ -124,8 +124,8 @@ fn manager_costs(results: &Results, least: f64) -> Option<Finding> {
     Some(Finding { holds: vll > 0.0 && manager >= least * vll, evidence })
 }
 
-/// Returns the cost of a series above no locking, in microseconds, with as many records as in the paper: the median of
-/// the differences within one repetition.
+/// Returns how much more time a transaction takes in a series than without locking, in microseconds, with as many
+/// records as in the paper. It is the median of the differences within one repetition.
 fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
     let label = RECORDS.to_string();
     let number = results.plan.panels.iter().position(|other| other.id == panel)?;

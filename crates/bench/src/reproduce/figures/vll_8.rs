@@ -27,7 +27,7 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// 2PL without deadlocks, though not in one critical section.
+/// The name of the series of 2PL without deadlocks, which locks in key order but not in one critical section.
 const ORDERED: &str = "2PL in key order";
 
 fn plan(scale: &Scale) -> Plan {
@@ -207,21 +207,22 @@ static CLAIMS: [Claim; 10] = [
     },
 ];
 
-/// Decides whether VLL loses at most so many per cent against no locking at the first point.
+/// Decides whether VLL loses at most `percent` per cent of the throughput without locking at the first point.
 fn costs_at_most(results: &Results, panel: &str, percent: f64) -> Option<Finding> {
     let overhead = overhead(results, panel, VLL, At::First)?;
     Some(Finding { holds: overhead <= percent, evidence: format!("({panel}) VLL loses {overhead:.1} %") })
 }
 
-/// Decides whether SCA makes long transactions so many times as fast at some point, and short ones less so.
+/// Decides whether SCA makes VLL at least `least` times as fast at some point of the long transactions, and gains less
+/// for the short ones.
 fn sca_gains(results: &Results, least: f64) -> Option<Finding> {
     let (long, short) = (greatest_ratio(results, "a", SCA, VLL)?, greatest_ratio(results, "c", SCA, VLL)?);
     let evidence = format!("at its best, SCA is {long:.2} times VLL in (a), {short:.2} times in (c)");
     Some(Finding { holds: long >= least && short < long, evidence })
 }
 
-/// Decides whether 2PL in one critical section has at most the share `most` of VLL's throughput, and keeps at least the
-/// share `steady` of its own.
+/// Decides whether 2PL in one critical section has at most the share `most` of VLL's throughput at the first point, and
+/// keeps at least the share `steady` of its own throughput at the last.
 fn one_section_is_poor(results: &Results, most: f64, steady: f64) -> Option<Finding> {
     let ratio = results.ratio("c", At::First, ATOMIC, VLL)?;
     let (first, last) = (results.median("c", ATOMIC, At::First)?, results.median("c", ATOMIC, At::Last)?);
@@ -230,8 +231,8 @@ fn one_section_is_poor(results: &Results, most: f64, steady: f64) -> Option<Find
     Some(Finding { holds: ratio <= most && share >= steady, evidence })
 }
 
-/// Decides whether VLL's share of the throughput without locking is at least so many times as large in the panels in
-/// which deadlocks are possible.
+/// Decides whether VLL's share of the throughput without locking is at least `least` times as large in the panels where
+/// 2PL may deadlock as in those where it cannot.
 fn untouched(results: &Results, least: f64) -> Option<Finding> {
     let untouched = |without: &str, with: &str| {
         let share = |panel: &str| results.ratio(panel, At::Last, VLL, NOTHING);
@@ -242,14 +243,15 @@ fn untouched(results: &Results, least: f64) -> Option<Finding> {
     all([untouched("a", "b"), untouched("c", "d")])
 }
 
-/// Judges the loss of 2PL at the first point, of long and of short transactions, in per cent.
+/// Lets `judge` decide by how much 2PL loses at the first point, in per cent of the throughput without locking: with
+/// long and with short transactions.
 fn two_phase_costs(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (long, short) = (overhead(results, "a", TWO_PHASE, At::First)?, overhead(results, "c", TWO_PHASE, At::First)?);
     let evidence = format!("2PL loses {long:.0} % of the long and {short:.0} % of the short transactions");
     Some(Finding { holds: judge(long, short), evidence })
 }
 
-/// Returns the loss of a series against the throughput without locking, in per cent.
+/// Returns by how much a series is slower than a series without locking, in per cent.
 fn overhead(results: &Results, panel: &str, series: &str, at: At) -> Option<f64> {
     Some((1.0 - results.ratio(panel, at, series, NOTHING)?) * 100.0)
 }

@@ -26,8 +26,8 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// The share of multi-partition transactions at the point of the claims, in per cent: twice the most that H-Store is
-/// made for.
+/// The share of multi-partition transactions at the point of the claims, in per cent. It is twice the largest share for
+/// which H-Store is made.
 const SOME: u64 = 20;
 
 fn plan(scale: &Scale) -> Plan {
@@ -121,8 +121,8 @@ static CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// Decides whether VLL with SCA is so many times the per-core lock manager if no transaction spans partitions, and less
-/// if all do.
+/// Decides whether VLL with SCA is at least `least` times as fast as the per-core lock manager if no transaction spans
+/// partitions, and leads by less if all transactions do.
 fn beats_managers(results: &Results, least: f64) -> Option<Finding> {
     let ratio = |at| results.ratio("a", at, SCA, PER_CORE);
     let (first, last) = (ratio(At::First)?, ratio(At::Last)?);
@@ -132,19 +132,19 @@ fn beats_managers(results: &Results, least: f64) -> Option<Finding> {
     Some(Finding { holds: first >= least && last < first, evidence })
 }
 
-/// Decides whether SCA makes VLL so many times as fast at some point.
+/// Decides whether SCA makes VLL at least `least` times as fast at some point.
 fn sca_gains(results: &Results, panel: &str, least: f64) -> Option<Finding> {
     let gain = greatest_ratio(results, panel, SCA, VLL)?;
     Some(Finding { holds: gain >= least, evidence: format!("({panel}) at its best, SCA is {gain:.2} times VLL") })
 }
 
-/// Returns the point with some multi-partition transactions.
+/// Returns the point with [`SOME`] per cent of multi-partition transactions, as an iterator over it alone.
 fn some(results: &Results, panel: &str) -> Option<impl Iterator<Item = At> + Clone + use<>> {
     let label = SOME.to_string();
     (0..results.points(panel)).map(At::Number).find(|&at| results.label(panel, at) == label).map(only)
 }
 
-/// Decides whether every system has less throughput at the last point than at the first. The evidence is the system
+/// Decides whether every system has less throughput at the last point than at the first. The evidence names the system
 /// that loses least.
 fn falls(results: &Results, panel: &str) -> Option<Finding> {
     let share = |name| {

@@ -9,26 +9,26 @@ use plotters::style::RGBColor;
 const WIDTH: i32 = 520;
 const MARGIN: i32 = 14;
 const TITLE: i32 = 22;
-/// The plot of curves, and the space beside and below it.
+/// The edges of the plot of curves, and the space below it.
 const LEFT: i32 = 62;
 const RIGHT: i32 = WIDTH - 18;
 const TOP: i32 = 56;
 const BOTTOM: i32 = TOP + 220;
 const BELOW: i32 = 56;
-/// The bars, between their names and their throughputs.
+/// The ends of the bars, which leave room for names on the left and for throughputs on the right, and their height.
 const BARS_LEFT: i32 = 118;
 const BARS_RIGHT: i32 = WIDTH - 82;
 const BAR: i32 = 26;
-/// The rows of a table, and the space left of its numbers.
+/// The height of a table's row, and the space on the left for the names of its series.
 const TABLE_ROW: i32 = 34;
 const TABLE_LEFT: i32 = 110;
-/// The legend.
+/// The height of the legend's rows, and the number of its columns.
 const LEGEND_ROW: i32 = 20;
 const LEGEND_COLUMNS: usize = 3;
 /// The least distance between two labels of an axis.
 const LABEL_GAP: i32 = 36;
 
-/// Draws one panel of a figure, as far as it was measured.
+/// Draws one panel of a figure, as far as it was measured. Returns the SVG.
 pub(crate) fn draw(results: &Results, panel: usize) -> Result<String, String> {
     let shown = &results.plan.panels[panel];
     let legend = shown.series.len().div_ceil(LEGEND_COLUMNS) as i32 * LEGEND_ROW;
@@ -153,7 +153,7 @@ impl<'c> Curves<'_, '_, 'c> {
     }
 }
 
-/// An axis in the direction of the points: logarithmic, but linear if one of them is at zero.
+/// The axis of a panel's points: logarithmic, but linear if a point is at zero.
 struct XAxis {
     scale: fn(f64) -> f64,
     from: f64,
@@ -161,7 +161,7 @@ struct XAxis {
 }
 
 impl XAxis {
-    /// Half a label's width stays free at both ends.
+    /// The space that stays free at both ends, half as wide as a label.
     const INSET: f64 = 20.0;
 
     fn over(panel: &Panel) -> Self {
@@ -181,7 +181,7 @@ impl XAxis {
     }
 }
 
-/// A linear axis from zero with round steps.
+/// The axis of a panel's values: linear, from zero, with round steps.
 struct YAxis {
     step: f64,
     steps: u32,
@@ -190,7 +190,7 @@ struct YAxis {
 impl YAxis {
     const STEPS_MAX: f64 = 5.0;
 
-    /// Returns the least axis of at most five round steps that has room for `most`.
+    /// Returns the shortest axis of at most five round steps that has room for `most`.
     fn up_to(most: f64) -> Self {
         if most <= 0.0 || !most.is_finite() {
             return Self { step: 1.0, steps: 1 };
@@ -214,7 +214,7 @@ impl YAxis {
         }
     }
 
-    /// Returns the number of digits after the point that tells the ticks apart.
+    /// Returns the least number of digits after the point with which labels tell the ticks apart.
     fn digits(&self) -> usize {
         let digits = (0..6).find(|&digits| (self.step * 10_f64.powi(digits)).fract().abs() < 1e-9);
         digits.unwrap_or(6) as usize
@@ -297,7 +297,8 @@ impl<'c> Table<'_, '_, 'c> {
         Ok(())
     }
 
-    /// Draws the medians of a series, each after the first with its distance from the first.
+    /// Writes the medians of a series into the row of a table at height `y`, each after the first with its distance
+    /// from the first.
     fn cells(&self, series: &Series, y: i32) -> Drawn<'c> {
         let median = |point| Some(self.results.summary(self.number, point, series)?.median);
         for point in 0..self.panel.points.len() {
@@ -313,7 +314,7 @@ impl<'c> Table<'_, '_, 'c> {
         Ok(())
     }
 
-    /// Returns the right end of a column.
+    /// Returns the right end of the column of a point, in pixels.
     fn right_of(&self, point: usize) -> i32 {
         let columns = self.panel.points.len().max(1) as i32;
         TABLE_LEFT + (WIDTH - MARGIN - TABLE_LEFT) / columns * (point as i32 + 1)

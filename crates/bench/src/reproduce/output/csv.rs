@@ -20,7 +20,7 @@ const HEAD: [&str; 13] = [
     "aborts_percent",
 ];
 
-/// Returns the rows with their head.
+/// Returns the CSV text: a head, and a row for each series at each measured point.
 pub(crate) fn write(figure: &Figure, results: &Results) -> Result<Vec<u8>, String> {
     write_rows(figure, results).map_err(|error| format!("the points could not be written as CSV: {error}"))
 }

@@ -21,7 +21,7 @@ pub(crate) struct OutputFolder<'a> {
     host: &'a Host,
     scale: &'a Scale,
     begin: Instant,
-    /// The time of its begin on the wall clock, as the page states it.
+    /// The time at which the reproduction began, by the wall clock, as the page shows it.
     date: String,
 }
 
@@ -46,7 +46,7 @@ impl<'a> OutputFolder<'a> {
         self.folder.join(PAGE)
     }
 
-    /// Writes the page as it is now.
+    /// Writes the page with the results so far.
     pub(crate) fn write_page(&self, figures: &[RequestedFigure]) -> Result<(), BenchError> {
         let header =
             PageHeader { host: self.host, date: self.date.clone(), scale: self.scale, took: self.begin.elapsed() };

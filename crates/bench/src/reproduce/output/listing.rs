@@ -9,7 +9,7 @@ use crate::reproduce::scale::Scale;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// The width of the longest name of a figure, and of a gap.
+/// The width of the column of names: that of the longest name of a figure, and of a gap.
 const ID_WIDTH: usize = 17;
 
 /// Prints the name, the title and the source of each figure.

@@ -20,13 +20,13 @@ use std::time::Duration;
 /// The facts at the top of the page.
 pub(crate) struct PageHeader<'a> {
     pub host: &'a Host,
-    /// The time of its begin, for people.
+    /// The time at which the reproduction began, for people.
     pub date: String,
     pub scale: &'a Scale,
     pub took: Duration,
 }
 
-/// Returns the page as it is now.
+/// Returns the page, in HTML, with the results so far.
 pub(crate) fn render(header: &PageHeader<'_>, figures: &[RequestedFigure]) -> Result<String, String> {
     let sections: Vec<_> =
         figures.iter().map(|requested| section(requested, header.scale)).collect::<Result<_, _>>()?;
@@ -133,7 +133,7 @@ fn section(requested: &RequestedFigure, scale: &Scale) -> Result<Markup, String>
     })
 }
 
-/// Says where the points are, and what the checks after the runs found.
+/// Returns the paragraph that says where the points are, and what the checks after the runs found.
 fn files(requested: &RequestedFigure) -> Markup {
     let (runs, unisolated) = requested.results.checked();
     html! {
@@ -210,7 +210,7 @@ fn measured(verdict: &Verdict) -> Markup {
     }
 }
 
-/// Says how to measure one point of each panel on its own.
+/// Returns the commands that measure the last point of each panel on its own.
 fn commands(results: &Results, scale: &Scale) -> Markup {
     let last = results.plan.panels.iter().filter_map(|panel| Some((panel, panel.points.last()?)));
     html! {
@@ -224,7 +224,7 @@ fn commands(results: &Results, scale: &Scale) -> Markup {
     }
 }
 
-/// Returns the style sheet, with the colours of the drawings for the dark.
+/// Returns the style sheet, with other colours of the drawings for dark screens.
 fn style() -> String {
     let white = plotters::style::WHITE;
     let dark = [

@@ -20,13 +20,13 @@ pub(crate) const PALETTE: [RGBColor; 6] = [
     RGBColor(0x56, 0xB4, 0xE9),
 ];
 
-/// The library takes a size as the height of a line, and writes a font size that is smaller by this factor.
+/// The factor by which the library writes a font size smaller than the height of a line that it is given.
 const EM_PER_PIXEL: f64 = 1.24;
 
-/// A place on a sheet, from the top left corner.
+/// A place on a sheet, in pixels to the right of and below the top left corner.
 pub(crate) type Spot = (i32, i32);
 
-/// The side of a text that is at its place.
+/// The side of a text that stands at the text's place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     Left,
@@ -83,7 +83,8 @@ impl<'b> Sheet<'_, 'b> {
         self.canvas.draw(&Rectangle::new([from, to], color.filled()))
     }
 
-    /// Draws the mark of a series by its number. Two series with the same shape have different colours.
+    /// Draws the mark of a series, whose shape its number decides. Two series with the same shape have different
+    /// colours.
     pub(crate) fn mark(&self, color: RGBColor, series: usize, (x, y): Spot) -> Drawn<'b> {
         let polygon = |spots: &[Spot]| {
             let spots: Vec<_> = spots.iter().map(|&(dx, dy)| (x + dx, y + dy)).collect();

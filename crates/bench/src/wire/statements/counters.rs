@@ -28,7 +28,7 @@ pub(super) trait CounterTable: Workload<Tables = TableId, Client: 'static> {
     /// Sends the requests of the transaction that was drawn last. Returns the sum of the counters that it read.
     fn send(client: &Self::Client, session: &mut Session) -> impl Future<Output = Result<u64, AttemptError>>;
 
-    /// Notes that the transaction has committed, in which the counters that it read had this sum.
+    /// Notes that the transaction that was drawn last has committed, and that the counters it read had this sum.
     fn committed(client: &mut Self::Client, counters: u64);
 
     /// Returns the number of updates that the client knows to be committed.

@@ -20,7 +20,7 @@ const FACILITIES: usize = 7;
 const INSERT_FORWARDING: usize = 8;
 const DELETE_FORWARDING: usize = 9;
 
-/// A client on the network.
+/// A client that sends TATP's transactions over the network.
 pub(crate) struct TatpWireClient {
     client: Client,
     request: Request,
@@ -133,8 +133,8 @@ impl WireClient for TatpWireClient {
 }
 
 impl TatpWireClient {
-    /// Inserts a forwarding. If there is one with that start time already, the transaction is rolled back, as
-    /// specified. Returns whether it was inserted.
+    /// Inserts a call forwarding, and returns whether it was inserted. If there is one with that start time already,
+    /// the transaction is rolled back, as specified.
     async fn insert_call_forwarding(&mut self, session: &mut Session) -> Result<bool, AttemptError> {
         let Request::InsertCallForwarding { number, facility, start_time, end_time, destination } = self.request else {
             return Ok(false);

@@ -15,7 +15,7 @@ const TELLER: usize = 2;
 const BRANCH: usize = 3;
 const HISTORY: usize = 4;
 
-/// A client on the network.
+/// A client that sends TPC-B's transactions over the network.
 pub(crate) struct TpcbWireClient {
     client: Client,
 }

@@ -97,7 +97,7 @@ const STATEMENTS: [&str; 33] = [
      AND ol_o_id < $3 AND ol_o_id >= $4 AND s_w_id = $5 AND s_i_id = ol_i_id AND s_quantity < $6",
 ];
 
-/// A client on the network.
+/// A client that sends TPC-C's transactions over the network.
 pub(crate) struct TpccWireClient {
     client: Client,
     kind: Kind,
@@ -160,7 +160,7 @@ struct SuppliedLine {
 }
 
 impl TpccWireClient {
-    /// The New-Order transaction.
+    /// Sends the statements of the New-Order transaction.
     async fn enter_order(&self, session: &mut Session, now: SystemTime) -> Result<(), AttemptError> {
         let order = self.client.new_order();
         let (warehouse, district) = order.place();
@@ -212,7 +212,7 @@ impl TpccWireClient {
         Ok(SuppliedLine { amount: Fixed(price * quantity.0), info: row.try_get(1 + district as usize)? })
     }
 
-    /// The Payment transaction.
+    /// Sends the statements of the Payment transaction.
     async fn pay(&self, session: &mut Session, now: SystemTime) -> Result<(), AttemptError> {
         let paid = self.client.payment().paid();
         let Paid { warehouse, district, customer_warehouse: home, customer_district: home_district, cents, .. } = *paid;
@@ -243,7 +243,7 @@ impl TpccWireClient {
         changed_one(session.execute(INSERT_HISTORY, &[&values[..], &rest].concat()).await?)
     }
 
-    /// The Order-Status transaction.
+    /// Sends the statements of the Order-Status transaction.
     async fn ask_for_order(&self, session: &mut Session) -> Result<(), AttemptError> {
         let inquiry = self.client.order_status();
         let (warehouse, district) = inquiry.place();
@@ -257,7 +257,7 @@ impl TpccWireClient {
         Ok(())
     }
 
-    /// The Stock-Level transaction.
+    /// Sends the statements of the Stock-Level transaction.
     async fn count_low_stock(&self, session: &mut Session) -> Result<(), AttemptError> {
         let level = self.client.stock_level();
         let ((warehouse, district), threshold) = (level.place(), Fixed::<0>(i64::from(level.threshold())));
@@ -268,7 +268,7 @@ impl TpccWireClient {
         Ok(())
     }
 
-    /// The Delivery transaction.
+    /// Sends the statements of the Delivery transaction.
     async fn deliver(&mut self, session: &mut Session, now: SystemTime) -> Result<(), AttemptError> {
         let (warehouse, carrier) = (self.client.delivery().warehouse(), self.client.delivery().carrier());
         for (district, delivered) in (1_i32..).zip(&mut self.delivered) {
@@ -288,8 +288,8 @@ impl TpccWireClient {
     }
 }
 
-/// Finds the number of a customer. A customer may be given by last name; the statement at position `namesakes` finds
-/// all customers of that name.
+/// Returns the number of a customer. If the customer is given by last name, the statement at position `namesakes` finds
+/// all customers of that name, and the middle one is taken.
 async fn find(
     session: &mut Session,
     namesakes: usize,

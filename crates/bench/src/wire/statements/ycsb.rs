@@ -9,7 +9,7 @@ use hotrow_workloads::Workload;
 use hotrow_workloads::ycsb::{Client, Ycsb};
 
 const READ: usize = 0;
-/// The first of the statements that each replace one value.
+/// The position of the first of the statements that each replace one value.
 const WRITE: usize = 1;
 
 impl CounterTable for Ycsb {

@@ -23,7 +23,8 @@ use crate::execution::reader::Connection;
 use crate::execution::worker::WorkerHandle;
 
 impl CoroutineWorker {
-    /// Returns the worker to which a connection should move, on which something has come.
+    /// Returns a better worker for a connection with new input, or `None` if the connection should stay: a worker that
+    /// is not busy if this one is, otherwise the connection's first worker once that is no longer busy.
     fn better_worker(&self, connection: &CoroutineConnection) -> Option<WorkerHandle<Message>> {
         if self.runner.is_busy() {
             return WorkerHandle::least_loaded_of_free(&self.reader.core.group).cloned();
@@ -32,8 +33,8 @@ impl CoroutineWorker {
         connection.first_worker.as_ref().filter(is_better).cloned()
     }
 
-    /// Moves an idle connection on which something has come to a worker that is better for it. Returns `false` if there
-    /// is none.
+    /// Moves an idle connection with new input to a worker that is better for it. Returns `false` if the connection
+    /// stays, because it is not idle, has no new input, or has no better worker.
     pub(super) fn give_away(&mut self, number: usize) -> bool {
         let Some(connection) = self.reader.get(number) else { return false };
         if !connection.readable || connection.idle.is_none() {
@@ -52,7 +53,7 @@ impl CoroutineWorker {
         true
     }
 
-    /// Takes a connection that another worker gives away.
+    /// Takes over a connection that another worker gives away.
     pub(super) fn adopt(&mut self, moved: MovedConnection) {
         let MovedConnection { client, conversation, scheduler, first_worker, has_left, timer } = moved;
         let number = self.reader.take_number();

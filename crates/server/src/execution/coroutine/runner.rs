@@ -26,14 +26,14 @@ use std::time::Duration;
 /// The most free stacks that a worker keeps. Further ones go back to the system.
 const KEPT_STACKS: usize = 16;
 
-/// If there is no memory for a stack, the worker tries again after this time.
+/// The time after which the worker tries again if there was no memory for a stack.
 pub const STACK_RETRY: Duration = Duration::from_millis(10);
 
-/// A statement that has yielded so many times without waiting makes its worker busy. That takes a hundredth of a second
-/// at the least, and moving a connection costs little beside it.
+/// The number of yields without a wait in between from which on a statement makes its worker busy. They take a
+/// hundredth of a second at the least, and moving a connection costs little beside that.
 const LONG_STATEMENT_YIELDS: u32 = 100;
 
-/// The rest of a conversation whose messages are answered; `None` if it is over.
+/// The conversation whose messages are answered, or `None` if it has ended.
 pub type Answered = Option<Box<Conversation>>;
 
 /// The coroutine of one connection. It exists while the connection's messages are answered.
@@ -46,7 +46,7 @@ pub struct ConnectionCoroutine {
     yields: u32,
 }
 
-/// How far a coroutine has come.
+/// How a coroutine stopped running: suspended or ended.
 pub enum Outcome {
     /// The coroutine is suspended. If it only yields it is ready at once. At the deadline it is resumed in any case.
     Suspended {
@@ -60,7 +60,7 @@ pub enum Outcome {
 }
 
 impl ConnectionCoroutine {
-    /// Makes the part of a connection that is idle, so it has no coroutine.
+    /// Makes the runner's part of an idle connection, which has no coroutine.
     pub fn new(client: Arc<ClientHandle>, scheduler: Arc<CoroutineScheduler>) -> Self {
         Self { client, scheduler, suspended: None, yields: 0 }
     }
@@ -70,8 +70,9 @@ impl ConnectionCoroutine {
         self.suspended.is_some()
     }
 
-    /// Whether other sessions may wait for the coroutine. A coroutine that was woken in the middle of a statement has
-    /// got what it waited for; one that only lets others run has had its turn.
+    /// Whether other sessions may wait for locks that the coroutine's session holds. Only a coroutine that waits for a
+    /// wake counts: it was woken in the middle of a statement and has got what it waited for, while one that yields has
+    /// had its turn.
     pub fn may_be_waited_for(&self) -> bool {
         self.suspended.is_some() && self.scheduler.wait().is_some_and(|wait| wait.event == WaitEvent::Wake)
     }
@@ -99,7 +100,7 @@ pub struct CoroutineRunner {
     stacks: Vec<Stack>,
     /// The number of the worker's long statements.
     long_statements: usize,
-    /// Says to other threads whether the worker has a long statement.
+    /// Tells other threads whether the worker has a long statement.
     set_busy: Box<dyn Fn(bool)>,
 }
 
@@ -189,7 +190,8 @@ impl CoroutineRunner {
         Outcome::Ended(conversation)
     }
 
-    /// Notes that a coroutine has yielded once more, or that it waits or has ended.
+    /// Counts a further yield of a coroutine if it `yields`; otherwise it waits or has ended, and its count begins
+    /// anew. Reports when the worker becomes busy, or ceases to be.
     fn note_turn(&mut self, connection: &mut ConnectionCoroutine, yields: bool) {
         let was_long = connection.yields >= LONG_STATEMENT_YIELDS;
         connection.yields = if yields { connection.yields.saturating_add(1) } else { 0 };

@@ -22,8 +22,8 @@ pub struct CoroutineScheduler {
     woken: AtomicBool,
     /// Whether the client has closed its end.
     left: AtomicBool,
-    /// The time since which the coroutine runs, as [`Time`], from its first question; 0 before. Only the coroutine and
-    /// its worker use it.
+    /// The time of the coroutine's first [`yield_now`](Scheduler::yield_now) since it was started or resumed, as
+    /// [`Time`]; 0 before. Only the coroutine and its worker use it.
     runs_since: AtomicU64,
     current: Mutex<Current>,
 }
@@ -87,13 +87,13 @@ impl CoroutineScheduler {
         *self.address() = WakeAddress { number, worker };
     }
 
-    /// Notes that the connection's coroutine begins, or, without a suspender, has ended.
+    /// Stores the suspender of the connection's coroutine, which begins, or `None` when the coroutine has ended.
     pub fn set_suspender(&self, suspender: Option<Arc<Suspender>>) {
         self.runs_since.store(0, Ordering::Release);
         *self.current() = Current { suspender, wait: None };
     }
 
-    /// Returns the wait for which the coroutine has suspended itself.
+    /// Returns the wait for which the coroutine has suspended itself, or `None` if it is not suspended.
     pub fn wait(&self) -> Option<Wait> {
         self.current().wait
     }

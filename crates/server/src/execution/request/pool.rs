@@ -58,14 +58,15 @@ impl RequestPool {
         Arc::new(Self { shared, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Queues a request. A thread runs it as soon as one may.
+    /// Queues a request. It begins as soon as fewer threads run requests than may.
     pub fn run(self: &Arc<Self>, request: Request) {
         let mut state = self.state();
         state.requests.push_back(request);
         self.start_next(state);
     }
 
-    /// Calls `block`, which blocks the thread of a request, and lets another request run meanwhile.
+    /// Calls `block`, which blocks the calling thread, and lets another request run meanwhile. Returns the result of
+    /// `block`.
     pub fn block<R>(self: &Arc<Self>, block: impl FnOnce() -> R) -> R {
         let mut state = self.state();
         state.running -= 1;
@@ -75,7 +76,7 @@ impl RequestPool {
         outcome
     }
 
-    /// Lets another request run beside the one that calls, if one is queued.
+    /// Lets another request run beside the request of the calling thread, if one is queued.
     pub fn let_another_run(self: &Arc<Self>) {
         let mut state = self.state();
         if state.requests.is_empty() {
@@ -86,13 +87,13 @@ impl RequestPool {
         self.state().running += 1;
     }
 
-    /// Ends the threads once they are idle. No request is left.
+    /// Ends the pool's threads as soon as each of them is idle. The caller leaves no request in the queue.
     pub fn end(&self) {
         self.state().is_ending = true;
         self.changed.notify_all();
     }
 
-    /// How many threads may run requests at a time, apart from those that block.
+    /// Returns the most threads that may run requests at a time. Threads that block do not count.
     fn limit(&self) -> usize {
         self.shared.config.threads.max(1)
     }

@@ -13,7 +13,7 @@ use socket2::Socket;
 pub struct PoolScheduler {
     pool: Arc<RequestPool>,
     blocking: BlockingScheduler,
-    /// When the session has let another request run the last time, as [`Time`]. Only the session's thread uses it.
+    /// The time at which the session last let another request run, as [`Time`]. Only the session's thread uses it.
     yielded: AtomicU64,
 }
 

@@ -31,8 +31,8 @@ impl IoWorker {
         Self { reader: Reader::new(core), runners }
     }
 
-    /// The number of a connection at the worker that runs its messages. No two connections of all I/O workers have the
-    /// same.
+    /// Returns the number of a connection at the worker that runs its messages. No two connections of all I/O workers
+    /// have the same number.
     fn number_at_runner(&self, number: usize) -> usize {
         number * self.reader.core.group.len() + self.reader.core.rank
     }
@@ -85,7 +85,7 @@ impl IoWorker {
         }
     }
 
-    /// Takes a conversation back whose messages are answered, and sends its answers.
+    /// Takes back the conversation of a connection whose messages are answered, and sends the answers.
     fn take_back(&mut self, number: usize, conversation: Answered) {
         let Some(mut conversation) = conversation else {
             if let Some(connection) = self.reader.remove(number) {

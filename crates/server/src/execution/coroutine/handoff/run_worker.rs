@@ -17,7 +17,7 @@ pub struct RunWorker {
 /// A conversation that is handed over.
 struct HandedConversation {
     coroutine: ConnectionCoroutine,
-    /// The conversation, while there is no memory for a stack.
+    /// The conversation, while it waits for memory for a stack.
     waiting: Option<Box<Conversation>>,
     return_to: ReturnAddress,
 }
@@ -34,7 +34,7 @@ impl RunWorker {
         self.conversations.get_mut(number)?.as_mut()
     }
 
-    /// Begins to run a conversation.
+    /// Begins to run the conversation that an I/O worker has handed over.
     fn receive(&mut self, handover: Handover) {
         let Handover { conversation, number, client, scheduler, return_to } = handover;
         if self.conversations.len() <= number {
