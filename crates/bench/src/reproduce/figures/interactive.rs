@@ -36,8 +36,8 @@ const SERVERS: &str = "--over-wire --serve-option deadlock-time-outs --serve-opt
 /// The time after which a wait counts as a deadlock: a multiple of the length of transactions here.
 pub(super) const PATIENCE: &str = "--set deadlock_timeout=100ms";
 
-/// The factor by which runs are longer than those of other figures, so that even a quick run is ten times as long as the
-/// wait that ends a deadlock.
+/// The factor by which runs are longer than those of other figures, so that even a quick run is ten times as long as
+/// the wait that ends a deadlock.
 pub(super) const STRETCH: u32 = 10;
 
 /// Returns the numbers of clients of the micro benchmark.
