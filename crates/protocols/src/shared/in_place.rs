@@ -535,7 +535,6 @@ impl<H: RecordHeader> InPlace<H> {
     /// Retires the rows among those that `wants` names which the transaction has changed, and to which it has done
     /// nothing else, entries included. From now on other code undoes these changes: it restores the rows that are
     /// returned. The transaction has no savepoint to which it may yet roll back.
-    /// savepoint to which it may yet roll back.
     pub(crate) fn retire(
         &mut self,
         database: &Database<H>,
