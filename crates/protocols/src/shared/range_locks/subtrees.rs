@@ -30,8 +30,8 @@ use smallvec::SmallVec;
 /// The number of levels of a block. With six, its exits are the bits of a word.
 const LEVELS: u32 = 6;
 
-/// The number of nodes, and of exits, of a block. Node 1 is the topmost; below node n are 2n and 2n + 1. There is no
-/// node 0.
+/// The number of exits of a block, and of places for its nodes. Node 1 is the topmost; below node n are 2n and 2n + 1.
+/// There is no node 0.
 const PLACES: usize = 1 << LEVELS;
 
 const _: () = assert!(PLACES == u64::BITS as usize);
