@@ -115,7 +115,7 @@ impl Member {
         }
     }
 
-    /// Whether transactions analyse the queue themselves while they wait.
+    /// Whether contention analysis falls to the transactions themselves, since their worker is of no pool.
     fn idles(&self) -> bool {
         self.core.analyses() && !self.is_pooled()
     }

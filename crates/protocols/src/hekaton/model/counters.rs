@@ -58,7 +58,7 @@ fn heard(commits: bool) -> Dependencies {
     if commits { Dependencies::Resolved } else { Dependencies::Broken }
 }
 
-/// Whether a transaction has an even number in its slot.
+/// Whether a transaction's number in its slot is even.
 fn is_even(id: TxnId) -> bool {
     id.sequence().is_multiple_of(2)
 }
