@@ -54,7 +54,7 @@ pub struct KeyLocks {
     /// The first level that has a lock which is not split, by the logarithm of its size.
     first: AtomicU32,
     coarsest: Level,
-    /// The levels beyond the first array, by the logarithms of their sizes.
+    /// The levels that are larger than the coarsest, by the logarithms of their sizes.
     finer: [OnceLock<Box<Level>>; (FINEST - COARSEST) as usize],
 }
 

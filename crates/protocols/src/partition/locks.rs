@@ -17,7 +17,7 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// The header of each record.
     type Header: RecordHeader + Debug;
 
-    /// The number or handle under which the locks know a transaction in the queue.
+    /// The value by which the locks know a transaction in the queue.
     type Owner: Copy + Debug + Send;
 
     /// The properties of rows that a plan must find out for these locks.

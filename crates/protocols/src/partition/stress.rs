@@ -107,7 +107,7 @@ impl<E: PartitionLocking> Stress<E> {
             worker.receive();
         }
         self.over.fetch_add(1, Ordering::AcqRel);
-        // The left one leaves early: its partition is worked on by whoever needs it.
+        // The left thread leaves early: any thread that needs its partition then works on it.
         while number == 1 && self.over.load(Ordering::Acquire) < THREADS {
             worker.receive();
             worker.find_work();

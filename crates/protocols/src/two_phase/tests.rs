@@ -167,7 +167,7 @@ impl Stage {
                     self.actors[number].waiter.cancel();
                     self.waiting -= 1;
                     self.expect(number, Err(Abort::Cancelled));
-                    // Whoever looked later than the next one would find a cycle of its own in what that one closes.
+                    // A transaction that looked later than the next one would find a cycle of its own in what that one closes.
                     while !(self.settled)() {
                         thread::yield_now();
                     }
@@ -216,7 +216,7 @@ fn check_policy<P: Detects>(play: Play, cycle: Cycle) {
         let told_cycle: Vec<_> = told.iter().map(|edge| (edge.waiter, edge.target.clone(), edge.blocker)).collect();
         let edge = |&(waiter, name, blocker): &(usize, char, usize)| (waiter as u32, target(name), blocker as u32);
         let mut turned: Vec<_> = cycle.iter().map(edge).collect();
-        // It may begin with any of them: who finds it is the victim.
+        // The cycle may begin with any of them: the transaction that finds it is the victim.
         let begin = turned.iter().position(|edge| told_cycle.first() == Some(edge)).unwrap_or(0);
         turned.rotate_left(begin);
         assert_eq!(told_cycle, turned, "{name}, spinning {spin} us, {buckets} buckets");
@@ -326,7 +326,7 @@ fn who_lets_go_is_waited_for_no_more() {
         ],
         &[],
     );
-    // Who was granted meanwhile waits for nobody, even before it knows.
+    // A transaction that was granted its lock meanwhile waits for none, even before it knows.
     check(
         &[
             (0, Take('a', X)),

@@ -22,7 +22,7 @@ struct World {
     core: Arc<Core>,
     records: [Colocated; 3],
     holders: [AtomicUsize; 3],
-    /// The number of times that the last record, which is absent, was buried.
+    /// The number of transactions that are burying the last record, which is absent.
     buried: AtomicUsize,
 }
 

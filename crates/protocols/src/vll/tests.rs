@@ -243,14 +243,14 @@ fn who_asks_twice_is_not_in_its_own_way() {
     );
 }
 
-/// An engine with one table of a key and a number, loaded with some keys.
-/// A waiter that waits for no lock.
+/// Makes a waiter that waits for no lock.
 fn hasty() -> Waiter {
     let waiter = Waiter::thread(Duration::ZERO);
     waiter.set_lock_timeout(Some(Duration::ZERO));
     waiter
 }
 
+/// An engine with one table of a key and a number.
 struct Fixture<V: Variant> {
     instance: Arc<Instance<Vll<V>>>,
     table: TableId,

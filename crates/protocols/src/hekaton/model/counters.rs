@@ -120,7 +120,7 @@ fn whoever_asks_is_answered_by_the_one_it_asked() {
                 let mut me = slots.begin(&waiter);
                 for _ in 0..2 {
                     let on = TxnId(asked.load(Ordering::Acquire));
-                    // Those with an even number commit.
+                    // Transactions with an even number commit.
                     let commits = is_even(on);
                     let registered = slots.transactions.register(me, on);
                     match registered {

@@ -104,7 +104,7 @@ fn change_and_delete(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Resul
     delete(scene, txn, id)
 }
 
-/// Deletes a row, after an insert of another row with its key was taken back.
+/// Deletes a row, inserts another row with its key, and takes the insert back.
 fn delete_again(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(), Abort> {
     delete(scene, txn, id)?;
     let savepoint = txn.savepoint();

@@ -42,7 +42,7 @@ fn transact(
 ) -> Result<(), Abort> {
     let mut txn = scene.transaction(waiter);
     txn.begin(&Begin::at(level))?;
-    // Whoever fails is dropped where it stands.
+    // A transaction that fails is dropped where it stands.
     work(&mut *txn)?;
     txn.commit()
 }

@@ -184,7 +184,7 @@ fn what_was_deleted_undone_or_left_behind_is_collected() {
         } else {
             txn.abort();
         }
-        // Whoever goes leaves what it has not collected to others.
+        // A transaction object that goes leaves the versions that it has not collected to others.
         drop(txn);
     }
     for round in 0..50 {

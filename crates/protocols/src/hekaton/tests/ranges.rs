@@ -21,7 +21,7 @@ fn looks(case: &Fixture, id: i64) -> (usize, usize) {
     looks
 }
 
-/// Counts the rows in a range, or at most one of them.
+/// Returns the ids of the rows in a range, or only that of the first row.
 fn count(
     case: &Fixture,
     txn: &mut dyn Transaction,

@@ -94,8 +94,8 @@ fn rows_that_change_before_the_walk_comes_to_them_are_seen_once() {
     }
 }
 
-/// At repeatable read nothing keeps a row from moving within the range. If one does, the scan fails, since it would
-/// miss the row, or see it out of its order.
+/// At repeatable read nothing keeps a row from moving within the range. If a row moves behind the walk, the scan fails,
+/// since it would miss the row, or see it out of its order.
 #[test]
 fn a_row_that_moves_behind_the_walk_is_not_missed() {
     let moves = |from: i64, to: i64, direction| {

@@ -38,7 +38,7 @@ impl HekatonTransaction {
     fn wait_in_queue(&mut self, conflict: Conflict, slot: SlotNumber) -> Result<(), Abort> {
         let (shared, me, place) = (self.shared.clone(), self.reader.look.me, conflict.place);
         if self.running {
-            // Those that it depends on are about to end; until they have, it cannot leave its epoch.
+            // The transactions that it depends on are about to end. Until they have, it cannot leave its epoch.
             self.wait_for_dependencies()?;
             self.reader.look.turns.retain(|turn| turn.0 != place);
             self.settle_turns();

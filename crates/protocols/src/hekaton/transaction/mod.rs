@@ -190,7 +190,7 @@ impl HekatonTransaction {
         if shared.transactions.waits_for_nobody(me) {
             return Ok(());
         }
-        // Those that it depends on are about to end; until they have, it cannot leave its epoch.
+        // The transactions that it depends on are about to end. Until they have, it cannot leave its epoch.
         self.wait_for_dependencies()?;
         self.changes.close_to_readers(me, &self.database, self.participant.guard());
         let read_locks = self.reader.held.rows().to_vec();
@@ -627,7 +627,7 @@ impl Yielding for HekatonTransaction {
         if !self.running || !self.participant.is_entered() {
             return;
         }
-        // Those that it depends on are about to end; until they have, it cannot leave.
+        // The transactions that it depends on are about to end. Until they have, it cannot leave.
         if self.wait_for_dependencies() == Err(Abort::Cascade) {
             self.roll_back();
             self.failed = Some(Abort::Cascade);

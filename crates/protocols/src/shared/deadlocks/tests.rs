@@ -146,7 +146,8 @@ fn the_victim_is_the_youngest_and_a_one_shot_transaction_before_all_others_but_n
         ([one_shot, old, standing(2, true, 0)], 2),
         ([old, beaten, young], 2),
         ([beaten, beaten, beaten], 2),
-        // Of one age: the one that closes the cycle, and not who has been a victim often enough; of those the youngest.
+        // Of one age: the victim is the transaction that closes the cycle, unless it has been a victim often enough. If
+        // all have been, it is the youngest.
         ([later, soon, soon], 2),
         ([soon, later, soon], 2),
         ([soon, later, stubborn], 0),

@@ -161,7 +161,7 @@ impl WaitGraph {
             if wait.turn != 0 {
                 return;
             }
-            // Others may have come to be in the way while those were told.
+            // The transaction may have come to wait for others while its blockers were told.
             if wait.edges.iter().all(|edge| told.contains(edge)) {
                 wait.turn = self.turns.fetch_add(1, Ordering::AcqRel) + 1;
                 return;
