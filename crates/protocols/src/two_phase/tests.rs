@@ -167,7 +167,8 @@ impl Stage {
                     self.actors[number].waiter.cancel();
                     self.waiting -= 1;
                     self.expect(number, Err(Abort::Cancelled));
-                    // A transaction that looked later than the next one would find a cycle of its own in what that one closes.
+                    // A transaction that looked later than the next one would find a cycle of its own
+                    // in what that one closes.
                     while !(self.settled)() {
                         thread::yield_now();
                     }

@@ -65,8 +65,7 @@ impl Trace {
         Self { core: Core::new(99, true), records, transactions: Vec::new() }
     }
 
-    /// Does a step: `A x z` begins A, with its read set in brackets: `A x z (y)`. `-A` finishes it, `SCA` analyses the
-    /// queue.
+    /// Does a step: `A x z (y)` begins A, which reads what is in brackets; `-A` finishes it, `SCA` analyses the queue.
     fn step(&mut self, step: &str) {
         if step == "SCA" {
             self.core.analyse(&mut Statistics::default());
@@ -110,8 +109,7 @@ impl Trace {
         self.transactions.push((name.chars().next().expect("a name"), slot, requests));
     }
 
-    /// Returns the state as the paper prints it: each record's C_X and C_S, then the queue, with blocked transactions
-    /// in brackets.
+    /// Returns each record's C_X and C_S, then the queue, blocked transactions in brackets, as in the paper.
     fn shown(&self) -> String {
         let counters = self.records.iter().map(|(name, counters)| {
             let counts = counters.counts();
