@@ -59,7 +59,7 @@ pub(super) struct Ticket {
     /// back as a whole, and holds nothing.
     pub id: Option<TxnId>,
     pub waiter: Waiter,
-    /// The number under which reports name it.
+    /// The number under which reports name the transaction.
     pub label: u32,
     /// The lock that the transaction waits for, as reports name it.
     pub target: LockTarget,

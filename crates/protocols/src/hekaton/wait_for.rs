@@ -90,7 +90,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// The transactions that wait for `of`.
+    /// Returns the transactions that wait for `of`: none if the list is that of another transaction.
     pub fn behind(&self, of: TxnId) -> &[Behind] {
         if self.of == of { &self.behind } else { &[] }
     }

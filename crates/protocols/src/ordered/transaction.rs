@@ -230,8 +230,8 @@ impl Locking for PlannedLocking {
         self.locks.own(table);
     }
 
-    /// Notes what a call wanted to reach that failed because a lock was not free at once: the plan should have had the
-    /// lock.
+    /// Turns the conflict of a call, whose lock was not free at once, into [`Abort::OutsidePlan`]: the plan should have
+    /// had the lock. Notes what the call wanted to reach.
     fn fail(&mut self, abort: Abort, in_reach_of: Reach<'_, ()>) -> Abort {
         if abort != Abort::Conflict {
             return abort;

@@ -63,7 +63,7 @@ struct Locked<L: LockState> {
 /// A thread that works on a core, with what it needs for it.
 pub(super) struct Caller<'c, L: LockState> {
     pub(super) scene: Scene<'c, L::Header>,
-    /// The thread's clock.
+    /// The waiter of the thread, for its clock.
     pub(super) waiter: &'c Waiter,
     pub(super) statistics: &'c mut Statistics,
     /// Whether the thread has settled on the partition.

@@ -23,7 +23,7 @@
 //!
 //! The arrays are not zeroed for each run: the words that the last run touched are.
 
-/// Bits of each array: 100 kB.
+/// The number of bits of each array, which takes 100 kB.
 pub(crate) const BITS: usize = 819_200;
 
 /// The mode of a request.

@@ -171,7 +171,7 @@ pub enum Reach<'a, H: RecordHeader> {
     Entries(&'a Table<H>, &'a Key, RowRef<'a>),
     /// A row that was to be inserted, and its entries.
     Insert(&'a Table<H>, &'a Key, RowRef<'a>),
-    /// A range.
+    /// The range that a scan named.
     Range(&'a Scan),
 }
 

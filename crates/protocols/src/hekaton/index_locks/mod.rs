@@ -53,7 +53,7 @@ const DEPTH_BITS: u32 = 128;
 /// The most blocks in which one range stands.
 const BLOCKS: u128 = 2;
 
-/// The locks in one index.
+/// The locks on the parts of one index.
 #[derive(Default)]
 pub struct IndexLocks {
     hashes: Stripes<()>,

@@ -192,7 +192,7 @@ enum Refused {
     Deadlock(Deadlock),
 }
 
-/// Whether a lock is new to its requester.
+/// The answer to whether an acquired lock is new to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
     /// The requester held no mode of the name before.

@@ -391,7 +391,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// `0110` as a prefix.
+    /// Returns the prefix whose bits are `text`, such as `0110`.
     fn prefix(text: &str) -> BitPrefix {
         let bits = u64::from_str_radix(text, 2).unwrap_or(0);
         let depth = text.len() as u32;

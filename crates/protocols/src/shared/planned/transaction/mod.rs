@@ -53,14 +53,14 @@ pub struct PlannedTransaction<A: Admission> {
     statistics: Statistics,
 }
 
-/// The locks of a transaction.
+/// The kind of locks that a transaction has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The locks of its plan.
+    /// The transaction has the locks of its plan.
     Planned,
-    /// The whole database.
+    /// The transaction has the whole database.
     Alone,
-    /// The lock of one row at a time, to read the row.
+    /// The transaction locks one row at a time, to read it.
     Glancing,
     /// No locks, since all rows were copied when the transaction began.
     Copied,
@@ -340,7 +340,7 @@ impl<A: Admission> PlannedTransaction<A> {
         if self.add_late(id, key, Intent::Write) { Ok(()) } else { Err(Abort::OutsidePlan) }
     }
 
-    /// The parts that a write works with.
+    /// Returns the parts of the transaction that a write works with.
     #[inline]
     fn writer(&mut self) -> Writer<'_, A> {
         let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
