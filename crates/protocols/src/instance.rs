@@ -13,34 +13,34 @@ use hotrow_txn::{
 pub struct Instance<P: Protocol> {
     protocol: Arc<P>,
     database: Arc<Tables<P::Table>>,
-    /// Participants for calls that are part of no transaction.
+    /// Participants that calls outside of transactions use, one at a time.
     spare: Mutex<Vec<Participant>>,
 }
 
 impl<P: Protocol> Instance<P> {
-    /// An empty database.
+    /// Makes an empty database.
     pub fn new(config: P::Config) -> Arc<Self> {
         let protocol = Arc::new(P::new(config));
         let database = Tables::with_parts(protocol.parts());
         Arc::new(Self { protocol, database, spare: Mutex::new(Vec::new()) })
     }
 
-    /// The protocol.
+    /// Returns the protocol of the database.
     pub fn protocol(&self) -> &Arc<P> {
         &self.protocol
     }
 
-    /// The tables.
+    /// Returns the tables of the database.
     pub fn database(&self) -> &Arc<Tables<P::Table>> {
         &self.database
     }
 
-    /// The state that the transactions of worker `id` share.
+    /// Makes the state that the transactions of worker `id` share.
     pub fn worker(&self, id: WorkerId) -> P::Worker {
         self.protocol.worker(id)
     }
 
-    /// A transaction in flight on `worker`, waiting through `waiter`.
+    /// Makes a transaction object on `worker`, which waits through `waiter`.
     pub fn transaction(&self, worker: &mut P::Worker, waiter: Waiter) -> P::Transaction {
         self.protocol.transaction(&self.database, worker, waiter)
     }

@@ -21,16 +21,16 @@ pub trait WithProtocol {
     /// The result of the task.
     type Output;
 
-    /// Does it.
+    /// Carries the task out with protocol `P`.
     fn run<P: Protocol>(self) -> Self::Output;
 }
 
-/// Why there is no database.
+/// The reason why a database was not opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
     /// There is no such engine.
     Unknown(UnknownEngine),
-    /// The engine cannot have such settings.
+    /// The engine does not accept such a setting.
     Settings(SettingsError),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// There is no engine of that name.
+/// The error of a name that no engine has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEngine(pub String);
 
@@ -60,10 +60,10 @@ impl std::error::Error for UnknownEngine {}
 
 macro_rules! registry {
     ($($protocol:ty),+ $(,)?) => {
-        /// All engines, in the order of the reports.
+        /// All engines, in the order in which reports list them.
         pub static ENGINES: &[EngineInfo] = &[$(<$protocol as Protocol>::INFO),+];
 
-        /// Does `what` with the protocol of the engine called `name`.
+        /// Runs the task `what` with the protocol of the engine called `name`.
         pub fn dispatch<W: WithProtocol>(name: &str, what: W) -> Result<W::Output, UnknownEngine> {
             $(if name == <$protocol as Protocol>::INFO.name {
                 return Ok(what.run::<$protocol>());
@@ -98,8 +98,8 @@ registry!(
     Hekaton<Pessimistic>,
 );
 
-/// Refuses `option`, by which users set `setting`, if it means nothing to any of the engines called `names`; the error
-/// says to which it does. `in_pool` says whether an engine's transactions run in a pool.
+/// Refuses `option`, by which users set `setting`, if the setting means nothing to any of the engines called `names`.
+/// The error says to which engines it means something. `in_pool` says whether the engines' transactions run in a pool.
 pub fn refuse_unheeded(
     option: &str,
     setting: Setting,
@@ -122,7 +122,7 @@ pub fn refuse_unheeded(
     Err(SettingsError(format!("{option} means nothing to engine {given} as it is run here: {expected}")))
 }
 
-/// An empty database under the engine called `name`, with its default settings.
+/// Opens an empty database under the engine called `name`, with its default settings.
 pub fn open(name: &str) -> Result<Arc<dyn Engine>, UnknownEngine> {
     match open_with(name, &Settings::default()) {
         Ok(engine) => Ok(engine),
@@ -131,7 +131,7 @@ pub fn open(name: &str) -> Result<Arc<dyn Engine>, UnknownEngine> {
     }
 }
 
-/// An empty database under the engine called `name`.
+/// Opens an empty database under the engine called `name`.
 pub fn open_with(name: &str, settings: &Settings) -> Result<Arc<dyn Engine>, OpenError> {
     struct Open<'s>(&'s Settings);
 

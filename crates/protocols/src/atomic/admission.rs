@@ -11,7 +11,7 @@ use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Access, Accesses, Statistics};
 use std::time::Duration;
 
-/// A transaction's requests.
+/// The lock requests of one transaction, and its place in the lock manager's queues.
 pub struct AtomicAdmission {
     ticket: Ticket,
 }
@@ -22,7 +22,8 @@ impl AtomicAdmission {
     }
 }
 
-/// A request that is counted for a prefix lock: the lock, or an intention on a shorter prefix.
+/// Returns the name and the mode under which a range counter is asked for in the queues: the lock itself, or an
+/// intention on a shorter prefix.
 #[inline]
 fn prefix(counted: &Counted) -> (u64, Modes) {
     (counted.name(), counted.claim().into())
@@ -72,7 +73,8 @@ impl Admission for AtomicAdmission {
         plan.prefixes.clear();
     }
 
-    /// A row that no transaction has locked exclusively is as it was committed, and stays so while the queues do.
+    /// Looks at a row without a lock on it: while the latch of the queues is held and no transaction has locked the row
+    /// exclusively, the row is as it was committed.
     fn glance(&mut self, _scene: Scene<'_, ()>, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
         let name = Access::name(table.id(), found.key().hash64());
         let look = || {

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::time::Duration;
 
-/// The lock manager of one database. Shared by all threads.
+/// The lock manager of one database, which all threads share.
 #[derive(Default)]
 pub(crate) struct LockManager {
     queues: CachePadded<Latch<RequestQueues<Arc<Place>>>>,
@@ -31,12 +31,13 @@ struct Place {
     waiter: Waiter,
 }
 
-/// A transaction in flight as the lock manager knows it. For one thread at a time; dropped, it takes its requests back.
+/// A transaction in flight as the lock manager knows it. One thread uses it at a time. When it is dropped, it takes its
+/// requests back.
 pub(super) struct Ticket {
     manager: Arc<LockManager>,
     owner: OwnerId,
     place: Arc<Place>,
-    /// Whether anything was asked for.
+    /// Whether the transaction has asked for any lock since it last took everything back.
     asks: bool,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Ticket {
 type Wakes = SmallVec<[Arc<Place>; 4]>;
 
 impl LockManager {
-    /// A ticket for a transaction that waits through `waiter`.
+    /// Returns a ticket for a transaction that waits through `waiter`.
     pub(super) fn ticket(self: &Arc<Self>, waiter: Waiter) -> Ticket {
         let place = Arc::new(Place { granted: AtomicBool::new(false), waiter });
         let owner = self.queues.0.lock().join(place.clone());
@@ -69,12 +70,13 @@ impl LockManager {
         }
     }
 
-    /// Names in use, and requests: for tests that expect none.
+    /// Returns the number of names in use and the number of requests. Tests expect none of either.
     pub(super) fn usage(&self) -> (usize, usize) {
         self.queues.0.lock().usage()
     }
 
-    /// Takes back all that `owner` has and waits for. Under the latch; transactions that can run now are to be woken.
+    /// Takes back all locks that `owner` has and all that it waits for. The caller holds the latch, and wakes the
+    /// transactions in `wakes`, which can run now.
     fn withdraw(&self, queues: &mut RequestQueues<Arc<Place>>, owner: OwnerId, wakes: &mut Wakes) {
         let unblocked = || {
             // Relaxed: it changes under the latch.
@@ -92,11 +94,12 @@ impl LockManager {
 }
 
 impl Ticket {
-    /// Asks for all of `locks` in one critical section, and waits until they are granted, no longer than `limit`. A
-    /// lock may be among them more than once.
+    /// Asks for all of `locks` in one critical section, and waits at most `limit` until they are granted. A lock may be
+    /// among them more than once.
     ///
     /// # Errors
-    /// The limit passed, or the waiter was cancelled: then nothing is asked for any more. So it is if the wait unwinds.
+    /// Fails if the limit has passed, or if the waiter was cancelled. All requests have been taken back then, as they
+    /// are if the wait unwinds.
     #[inline]
     pub(super) fn acquire(
         &mut self,
@@ -139,13 +142,13 @@ impl Ticket {
         outcome
     }
 
-    /// Whether everything that was asked for has been granted, if the transaction need not be woken.
+    /// Whether everything that was asked for has been granted. A caller that finds it so need not be woken.
     fn is_granted(&self) -> bool {
         self.manager.queues.0.lock().is_granted(self.owner)
     }
 
-    /// Takes locks for a transaction that waits for nothing, all of them or none, if no other has asked for conflicting
-    /// ones.
+    /// Adds locks for a transaction without waiting: all of them, if no other transaction has asked for conflicting
+    /// ones, or none of them. Returns whether they were added.
     pub(super) fn add(&mut self, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
         self.asks = true;
         let mut queues = self.manager.queues.0.lock();
@@ -156,14 +159,15 @@ impl Ticket {
         free
     }
 
-    /// Does `look` while no transaction can lock `name` exclusively, unless one has.
+    /// Calls `look` under the latch, so that no transaction can lock `name` exclusively meanwhile. Returns `None`,
+    /// without calling it, if a transaction has locked `name` exclusively already.
     #[inline]
     pub(super) fn glance<R>(&self, name: u64, look: impl FnOnce() -> R) -> Option<R> {
         let queues = self.manager.queues.0.lock();
         (!queues.is_exclusive(name)).then(look)
     }
 
-    /// Takes everything back.
+    /// Takes back all requests of the transaction, granted or not.
     #[inline]
     pub(super) fn release(&mut self) {
         if !std::mem::take(&mut self.asks) {
@@ -186,7 +190,8 @@ impl Drop for Ticket {
     }
 }
 
-/// Takes everything back if a wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+/// Takes all of a transaction's requests back if its wait unwinds: a suspended coroutine is dropped, or a scheduler
+/// panics.
 struct Unwinding<'t>(&'t mut Ticket);
 
 impl Drop for Unwinding<'_> {

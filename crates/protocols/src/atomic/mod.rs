@@ -68,7 +68,8 @@ pub struct AtomicConfig {
     /// The longest wait for a transaction's locks, or for the whole database. There are no deadlocks to end, but there
     /// are clients that never come back.
     pub wait_limit: Duration,
-    /// The number of transactions that may be blocked before a worker of a pool begins no more; unlimited if none.
+    /// The greatest number of blocked transactions at which a worker of a pool still begins new ones, or `None` for no
+    /// limit.
     pub blocked_limit: Option<usize>,
 }
 

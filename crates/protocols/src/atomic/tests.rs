@@ -21,7 +21,7 @@ fn is_idle(manager: &LockManager) {
     assert_eq!((manager.audit(), manager.usage(), manager.blocked()), (Ok(()), (0, 0), 0));
 }
 
-/// Time passes when somebody waits, and then something happens.
+/// A scheduler under which time passes when a thread waits, and then something happens.
 #[derive(Default)]
 struct Scripted {
     now: Mutex<Time>,
@@ -42,7 +42,7 @@ impl Scheduler for Scripted {
     fn resume(&self) {}
 }
 
-/// A waiter that `happens` ends the wait of, at its limit.
+/// Makes a waiter during whose wait `happens` is called, when the wait's limit comes.
 fn scripted(happens: impl FnOnce() + Send + 'static) -> Waiter {
     let scheduler = Arc::new(Scripted::default());
     *scheduler.happens.lock().expect("not poisoned") = Some(Box::new(happens));
@@ -126,7 +126,8 @@ fn who_is_cancelled_or_unwinds_leaves_from_any_place_of_a_queue() {
     }
 }
 
-/// A scheduler under which a wait unwinds once it is resumed, as that of a suspended coroutine does which is dropped.
+/// A scheduler under which a wait unwinds once it is resumed, as the wait of a suspended coroutine does when the
+/// coroutine is dropped.
 #[derive(Default)]
 struct Unwinds {
     suspended: AtomicBool,

@@ -1,7 +1,7 @@
 //! Reading as of one time (§2.5, §3): the reads of MV/O, and of all transactions at levels that track nothing.
 //!
-//! A call of a transaction that has no time for all of its reads draws its own. What is to be found again at the end is
-//! remembered; a row that is to be written is locked in its latest version.
+//! Each call of a transaction that has no single time for all of its reads draws its own. The transaction remembers the
+//! reads that must give the same at its end. It locks a row that it will write in the row's latest version.
 
 use super::clock::Timestamp;
 use super::database::Scene;
@@ -16,7 +16,8 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::ops::ControlFlow;
 
 impl Reader {
-    /// Reads the row with this key as of `read_time`.
+    /// Returns the version of the row with this key that the transaction sees at `read_time`, and remembers the read
+    /// where the level asks for that.
     #[inline]
     pub(super) fn read_as_of<'g>(
         &mut self,
@@ -32,7 +33,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Reads the row with this key as of `read_time`, and locks its latest version.
+    /// Locks the latest version of the row that the transaction sees under this key at `read_time`.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after
@@ -54,15 +55,15 @@ impl Reader {
         Ok(locked)
     }
 
-    /// Remembers that no row with this key was there.
+    /// Remembers that the transaction found no row with this key.
     fn remember_absence(&mut self, table: &VersionTable<Words>, key: &Key) {
         if self.tracks(table.id()) == Tracks::Remembers(Extent::Absence) {
             self.reads.walk(Walk::Key(table.id(), key.clone()));
         }
     }
 
-    /// Locks the latest version of a row that was read at `read_time`. None if that was deleted, which only read
-    /// committed goes on from.
+    /// Locks the latest version of a row that was read at `read_time`. Returns `None` if the row has been deleted
+    /// since; only a transaction at read committed goes on from that.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after

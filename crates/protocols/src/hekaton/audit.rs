@@ -19,7 +19,7 @@ use hotrow_storage::{Guard, Key, StoredTable, VersionIndex, VersionPtr, VersionR
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// The time from which and the time until which a version is the row.
+/// The life of a version: the time from which, and the time until which, it is the row.
 type Life = (Timestamp, Timestamp);
 
 /// Checks all invariants and describes the first that is broken.

@@ -6,5 +6,5 @@ use hotrow_storage::{Guard, Tables, VersionTable};
 /// A database of versions.
 pub(super) type Database = Tables<VersionTable<Words>>;
 
-/// A table, and the guard of the epoch in which a call uses it.
+/// The guard of the epoch in which a call runs, and the table that the call uses.
 pub(super) type Scene<'g> = (Guard<'g>, &'g VersionTable<Words>);

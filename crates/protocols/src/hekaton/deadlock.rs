@@ -24,13 +24,14 @@ use hotrow_storage::Guard;
 use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};
 use std::collections::{HashMap, VecDeque};
 
-/// A transaction that waits.
+/// A node of the wait-for graph: a transaction that waits.
 struct Node {
     id: TxnId,
     label: u32,
 }
 
-/// One that waits for another: what for, and how.
+/// An edge of the wait-for graph: the transaction that waits, the one that it waits for, and the lock that it waits
+/// for.
 struct Edge {
     waiter: usize,
     blocker: usize,
@@ -38,14 +39,14 @@ struct Edge {
     mode: &'static str,
 }
 
-/// The wait-for graph, as far as it is wanted.
+/// The wait-for graph of the transactions that a search asks about.
 struct Graph {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
 }
 
 impl Shared {
-    /// Looks for a deadlock that `id`, which waits, is part of: it is then the victim.
+    /// Looks for a deadlock that `id`, a transaction that waits, is part of. If there is one, `id` is made its victim.
     pub(super) fn sentence(&self, id: TxnId, database: &Database, guard: Guard<'_>) {
         let _alone = self.detector.lock().unwrap_or_else(|poison| poison.into_inner());
         loop {
@@ -60,20 +61,20 @@ impl Shared {
         }
     }
 
-    /// Shows that a transaction waits.
+    /// Publishes in the transaction's slot that it waits, and what it holds meanwhile.
     pub(super) fn show(&self, blocked: Blocked) {
         let slot = self.transactions.slot_of(blocked.id);
         slot.waiting.lock().blocked = Some(blocked);
     }
 
-    /// Says that it does not wait any more. Before it gives up any lock.
+    /// Removes the transaction's published wait. The transaction calls this before it gives up any lock.
     pub(super) fn withdraw(&self, me: TxnId) {
         self.transactions.slot_of(me).waiting.lock().blocked = None;
     }
 }
 
 impl Graph {
-    /// Gathers the transactions that wait, or those of `only`, and the waits among them.
+    /// Gathers the transactions that wait, only those in `only` if it is given, and the waits among them.
     fn gather(shared: &Shared, database: &Database, guard: Guard<'_>, only: Option<&[TxnId]>) -> Self {
         let mut nodes = Vec::new();
         for slot in shared.transactions.all() {
@@ -116,7 +117,7 @@ impl Graph {
         Self { nodes, edges }
     }
 
-    /// A cycle through `me`, beginning there.
+    /// Returns the edges of a cycle through `me`, beginning there, or `None` if there is no such cycle.
     fn cycle_of(&self, me: TxnId) -> Option<Vec<&Edge>> {
         let me = self.nodes.iter().position(|node| node.id == me)?;
         let mut successors = vec![Vec::new(); self.nodes.len()];

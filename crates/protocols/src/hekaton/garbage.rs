@@ -42,19 +42,19 @@ use std::collections::{BTreeMap, VecDeque};
 const LOOK_EVERY: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
 const SLOTS_TO_A_TRANSACTION: u32 = 16;
 
-/// A transaction that ends so many versions looks at its end.
+/// The number of versions from which on a transaction that has ended as many looks at its end what may be collected.
 const MANY: usize = 256;
 
-/// Versions that one looks at beside twice as many as were ended.
+/// The number of versions that a sweep looks at beside twice as many as the transaction has ended.
 const LOOKS: usize = 64;
 
-/// Versions of one table that are retired together.
+/// The greatest number of versions of one table that are retired together.
 const RETIRED_TOGETHER: usize = 64;
 
-/// Room that is kept for the next transactions.
+/// The number of entries for which a list keeps room for the next transactions.
 const KEPT: usize = 1024;
 
-/// A version that has ended.
+/// A version that has ended, with its table and its life.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub table: TableId,
@@ -65,24 +65,25 @@ pub(super) struct Ended {
 /// The versions that the transactions of one slot have ended, and that have not been collected.
 #[derive(Default)]
 pub(super) struct Backlog {
-    /// In the order of the ends.
+    /// The versions that have not been looked at yet, in the order of their ends.
     ended: VecDeque<Ended>,
-    /// By the time at which a transaction reads it, the earliest if there are several. While that transaction does,
-    /// they are not looked at again.
+    /// The versions that a transaction still reads, by the time at which it reads them, the earliest if there are
+    /// several. While that transaction reads, they are not looked at again.
     held: BTreeMap<Timestamp, Vec<Ended>>,
     /// The versions that were held by transactions that have ended since.
     released: Vec<Vec<Ended>>,
 }
 
 impl Backlog {
-    /// The number of versions, and of those that a transaction read when they were looked at.
+    /// Returns the number of versions in the backlog, and how many of them a transaction read when they were looked at.
     pub fn len(&self) -> (usize, usize) {
         let held = self.held.values().chain(&self.released).map(Vec::len).sum();
         (self.ended.len() + held, held)
     }
 
-    /// Moves the versions that no transaction can want to `dead`, of the first `looks` that ended at `until` at the
-    /// latest, and of as many that were held. Returns whether a transaction that looks again may find more.
+    /// Moves the versions that no transaction can want to `dead`. It looks at the first `looks` versions that ended at
+    /// `until` at the latest, and at as many that were held. Returns whether a transaction that looks again may find
+    /// more.
     fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) -> bool {
         let mut looked = 0;
         while looked < looks {
@@ -139,11 +140,11 @@ pub(super) struct Sweeper {
     transactions: u32,
     /// The versions that the running transaction has ended.
     ended: Vec<Ended>,
-    /// The own backlog may hold more to collect.
+    /// Whether the transaction's own backlog may hold more to collect.
     is_behind: bool,
-    /// The slot that was visited last.
+    /// The slot whose backlog was visited last.
     visited: SlotNumber,
-    /// The visited slot may hold more to collect.
+    /// Whether the visited slot may hold more to collect, so that the next visit is to it again.
     stays: bool,
     dead: Vec<Ended>,
 }
@@ -164,7 +165,8 @@ impl Default for Sweeper {
 }
 
 impl Sweeper {
-    /// The sweeper as it is kept until the slot is used again: without the memory of the transactions that were.
+    /// Returns the sweeper as it is kept until the slot is used again, without the memory that past transactions
+    /// needed.
     pub fn put_away(self) -> Self {
         Self { ended: Vec::new(), dead: Vec::new(), ..self }
     }
@@ -174,8 +176,8 @@ impl Sweeper {
         self.ended.push(ended);
     }
 
-    /// Counts a transaction, which has just ended, and says what there is to do after it: nothing; or to sweep; or to
-    /// [look around](Self::look_around) before that, because it is time to. `slots` is the number of slots.
+    /// Counts a transaction that has just ended, and returns the collection that is due after it: `None`, a sweep, or a
+    /// sweep with a [look around](Self::look_around) before it. `slots` is the number of slots.
     #[inline]
     pub fn count_transaction(&mut self, slots: u32) -> Option<Due> {
         self.transactions += 1;
@@ -188,13 +190,13 @@ impl Sweeper {
         (!is_idle).then_some(Due::Sweep)
     }
 
-    /// Looks again at what all transactions may read; as for `slots`, see [`View::refresh`].
+    /// Finds out again which versions all transactions may read. `slots` is as in [`View::refresh`].
     pub fn look_around<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
         self.overdue = self.view.until();
         self.view.refresh(clock, slots);
     }
 
-    /// Puts what the transaction ended into its slot's backlog, and collects there.
+    /// Puts the versions that the transaction has ended into the backlog of its slot, and collects there.
     pub fn sweep(&mut self, backlog: &Latch<Backlog>, due: Due) {
         let looks = 2 * self.ended.len() + LOOKS;
         let mut backlog = backlog.lock();
@@ -206,7 +208,8 @@ impl Sweeper {
         }
     }
 
-    /// The slot to visit after a sweep, if one is due: the one after the last, or that again if more is left there.
+    /// Returns the slot to visit after a sweep, or `None` if no visit is due: the slot after the one visited last, or
+    /// that one again if more is left there.
     pub fn next_visit(&mut self, due: Due, after: impl FnOnce(SlotNumber) -> SlotNumber) -> Option<SlotNumber> {
         if due == Due::Sweep && !self.stays {
             return None;
@@ -225,7 +228,7 @@ impl Sweeper {
             .is_some_and(|mut backlog| backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead));
     }
 
-    /// Takes what was collected out of all indexes, and appends it to `garbage`.
+    /// Unlinks the collected versions from all indexes, and appends them to `garbage`.
     pub fn unlink(&mut self, database: &Database, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
         // The versions of one table together.
         self.dead.sort_unstable_by_key(|ended| ended.table);
@@ -244,7 +247,7 @@ impl Sweeper {
     }
 }
 
-/// The life of a version that a transaction ended at `end`.
+/// Returns the life of a version that began at `begin` and that a transaction ended at `end`.
 pub(super) fn life(begin: Begin, end: Timestamp, is_last: bool) -> Life {
     let begin = match begin {
         Begin::At(time) => time,

@@ -8,21 +8,22 @@ use super::words::{End, Words};
 use hotrow_storage::{Guard, TableId, VersionPtr, VersionTable};
 use std::collections::HashMap;
 
-/// Up to so many read locks are looked through; of more it is written down where each is.
+/// The number of read locks up to which a search looks through the list. For more, `places` records where each of them
+/// is.
 const LOOKED_THROUGH: usize = 16;
 
 /// The read locks and the index locks of a transaction.
 #[derive(Default)]
 pub(super) struct HeldLocks {
-    /// Versions with a read lock, each once.
+    /// The versions on which the transaction has a read lock, each once.
     rows: Vec<(TableId, VersionPtr<Words>)>,
-    /// Where they are, if they are many.
+    /// The position of each version in `rows`, once there are many.
     places: HashMap<VersionPtr<Words>, usize>,
     parts: Vec<(TableId, usize, Part)>,
 }
 
 impl HeldLocks {
-    /// Whether there is a read lock on this version.
+    /// Whether the transaction has a read lock on this version.
     #[inline]
     pub fn has(&self, version: VersionPtr<Words>) -> bool {
         self.place(version).is_some()
@@ -36,7 +37,7 @@ impl HeldLocks {
         }
     }
 
-    /// Notes a read lock.
+    /// Notes that the transaction has a read lock on a version.
     #[inline]
     pub fn row(&mut self, table: TableId, version: VersionPtr<Words>) {
         debug_assert!(!self.has(version));
@@ -58,17 +59,17 @@ impl HeldLocks {
         }
     }
 
-    /// The versions with a read lock.
+    /// Returns the versions on which the transaction has a read lock.
     pub fn rows(&self) -> &[(TableId, VersionPtr<Words>)] {
         &self.rows
     }
 
-    /// Notes the lock of a part of the index at a position of a table.
+    /// Notes the lock on a part of the index at a position of a table.
     pub fn part(&mut self, table: TableId, position: usize, part: Part) {
         self.parts.push((table, position, part));
     }
 
-    /// Notes that the lock noted last is one of another part now, and returns the part that it was of.
+    /// Replaces the part of the lock that was noted last, and returns the part that it replaced.
     pub fn narrow(&mut self, part: Part) -> Part {
         std::mem::replace(&mut self.parts.last_mut().expect("it was noted").2, part)
     }
@@ -79,18 +80,18 @@ impl HeldLocks {
         self.rows.is_empty() && self.parts.is_empty()
     }
 
-    /// Takes out the versions with a read lock.
+    /// Removes and returns the versions on which the transaction has a read lock.
     pub fn take_rows(&mut self) -> impl Iterator<Item = (TableId, VersionPtr<Words>)> {
         self.places.clear();
         self.rows.drain(..)
     }
 
-    /// Takes out the locks of parts of indexes: the table, the index's position in it, and the part.
+    /// Removes and returns the locks on parts of indexes: the table, the index's position in it, and the part.
     pub fn take_parts(&mut self) -> impl ExactSizeIterator<Item = (TableId, usize, Part)> {
         self.parts.drain(..)
     }
 
-    /// Whether `writer` waits for the transaction to give up a read lock in this table.
+    /// Whether `writer` waits until the transaction gives up a read lock in this table.
     pub fn keeps_waiting(&self, table: &VersionTable<Words>, guard: Guard<'_>, writer: TxnId) -> bool {
         let is_its_own = |version| match record::words(version, guard).end() {
             End::Locked(lock) => lock.writer == Some(writer),

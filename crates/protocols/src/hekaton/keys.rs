@@ -49,8 +49,8 @@ enum Fate {
 }
 
 impl Reader {
-    /// Whether there is a row with this key; if so it stays to the end of the transaction, and its other columns may
-    /// change.
+    /// Returns whether there is a row with this key. If there is one, it stays until the end of the transaction, and
+    /// its other columns may change.
     ///
     /// # Errors
     /// [`Abort::Conflict`] if the transaction that is about to delete the row waits for others already.
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Reads a key that was not found, so that it stays absent.
+    /// Reads a key under which no row was found, so that the row stays absent.
     fn read_held(&mut self, scene: Scene<'_>, key: &Key, read_time: Timestamp) -> Result<bool, Abort> {
         let before: Tracks = self.tracks;
         self.hold(true);
@@ -102,10 +102,10 @@ impl Reader {
 
 impl Reader {
     /// Makes the transaction end after the transactions that keep the key of a version, if it has deleted the row with
-    /// that key. It has the version's write lock.
+    /// that key. The transaction has the version's write lock.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if it can wait for no more.
+    /// [`Abort::Conflict`] if the transaction can wait for no more others.
     pub fn end_after_keepers(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> Result<(), Abort> {
         // SeqCst: the write lock, or the end of an insert that is taken back, comes before the look for keepers, as
         // those note the key before they look for locks.
@@ -123,7 +123,7 @@ impl Reader {
 }
 
 impl Look {
-    /// The fate of a row of which the transaction sees this version.
+    /// Returns the fate of a row of which the transaction sees this version.
     fn fate(&self, (guard, table): Scene<'_>, key: &Key, version: VersionRef<'_, Words>) -> Fate {
         let writer = match self.end_of(version) {
             EndWord::Nobody | EndWord::Kept | EndWord::By(Owner::Me | Owner::Other(_, State::Aborted)) => {
@@ -147,7 +147,7 @@ impl Look {
         if is_replaced { Fate::Stays } else { Fate::Depends(writer) }
     }
 
-    /// Whether the transaction has deleted the row with the key of a version, and not inserted another one.
+    /// Whether the transaction has deleted the row with the key of a version, and has not inserted another one since.
     fn has_deleted(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> bool {
         let index = table.primary();
         let key = index.columns_of(version.row());

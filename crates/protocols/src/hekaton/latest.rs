@@ -36,27 +36,27 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-/// A walk of a scan.
+/// The state of a scan's walk that locks what it reads.
 pub(super) struct Locking<'s> {
     scan: &'s Scan,
-    /// Whether it has locked its range.
+    /// Whether the scan has locked its range.
     locks_range: bool,
-    /// How much of it must be found again.
+    /// The part of the scan's reads that must be the same at the transaction's end.
     extent: Extent,
-    /// When it began: what had ended before then has its successor where the walk meets it.
+    /// The time at which the walk began. A version that had ended before has a successor that the walk meets.
     began: Timestamp,
-    /// As of when it reads now. What it has visited is locked, and the same then.
+    /// The time as of which the walk reads now. Rows that it has visited are locked, so they are the same at this time.
     now: Timestamp,
-    /// Whether it needs only the versions of its beginning while a row is visited.
+    /// Whether the scan needs only the versions of its beginning while a row is visited.
     keeps_one_time: bool,
-    /// Whether the slot says that.
+    /// Whether the transaction's slot says that only those versions are needed.
     is_resting: bool,
-    /// The versions visited that are younger than the beginning: the walk may come to them once more.
+    /// The visited versions that are younger than the walk's beginning. The walk may come to them once more.
     younger: HashSet<VersionPtr<Words>>,
 }
 
 impl Locking<'_> {
-    /// Says that nothing is read but what was there at the beginning.
+    /// Publishes that the transaction reads only what was there at the walk's beginning.
     fn rest(&mut self, look: &Look) {
         if self.keeps_one_time && !self.is_resting {
             look.publish(Snapshot::ReadOnly(self.began));
@@ -64,14 +64,15 @@ impl Locking<'_> {
         }
     }
 
-    /// Goes on after a rest. What was there at the time that was drawn before it may be gone.
+    /// Continues after a rest. Versions that were there at the time drawn before the rest may be gone, so a later time
+    /// is drawn.
     fn go_on(&mut self, look: &Look) {
         if self.is_resting && self.now > self.began {
             self.move_on(look);
         }
     }
 
-    /// Reads at a later time from now on.
+    /// Draws a later time, as of which the walk reads from now on.
     fn move_on(&mut self, look: &Look) {
         self.now = look.move_on(self.began);
         self.is_resting = false;
@@ -79,7 +80,7 @@ impl Locking<'_> {
 }
 
 impl Reader {
-    /// Reads the row with this key, and locks it.
+    /// Locks the latest version of the row with this key, and returns it.
     pub(super) fn read_latest<'g>(
         &mut self,
         (guard, table): Scene<'g>,
@@ -184,8 +185,8 @@ impl Reader {
         outcome
     }
 
-    /// Locks the row of a version that a walk meets, and returns its latest version; none if there is nothing to visit.
-    /// The walk's time moves on if it proves too early.
+    /// Locks the row of a version that a walk meets, and returns its latest version, or `None` if there is nothing to
+    /// visit. The walk's time moves on if it proves too early.
     ///
     /// # Errors
     /// The error of locking the row, and that of [`later`](Self::later).
@@ -221,11 +222,11 @@ impl Reader {
         Ok(None)
     }
 
-    /// The version that is now there of a row that a walk has met, if the walk may miss it: it is younger than the
-    /// walk's beginning.
+    /// Returns the version that is now there of a row that a walk has met, if it is younger than the walk's beginning,
+    /// so that the walk may miss it. Returns `None` if the walk does not miss it.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if it has moved to another place of the range, where nothing keeps it from having moved
+    /// [`Abort::Conflict`] if the row has moved to another place of the range, and nothing has kept it from moving
     /// behind the walk.
     fn later<'g>(
         &mut self,
@@ -254,7 +255,8 @@ impl Reader {
         }
     }
 
-    /// Locks a version that is seen; a read lock is noted at once. None if it is not the latest any more.
+    /// Locks a version that the transaction sees. A read lock is noted at once. Returns `None` if the version is not
+    /// the latest any more.
     fn lock(
         &mut self,
         table: &VersionTable<Words>,
@@ -267,11 +269,12 @@ impl Reader {
         }
     }
 
-    /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this
-    /// transaction. False if it has come meanwhile, and is to be looked at again at a later time.
+    /// Ensures that a version that is not seen at `read_time` stays away, by making its maker end after this
+    /// transaction. Returns `false` if the version has become a row meanwhile, and must be looked at again at a later
+    /// time.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if the maker waits already, and takes on no more.
+    /// [`Abort::Conflict`] if the maker waits already, and takes on no more waits.
     fn holds_back(
         &self,
         (guard, table): Scene<'_>,

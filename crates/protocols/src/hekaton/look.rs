@@ -21,21 +21,22 @@ use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// A transaction's eyes: what it needs to know of itself to judge a version.
+/// The part of a transaction that judges versions, with what it needs to know of the transaction for that.
 pub(super) struct Look {
     pub shared: Arc<Shared>,
     pub me: TxnId,
-    /// Versions whose write lock it has, and that it has not replaced.
+    /// The versions whose write lock the transaction has, and that it has not replaced.
     pub kept: HashSet<VersionPtr<Words>>,
-    /// The transactions whose commits it depends on, or depended.
+    /// The transactions on whose commits this one depends, or depended.
     dependencies: SmallVec<[TxnId; 4]>,
-    /// Where it stands, if it is in a queue of writers.
+    /// The transaction's slot, if it is in a queue of writers.
     pub slot: Option<SlotNumber>,
-    /// Whether it leaves a row to the transactions that came before it: it can wait for its turn.
+    /// Whether the transaction leaves a row to the transactions that queued for it before. It can, as it can wait for
+    /// its turn.
     pub lines_up: bool,
-    /// The conflict that it met last.
+    /// The conflict that the transaction met last.
     pub conflict: Option<Conflict>,
-    /// Places at which it has its turn, and whether it has locked what was waited for.
+    /// The places at which the transaction has its turn, each with whether it has locked the row that it waited for.
     pub turns: SmallVec<[(Place, bool); 1]>,
     pub statistics: Statistics,
 }
@@ -83,8 +84,8 @@ impl Look {
         }
     }
 
-    /// Draws a time to read at that is later than `time`, for a transaction that may have said that it reads only at
-    /// that. Now it says that it reads at any time from that on.
+    /// Draws a time to read at that is later than `time`, for a transaction that may have published that it reads only
+    /// at `time`. From then on the slot says that it reads at any time from `time` on.
     #[cold]
     pub fn move_on(&self, time: Timestamp) -> Timestamp {
         self.publish(Snapshot::From(time));
@@ -93,9 +94,9 @@ impl Look {
         self.shared.clock.now()
     }
 
-    /// Notes the conflict with another transaction at the key that a version has in an index: with `writer`, or with
-    /// those that came before. Unless `writer` is about to end, the caller looks afterwards whether it is there still:
-    /// it may have given the key up before this was noted.
+    /// Notes a conflict at the key that a version has in an index: with `writer`, or, if that is `None`, with the
+    /// transactions that have queued there before. Unless `writer` is about to end, the caller checks afterwards
+    /// whether the conflict still exists: `writer` may have given the key up before this was noted.
     #[cold]
     pub fn note_conflict(
         &mut self,
@@ -114,8 +115,8 @@ impl Look {
         self.conflict = Some(Conflict { place: place(table, index, version), writer, target });
     }
 
-    /// Whether others have come to a row before the transaction, that wait for their turn. It leaves the row to them,
-    /// unless it has written it.
+    /// Whether other transactions queued for a row before this one, and wait for their turn. If so, the conflict is
+    /// noted, and this transaction leaves the row to them. A row that it has written itself is never left.
     #[cold]
     pub fn is_late(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let words = version.header();
@@ -131,7 +132,7 @@ impl Look {
         is_late
     }
 
-    /// Notes that the transaction has locked what it waited for, if it did.
+    /// Notes that the transaction has locked the row at this place, if it has its turn there.
     #[cold]
     pub fn use_turn(
         &mut self,
@@ -143,7 +144,7 @@ impl Look {
         self.turns.iter_mut().filter(|turn| turn.0 == place).for_each(|turn| turn.1 = true);
     }
 
-    /// Whether the transaction depends, or depended, on another one's commit.
+    /// Whether this transaction depends, or depended, on the commit of another one.
     #[inline]
     pub fn has_dependencies(&self) -> bool {
         !self.dependencies.is_empty()
@@ -170,7 +171,7 @@ impl Look {
         }
     }
 
-    /// The End word of a version with this lock. Read locks do not matter for what a transaction sees.
+    /// Returns the End word of a version that has this lock. Read locks do not matter for what a transaction sees.
     #[inline]
     pub fn writer_of(&self, version: VersionRef<'_, Words>, lock: RecordLock) -> EndWord {
         match lock.writer {
@@ -194,8 +195,8 @@ impl Look {
         }
     }
 
-    /// Takes on a commit dependency (§2.7). False if there is nothing to depend on any more: then the words are to be
-    /// read again.
+    /// Makes the transaction depend on the commit of `on` (§2.7). Returns `false` if `on` has ended without a commit or
+    /// is over: then the words must be read again.
     #[cold]
     pub fn depends_on(&mut self, on: TxnId) -> bool {
         if self.dependencies.contains(&on) {
@@ -212,7 +213,8 @@ impl Look {
         true
     }
 
-    /// Whether the transaction sees a version at `read_time` (§2.5), maybe depending on others from now on.
+    /// Whether the transaction sees a version at `read_time` (§2.5). To see or to ignore it the transaction may come to
+    /// depend on other transactions.
     #[inline]
     pub fn sees(&mut self, version: VersionRef<'_, Words>, read_time: Timestamp) -> bool {
         loop {
@@ -234,7 +236,8 @@ impl Look {
         }
     }
 
-    /// The version of a row that the transaction sees.
+    /// Returns the version with this primary key that the transaction sees at `read_time`, or `None` if it sees no such
+    /// row.
     #[inline]
     pub fn find<'g>(
         &mut self,
@@ -268,8 +271,8 @@ impl Look {
         }
     }
 
-    /// Whether a version that a scan walks over at the transaction's end was there when it was scanned, or is not
-    /// there.
+    /// Whether a version that a scan walks over again at the transaction's end is no phantom: it was there when it was
+    /// scanned, or is not there at the end.
     pub fn is_no_phantom(&self, version: VersionRef<'_, Words>, read_time: Timestamp, end_time: Timestamp) -> bool {
         loop {
             // Begin first: a transaction that is over has written both words before it was.
@@ -282,7 +285,8 @@ impl Look {
         }
     }
 
-    /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.
+    /// Whether there is a row with this key at the transaction's end. The transaction may come to depend on others by
+    /// this.
     pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
         table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
     }
@@ -304,7 +308,8 @@ impl Look {
         }
     }
 
-    /// Whether others have changed rows of a table between two moments. No transaction changes any now.
+    /// Whether other transactions have changed rows of a table between two moments. The caller ensures that no
+    /// transaction changes any now.
     pub fn has_changed<'g>(
         &mut self,
         guard: Guard<'g>,
@@ -320,8 +325,8 @@ impl Look {
         changed
     }
 
-    /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it,
-    /// if one does.
+    /// Claims the key of a version in an index, in which the transaction has linked the version. Returns the other
+    /// version that has the key, or `None` if the key is free.
     ///
     /// Of two transactions that link versions of one key, and then look, at least one sees the other's version. So that
     /// not both abort, the transaction whose version is in front passes: the other is behind it, and was there first.
@@ -356,7 +361,7 @@ impl Look {
         }
     }
 
-    /// As of a time, the other version that has the key.
+    /// Returns the other version that has the key at a time, or `None` if no version has it.
     fn taker<'g>(
         &mut self,
         guard: Guard<'g>,
@@ -392,7 +397,8 @@ impl Look {
         Ok(None)
     }
 
-    /// Whether another version has the key.
+    /// Whether another version has the key. With `passes_active`, a version that an active transaction makes does not
+    /// count.
     fn takes(
         &mut self,
         other: VersionRef<'_, Words>,
@@ -422,15 +428,15 @@ impl Look {
     }
 }
 
-/// Where writers queue for the key that a version has in an index.
+/// Returns the place at which writers queue for the key that a version has in an index.
 pub(super) fn place(table: &VersionTable<Words>, index: &VersionIndex<Words>, version: VersionRef<'_, Words>) -> Place {
     let hash = index.columns_of(version.row()).hash64();
     Place { table: table.id(), index: index.position(), hash }
 }
 
-/// Whether there is a row with a key is not to be said.
+/// The reason why a claim cannot say whether there is a row with a key.
 enum Undecided {
-    /// An active transaction has not decided yet.
+    /// An active transaction has not decided yet whether there is such a row.
     Yet(TxnId),
     /// Another transaction has decided since the read time.
     Since,

@@ -205,7 +205,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str, d
     }
 }
 
-/// `mvo`.
+/// The engine `mvo`, whose transactions are optimistic by default.
 pub struct Optimistic;
 
 impl DefaultConcurrency for Optimistic {
@@ -217,7 +217,7 @@ impl DefaultConcurrency for Optimistic {
     );
 }
 
-/// `mvl`.
+/// The engine `mvl`, whose transactions are pessimistic by default.
 pub struct Pessimistic;
 
 impl DefaultConcurrency for Pessimistic {
@@ -269,7 +269,7 @@ impl<D: DefaultConcurrency> Protocol for Hekaton<D> {
         Some(self.shared.transactions.version_statistics(alive, &self.shared.clock))
     }
 
-    /// For the rows of other writers.
+    /// Returns the waits for rows that other writers have changed.
     fn lock_waits(&self) -> Vec<LockWait> {
         let transactions = &self.shared.transactions;
         transactions.queues.waits(|holder| transactions.label_of(holder))

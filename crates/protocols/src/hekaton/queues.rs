@@ -29,7 +29,7 @@ use hotrow_sync::{Latch, Waiter};
 use hotrow_txn::{LockTarget, LockWait};
 use std::collections::{HashMap, VecDeque};
 
-/// Parts into which the queues are divided.
+/// The number of parts into which the queues are divided, each behind its own latch.
 const SHARDS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// A place for which writers queue: the hash of a key in an index. Keys that share a hash share a queue.
@@ -55,19 +55,20 @@ pub(super) struct Conflict {
 /// A transaction in a queue.
 pub(super) struct Ticket {
     pub slot: SlotNumber,
-    /// The transaction, if it goes on from a savepoint.
+    /// The id of the transaction, if it is rolled back to a savepoint and goes on from there. `None` if it was rolled
+    /// back as a whole, and holds nothing.
     pub id: Option<TxnId>,
     pub waiter: Waiter,
-    /// The number under which reports name it.
+    /// The number under which reports name the transaction.
     pub label: u32,
-    /// The place, for reports.
+    /// The lock that the transaction waits for, as reports name it.
     pub target: LockTarget,
 }
 
 /// The transactions that wait for one place, in the order in which they came.
 #[derive(Default)]
 struct Queue {
-    /// The transaction that the first one waits for; none while the first has its turn.
+    /// The transaction that the first one waits for, or `None` while the first has its turn.
     holder: Option<TxnId>,
     tickets: VecDeque<Ticket>,
 }
@@ -77,7 +78,7 @@ impl Queue {
         self.tickets.front().is_some_and(|ticket| ticket.slot == slot)
     }
 
-    /// Returns the waiter of the first transaction, if it has its turn.
+    /// Returns the waiter of the first transaction, if that transaction has its turn, or `None`.
     fn called(&self) -> Option<Waiter> {
         self.tickets.front().filter(|_| self.holder.is_none()).map(|ticket| ticket.waiter.clone())
     }
@@ -107,8 +108,8 @@ impl Queues {
         self.queues.load(Ordering::Relaxed) != 0
     }
 
-    /// Puts a transaction at the end of a queue, unless it is the first because it had its turn; the first waits for
-    /// `holder` from now on. Whether it is the first.
+    /// Puts a transaction at the end of a queue. If it is the first already, since it had its turn, it stays there. The
+    /// first waits for `holder` from now on. Returns whether the transaction is the first.
     pub fn stand(&self, place: Place, ticket: Ticket, holder: Option<TxnId>) -> bool {
         let mut shard = self.shard(place).lock();
         let queue = shard.entry(place).or_insert_with(|| {
@@ -132,24 +133,24 @@ impl Queues {
         self.shard(place).lock().get(&place).is_some_and(|queue| queue.holder.is_none() && queue.is_first(slot))
     }
 
-    /// Whether others have come to a place before a transaction that finds it free.
+    /// Whether other transactions have queued at a place before a transaction that finds the row free.
     pub fn are_before(&self, place: Place, slot: Option<SlotNumber>) -> bool {
         self.shard(place).lock().get(&place).is_some_and(|queue| !slot.is_some_and(|slot| queue.is_first(slot)))
     }
 
-    /// The transaction that those at a place wait for.
+    /// Returns the transaction that the first in the queue of a place waits for.
     pub fn holder(&self, place: Place) -> Option<TxnId> {
         self.shard(place).lock().get(&place).and_then(|queue| queue.holder)
     }
 
-    /// The transactions at a place that go on from a savepoint.
+    /// Returns the transactions in the queue of a place that go on from a savepoint, and so may hold locks.
     pub fn holding(&self, place: Place) -> Vec<TxnId> {
         let shard = self.shard(place).lock();
         shard.get(&place).into_iter().flat_map(|queue| &queue.tickets).filter_map(|ticket| ticket.id).collect()
     }
 
-    /// All waits: the transactions of a queue wait for its holder, or for the first while it has its turn. `label` is a
-    /// holder's, if it still runs.
+    /// Returns all waits: the transactions of a queue wait for its holder, or, while the first has its turn, for the
+    /// first. `label` returns the label of a holder that still runs.
     pub fn waits(&self, label: impl Fn(TxnId) -> Option<u32>) -> Vec<LockWait> {
         let mut waits = Vec::new();
         for shard in &self.shards {
@@ -169,7 +170,7 @@ impl Queues {
         waits
     }
 
-    /// Takes a transaction out of a queue. Its turn, if it has it, is the next one's.
+    /// Takes a transaction out of a queue. If it has its turn, the next one in the queue gets it.
     pub fn leave(&self, place: Place, slot: SlotNumber) {
         self.change(place, |queue| {
             let is_first = queue.is_first(slot);
@@ -181,8 +182,8 @@ impl Queues {
         });
     }
 
-    /// Takes the transaction that has its turn out of a queue; as it has locked the row it is the holder. Returns
-    /// whether the queue is left with any transaction.
+    /// Takes the transaction that has its turn out of a queue. It has locked the row, so it becomes the queue's holder.
+    /// Returns whether any transaction is left in the queue.
     pub fn keep(&self, place: Place, slot: SlotNumber, me: TxnId) -> bool {
         self.change(place, |queue| {
             debug_assert!(queue.is_first(slot) && queue.holder.is_none(), "it has its turn");
@@ -192,8 +193,8 @@ impl Queues {
         })
     }
 
-    /// Says that a transaction does not hold a place any more: the first in the queue has its turn, if it waited for
-    /// this transaction.
+    /// Ends the hold that a transaction has on a place: if the first in the queue waited for this transaction, it gets
+    /// its turn.
     pub fn release(&self, place: Place, holder: TxnId) {
         self.change(place, |queue| {
             let is_holder = queue.holder == Some(holder);
@@ -202,7 +203,7 @@ impl Queues {
         });
     }
 
-    /// Changes a queue, if there is one, and wakes the transaction that is to be woken. Whether there is a queue
+    /// Changes a queue, if it exists, and wakes the transaction that `change` returns. Returns whether the queue exists
     /// afterwards.
     fn change(&self, place: Place, change: impl FnOnce(&mut Queue) -> Option<Waiter>) -> bool {
         let mut shard = self.shard(place).lock();

@@ -12,10 +12,10 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::ops::ControlFlow;
 
 impl Reader {
-    /// Reads the row with this key.
+    /// Returns the row with this key, and tracks the read as the level asks.
     ///
     /// # Errors
-    /// The error of locking it.
+    /// The error of locking the row.
     #[inline]
     pub fn read<'g>(
         &mut self,
@@ -32,7 +32,8 @@ impl Reader {
         }
     }
 
-    /// Reads the row with this key to write it, and locks it. While it is locked it need not be remembered.
+    /// Locks the row with this key in order to write it, and returns it. While the row is locked the read need not be
+    /// remembered.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after
@@ -71,12 +72,12 @@ impl Reader {
     }
 }
 
-/// A scan at work, between two of its parts.
+/// A scan in progress, between two of its parts.
 pub(super) struct Scanning<'s> {
     scan: &'s Scan,
     read_time: Timestamp,
     pub course: Course,
-    /// The walk of a scan that locks what it reads.
+    /// The state of the walk, if the scan locks what it reads.
     locking: Option<Locking<'s>>,
 }
 

@@ -9,14 +9,14 @@ use super::words::Words;
 use hotrow_storage::{Guard, Key, TableId, VersionPtr, VersionRef};
 use std::ops::ControlFlow;
 
-/// Room for so many entries is kept for the next transaction.
+/// The number of entries for which room is kept for the next transaction.
 pub(super) const KEPT: usize = 1024;
 
 /// The rows, keys and ranges that a transaction has read at its read time and must find again at its end.
 #[derive(Default)]
 pub(super) struct ReadSet {
     rows: Vec<(TableId, VersionPtr<Words>)>,
-    /// Keys that must have a row at the end, whatever version of it.
+    /// The keys under which there must be a row at the end, in whatever version.
     keys: Vec<(TableId, Key)>,
     walks: Vec<Walk>,
 }
@@ -43,7 +43,7 @@ impl ReadSet {
         self.walks.push(walk);
     }
 
-    /// Whether the transaction will look for versions at its end that it has not seen: where it read absence, or the
+    /// Whether the transaction must walk over versions again at its end, since it has read the absence of rows, or the
     /// presence of a key.
     pub fn has_walks(&self) -> bool {
         !self.walks.is_empty() || !self.keys.is_empty()

@@ -45,13 +45,13 @@ pub(super) struct Reader {
     /// The tracking that the level asks for, and whether the transaction has read anything that had to stay as it is
     /// beyond that.
     level: (Tracks, bool),
-    /// The time of all reads, if they are not each at its own.
+    /// The time of all reads, or `None` if each call reads at a time of its own.
     pub fixed: Option<Timestamp>,
-    /// Tables that the caller keeps all other transactions off.
+    /// The tables that the caller keeps all other transactions off.
     pub owned: SmallVec<[TableId; 2]>,
 }
 
-/// A version that a transaction has locked, to write it.
+/// A version that a transaction has locked in order to write it, or `None` if that failed.
 pub(super) type Locked<'g> = Option<(VersionRef<'g, Words>, Lock)>;
 
 impl Reader {
@@ -61,14 +61,14 @@ impl Reader {
         Self { look, reads, held, tracks, level, fixed: None, owned: SmallVec::new() }
     }
 
-    /// A transaction begins whose level asks for this.
+    /// Begins a transaction whose level tracks reads in this way.
     pub fn begin(&mut self, tracks: Tracks) {
         (self.tracks, self.level, self.fixed) = (tracks, (tracks, false), None);
     }
 
-    /// Reads from now on must be found again at the end, or as the level asks. A transaction that reads the latest
-    /// locks what it reads, which keeps it without a time of all reads; a transaction that reads as of one time
-    /// remembers it.
+    /// Sets how reads are tracked from now on. With `hold` they must be found again at the end. Otherwise they are
+    /// tracked as the level asks. To hold its reads, a transaction without a time of all reads, which reads the latest
+    /// versions, locks them. A transaction that reads as of one time remembers them.
     pub fn hold(&mut self, hold: bool) {
         self.tracks = if hold { self.held_tracks() } else { self.level.0 };
         self.level.1 |= hold;
@@ -91,10 +91,11 @@ impl Reader {
         }
     }
 
-    /// Remembers or locks a row that was read. False if it must be read again, since it is not the latest any more.
+    /// Remembers or locks a row that was read. Returns `false` if the row must be read again, since the version is not
+    /// the latest any more.
     ///
     /// # Errors
-    /// The error of locking it.
+    /// The error of locking the version.
     #[inline]
     pub fn track(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> Result<bool, Abort> {
         match self.tracks(table.id()) {
@@ -121,11 +122,11 @@ impl Reader {
         Ok(is_taken)
     }
 
-    /// Locks a version to write it. None if it is not the latest any more.
+    /// Locks a version in order to write it. Returns `None` if it is not the latest any more.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has come before
-    /// to do so; [`Abort::Timeout`] in its place for a lock that is not waited for.
+    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has queued for
+    /// the row before; [`Abort::Timeout`] instead if the caller does not wait for locks.
     pub fn lock_to_write(
         &mut self,
         table: &VersionTable<Words>,
@@ -153,9 +154,9 @@ impl Reader {
         Ok((lock != Lock::Superseded).then_some(lock))
     }
 
-    /// Gives up the write lock of a version that was to be replaced, and was read: it is remembered, or read-locked.
-    /// False if it has too many readers for that, and keeps the lock. It may have been read to be held, whatever is
-    /// asked for now.
+    /// Gives up the write lock of a version that was to be replaced, and was read. Instead, the version is remembered
+    /// or read-locked, since it may have been read to be held, whatever tracking is asked for now. Returns `false` if
+    /// the version has too many readers for a read lock: the write lock is kept then.
     pub fn give_back(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let (words, me) = (version.header(), self.look.me);
         let tracks = match self.tracks(table.id()) {
@@ -183,7 +184,8 @@ impl Reader {
         true
     }
 
-    /// Locks a part of an index, unless it has before. The walk comes after this.
+    /// Locks a part of an index, and returns whether the transaction had not locked it before. The caller walks over
+    /// the part after this call.
     pub fn lock_part(&mut self, table: &VersionTable<Words>, index: &VersionIndex<Words>, part: Part) -> bool {
         let is_new = index.data().lock(&part, self.look.me);
         // SeqCst: a transaction that locks and then walks fences here, one that links and then looks for locks

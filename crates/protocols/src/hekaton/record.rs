@@ -1,4 +1,4 @@
-//! The access points to versions that were found earlier: the only `unsafe` here.
+//! Access to versions that a transaction found earlier: the only `unsafe` code of this folder.
 //!
 //! A version that an index leads to is kept by the epoch. One that a transaction remembers from an earlier call is kept
 //! by what makes it remember:
@@ -14,7 +14,7 @@
 use super::words::Words;
 use hotrow_storage::{Garbage, Guard, VersionPtr, VersionRef, VersionTable};
 
-/// A version that the transaction remembers.
+/// Returns a version that the transaction remembers.
 #[inline]
 pub(super) fn deref<'g>(
     version: VersionPtr<Words>,
@@ -25,14 +25,14 @@ pub(super) fn deref<'g>(
     unsafe { version.deref(guard, table.format()) }
 }
 
-/// The words of a version that the transaction remembers.
+/// Returns the words of a version that the transaction remembers.
 #[inline]
 pub(super) fn words<'g>(version: VersionPtr<Words>, guard: Guard<'g>) -> &'g Words {
     // SAFETY: as in `deref`.
     unsafe { version.header(guard) }
 }
 
-/// Versions that the caller alone has just unlinked from every index, to be retired.
+/// Returns, as garbage to be retired, versions that the caller alone has just unlinked from every index.
 pub(super) fn garbage(table: &VersionTable<Words>, versions: Vec<VersionPtr<Words>>) -> Garbage {
     // SAFETY: a version is unlinked by the transaction that aborts having made it, or else by the one that takes it
     // out of a backlog after its end; both let go of it here.

@@ -20,7 +20,7 @@ use hotrow_txn::Abort;
 /// The answer to a request for a version's read lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadLock {
-    /// The transaction has it now.
+    /// The transaction has the read lock now.
     Taken,
     /// The version is not the latest any more.
     Superseded,
@@ -77,11 +77,11 @@ impl Look {
         }
     }
 
-    /// Asks for the write lock of a version that the transaction sees (§2.6). Before its end the transaction waits for
-    /// the holders of read locks; its own read lock it gives up for the write lock.
+    /// Asks for the write lock of a version that the transaction sees (§2.6). The transaction waits before its end for
+    /// the holders of read locks. If it has a read lock itself, it gives that up for the write lock.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if an active transaction has it.
+    /// [`Abort::WriteConflict`] if another active transaction has the lock.
     pub fn lock_to_write(
         &mut self,
         table: &VersionTable<Words>,
@@ -116,7 +116,7 @@ impl Look {
         }
     }
 
-    /// Takes the write lock of a version that has readers, if its locks are still `lock`.
+    /// Takes the write lock of a version that has readers, if its locks are still `lock`. Returns whether it was taken.
     #[cold]
     fn lock_among_readers(
         &self,
@@ -142,8 +142,8 @@ impl Look {
     }
 }
 
-/// Gives up all locks of a transaction, after it has its end timestamp, or when it aborts: the transactions that wait
-/// for it can go on.
+/// Gives up all read and index locks of a transaction, after it has got its end timestamp, or when it aborts, so that
+/// the transactions that wait for it can go on.
 #[inline]
 pub(super) fn release_all(
     held: &mut HeldLocks,
@@ -173,7 +173,7 @@ pub(super) fn release_all(
     }
 }
 
-/// Gives up a read lock. If it was the last one, the writer has one less to wait for.
+/// Gives up a read lock. If it was the last one on the version, the writer has one wait less.
 fn release_read(words: &Words, transactions: &Transactions) {
     while let End::Locked(lock) = words.end() {
         debug_assert!(lock.readers > 0, "a read lock is counted");
@@ -187,7 +187,8 @@ fn release_read(words: &Words, transactions: &Transactions) {
 }
 
 /// Gives up the write lock of a version that the transaction does not replace after all, unless another transaction has
-/// taken it over. Returns whether it waits for readers of the version, and need not any more.
+/// taken the lock over. Returns whether the transaction counted a wait for readers of the version, which the caller
+/// must take off.
 pub(super) fn release_write(words: &Words, me: TxnId) -> bool {
     while let End::Locked(lock) = words.end() {
         if lock.writer != Some(me) {
@@ -200,8 +201,8 @@ pub(super) fn release_write(words: &Words, me: TxnId) -> bool {
     false
 }
 
-/// Lets no other transaction have a read lock of a version whose write lock the transaction has, and that has readers
-/// (NoMoreReadLocks).
+/// Closes a version to new read locks (NoMoreReadLocks), if it has readers. The transaction has the version's write
+/// lock.
 pub(super) fn close_to_readers(words: &Words, me: TxnId) {
     while let End::Locked(lock) = words.end() {
         let is_open = lock.writer == Some(me) && lock.readers > 0 && !lock.is_closed;
@@ -211,8 +212,9 @@ pub(super) fn close_to_readers(words: &Words, me: TxnId) {
     }
 }
 
-/// Makes a read lock of the write lock that an active transaction has. Whether it waits for other readers of the
-/// version, and need not any more; nothing is changed if there are `most` of them.
+/// Makes a read lock of the write lock that an active transaction has. Returns whether the transaction counted a wait
+/// for other readers of the version, which the caller must take off. Returns `None`, and changes nothing, if the
+/// version has `most` readers already.
 pub(super) fn write_to_read(words: &Words, me: TxnId, most: u8) -> Option<bool> {
     loop {
         let End::Locked(lock) = words.end() else { unreachable!("who has the write lock decides about the end") };

@@ -8,11 +8,11 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Direction, Scan};
 use std::ops::{Bound, ControlFlow};
 
-/// How many keys are read at once at first, and at most.
+/// The numbers of keys that a walk reads at once: at first, and at most.
 const FIRST_BATCH: usize = 4;
 const GREATEST_BATCH: usize = 256;
 
-/// Where a transaction walked.
+/// The walk by which a transaction looked for versions: along a key, or along a range of an index.
 #[derive(Clone, Debug)]
 pub(super) enum Walk {
     /// All versions with a primary key.
@@ -29,7 +29,7 @@ impl Walk {
         }
     }
 
-    /// Whether a version along the way is one of those that are looked for.
+    /// Whether a version along the way is one of those that the walk looks for.
     pub fn admits(&self, version: VersionRef<'_, Words>) -> bool {
         match self {
             Walk::Key(..) => true,
@@ -95,7 +95,7 @@ fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Sca
 /// over to the present epoch.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// The last key of the part before.
+    /// The last key of the part before, or `None` before the first part.
     after: Option<Key>,
     /// The number of keys that are read next.
     limit: usize,
@@ -115,7 +115,7 @@ impl Course {
     }
 }
 
-/// Visits the next part of a walk along a scan's range: of another index than an ordered one, all of it.
+/// Visits the next part of a walk along a scan's range. In an index that is not ordered, the part is the whole range.
 ///
 /// # Errors
 /// [`Abort::User`] for a range of a hash index.
@@ -164,7 +164,7 @@ fn walk_part<'g>(
     }
 }
 
-/// The part of an index that a scan locks.
+/// Returns the part of an index that a scan locks.
 pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
     match &scan.lower {
         _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),

@@ -8,11 +8,11 @@ use super::txn_id::SlotNumber;
 use hotrow_storage::{Garbage, Guard};
 use hotrow_sync::{Arc, Mutex};
 
-/// The clock and the table of transactions.
+/// The clock and the table of transactions of one database, with the mutex and the limit that go with them.
 pub(super) struct Shared {
     pub clock: Clock,
     pub transactions: Transactions,
-    /// Held by the transaction that looks for deadlocks.
+    /// The mutex that a transaction holds while it looks for deadlocks.
     pub detector: Mutex<()>,
     /// The most read locks that one version can have.
     pub read_locks: u8,
@@ -24,8 +24,8 @@ impl Shared {
         Arc::new(Self { clock, transactions, detector, read_locks })
     }
 
-    /// At the end of a transaction: queues the versions that it ended, and collects a few. What is to be retired is
-    /// appended to `garbage`.
+    /// Ends a transaction's part in garbage collection: queues the versions that it ended, and collects a few. Versions
+    /// to be retired are appended to `garbage`.
     #[inline]
     pub fn sweep(
         &self,

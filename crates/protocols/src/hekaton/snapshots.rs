@@ -30,7 +30,7 @@ use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Snapshot {
     Nothing,
-    /// Anything from this time on.
+    /// The versions of any time from this one on.
     From(Timestamp),
     /// The versions of one time; the transaction may write, so it must know of transactions that ended before it saw
     /// that.
@@ -61,12 +61,12 @@ impl Snapshot {
         }
     }
 
-    /// Reads what a slot says.
+    /// Decodes the snapshot that a slot publishes.
     pub fn of(slot: &AtomicU64) -> Self {
         Self::decode(slot.load(Ordering::Acquire))
     }
 
-    /// Says so in a transaction's slot.
+    /// Publishes the snapshot in a transaction's slot.
     #[inline]
     pub fn publish(self, slot: &AtomicU64) {
         slot.store(self.encode(), Ordering::Release);
@@ -76,11 +76,11 @@ impl Snapshot {
 /// The versions that all transactions may read, as a collector saw it. A view that is old keeps more, never less.
 #[derive(Debug)]
 pub(super) struct View {
-    /// Versions that ended by then may be collected, unless a transaction reads them.
+    /// The time up to which ended versions may be collected, unless a transaction reads them.
     until: Timestamp,
     /// The times at which transactions read, in order.
     exact: Vec<Timestamp>,
-    /// The earliest of the times at which transactions read that may write.
+    /// The earliest of the times at which transactions read that may also write.
     writer: Option<Timestamp>,
 }
 
@@ -89,31 +89,32 @@ pub(super) struct View {
 pub(super) struct Life {
     pub begin: Timestamp,
     pub end: Timestamp,
-    /// No other version came after it: it was deleted.
+    /// Whether the version was deleted, so that no other version came after it.
     pub is_last: bool,
 }
 
 /// The verdict of a collector on a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No transaction can want it.
+    /// No transaction can want the version.
     Dead,
-    /// Transactions that read at this time read it, or are to find out that it was deleted; and so may others.
+    /// Transactions that read at this time read the version, or must find out that it was deleted. Other transactions
+    /// may, too.
     Held(Timestamp),
-    /// A transaction may read at any time from one before its end on; and the same holds of all versions that end
-    /// later.
+    /// A transaction may read at any time from one before the version's end on. All versions that end later have the
+    /// same verdict.
     TooEarly,
 }
 
 impl Default for View {
-    /// The view of a collector that has not looked.
+    /// Returns the view of a collector that has not looked yet.
     fn default() -> Self {
         Self { until: Timestamp::LOADED, exact: Vec::new(), writer: None }
     }
 }
 
 impl View {
-    /// The time after which versions that end are not to be collected.
+    /// Returns the time up to which ended versions may be collected.
     pub fn until(&self) -> Timestamp {
         self.until
     }
@@ -141,7 +142,7 @@ impl View {
         self.until = until;
     }
 
-    /// Whether a transaction can want a version with this life.
+    /// Returns the verdict on a version with this life: whether a transaction can want it.
     pub fn verdict(&self, life: Life) -> Verdict {
         if self.until < life.end {
             return Verdict::TooEarly;

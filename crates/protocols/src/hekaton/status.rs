@@ -18,7 +18,7 @@ pub(super) enum State {
     Gone,
 }
 
-/// A status word: what is in its highest three bits, and a timestamp or a number below.
+/// A decoded status word: its highest three bits tell the variant, and the lower bits are a timestamp or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Over,

@@ -2,7 +2,7 @@
 //!
 //! **Source.** Tarjan: "Depth-First Search and Linear Graph Algorithms", *strong connectivity*.
 
-/// Whether a node is numbered yet.
+/// The number of a node that has not been met yet.
 const UNSEEN: usize = usize::MAX;
 
 /// Returns for each node the number of its component: equal for nodes that can reach each other. `edges` has for each
@@ -25,7 +25,7 @@ pub(super) fn components(edges: &[Vec<usize>]) -> Vec<usize> {
 }
 
 struct Search {
-    /// The order in which nodes are met.
+    /// The order in which the nodes were met.
     number: Vec<usize>,
     /// The lowest number that a node's subtree leads to.
     low: Vec<usize>,
@@ -69,7 +69,8 @@ impl Search {
         way.push((node, 0));
     }
 
-    /// A node that leads to nothing below itself is the first of a component: those met since.
+    /// Makes a component of `first` and of the nodes that were met since and have none yet. `first` leads to no node
+    /// that was met before it.
     fn close(&mut self, first: usize) {
         while let Some(node) = self.stack.pop() {
             self.component[node] = self.found;

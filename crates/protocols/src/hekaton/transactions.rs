@@ -44,7 +44,7 @@ struct Dependents {
     /// The dependents have been told. A transaction that comes later reads the status, which does not change any more.
     closed: bool,
     ids: SmallVec<[TxnId; 4]>,
-    /// Places whose queues wait for the transaction to end.
+    /// The places whose queues wait for the transaction to end.
     places: SmallVec<[Place; 2]>,
     /// The number of times that the transaction has given up locks before its end.
     recalls: u64,
@@ -62,9 +62,9 @@ pub(super) struct Slot {
     /// The transaction that runs here, or ran last.
     pub id: AtomicU64,
     pub status: AtomicU64,
-    /// The number under which reports name the transaction.
+    /// The number under which reports name the transaction that runs here.
     label: AtomicU32,
-    /// The versions that it may read: [`snapshots`](super::snapshots).
+    /// The versions that the transaction may read, as [`snapshots`](super::snapshots) encodes them.
     pub snapshot: AtomicU64,
     /// The transaction's number, whether a transaction that it depends on has aborted, and the number of transactions
     /// that it depends on and has not heard of yet.
@@ -76,7 +76,7 @@ pub(super) struct Slot {
     pub waiter: Latch<Option<Waiter>>,
     /// The versions that the transactions of this slot have ended. The backlog stays when the slot is given back.
     pub backlog: Latch<Backlog>,
-    /// While the slot is free: the sweeper of the transaction object that had it last.
+    /// The sweeper of the transaction object that had the slot last, kept while the slot is free.
     sweeper: Latch<Sweeper>,
 }
 
@@ -102,7 +102,7 @@ impl Slot {
         Status::decode(self.status.load(Ordering::Acquire))
     }
 
-    /// Whether a transaction runs here that is not over.
+    /// Whether a transaction runs in this slot that is not over.
     pub fn is_running(&self) -> bool {
         self.status() != Status::Over
     }
@@ -128,19 +128,19 @@ pub(super) enum Registered {
 pub(super) enum Dependencies {
     /// The transaction has not heard of all of them yet.
     Open,
-    /// All have committed.
+    /// All transactions that this one depends on have committed.
     Resolved,
     /// A transaction that this one depends on has aborted (AbortNow).
     Broken,
 }
 
-/// All slots.
+/// The table of the transactions of one database: all slots.
 pub(super) struct Transactions {
     chunks: Box<[OnceLock<Box<[Slot]>>]>,
-    /// Where writers wait for others.
+    /// The queues in which transactions wait for writers.
     pub queues: Queues,
     free: Mutex<Vec<SlotNumber>>,
-    /// Slots that were ever taken: those below this number.
+    /// The number of slots that were ever taken: the slots below this number.
     high: AtomicU32,
 }
 
@@ -150,8 +150,8 @@ impl Transactions {
         Self { chunks, queues: Queues::default(), free: Mutex::new(Vec::new()), high: AtomicU32::new(0) }
     }
 
-    /// A slot for a transaction in flight that waits through `waiter`, the id of the last one that ran there, and its
-    /// broom. None if 65,536 are taken.
+    /// Takes a free slot for a transaction object that waits through `waiter`. Returns the slot, the id of the last
+    /// transaction that ran there, and the sweeper that was kept there, or `None` if all slots (65,536) are taken.
     pub fn take(&self, waiter: &Waiter) -> Option<(SlotNumber, TxnId, Sweeper)> {
         let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
         let number = match free.pop() {
@@ -171,7 +171,7 @@ impl Transactions {
         Some((number, last, std::mem::take(&mut *slot.sweeper.lock())))
     }
 
-    /// Gives a slot back, in which nothing runs, and its broom.
+    /// Gives back a slot in which no transaction runs, with its sweeper.
     pub fn give_back(&self, number: SlotNumber, sweeper: Sweeper) {
         let slot = self.slot(number);
         *slot.waiter.lock() = None;
@@ -179,7 +179,7 @@ impl Transactions {
         self.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(number);
     }
 
-    /// The number of slots that were ever taken.
+    /// Returns the number of slots that were ever taken.
     #[inline]
     pub fn slots(&self) -> u32 {
         self.high.load(Ordering::Acquire)
@@ -195,7 +195,7 @@ impl Transactions {
         self.all().map(|slot| Snapshot::of(&slot.snapshot))
     }
 
-    /// The slot after another one, in a circle.
+    /// Returns the slot after another one, in a circle.
     pub fn after(&self, SlotNumber(number): SlotNumber) -> SlotNumber {
         SlotNumber((number + 1) % self.slots().max(1))
     }
@@ -211,21 +211,21 @@ impl Transactions {
         self.slot(id.slot())
     }
 
-    /// Says under which number reports name a transaction, which has just begun.
+    /// Sets the number under which reports name a transaction, which has just begun.
     #[inline]
     pub fn name(&self, id: TxnId, label: u32) {
         self.slot_of(id).label.store(label, Ordering::Release);
     }
 
-    /// The number under which reports name a transaction; none if another one runs in its slot by now, which is named
-    /// after it has begun.
+    /// Returns the number under which reports name a transaction, or `None` if another transaction runs in its slot by
+    /// now. That one is named only after it has begun.
     pub fn label_of(&self, id: TxnId) -> Option<u32> {
         let slot = self.slot_of(id);
         let label = slot.label.load(Ordering::Acquire);
         (slot.id.load(Ordering::Acquire) == id.0).then_some(label)
     }
 
-    /// Begins the transaction after `last` in its slot. None if the slot is used up.
+    /// Begins the transaction after `last` in its slot, and returns its id, or `None` if the slot is used up.
     #[inline]
     pub fn begin(&self, last: TxnId) -> Option<TxnId> {
         let id = last.next()?;
@@ -260,8 +260,8 @@ impl Transactions {
         }
     }
 
-    /// Ends the active part: draws its end timestamp (§2.4, Preparation phase). None if another transaction must end
-    /// before it.
+    /// Ends the active part of a transaction: draws its end timestamp (§2.4, Preparation phase). Returns `None` if
+    /// another transaction must end before it.
     pub fn precommit(&self, id: TxnId, clock: &Clock) -> Option<Timestamp> {
         let slot = self.slot_of(id);
         let wants = Status::Precommit(id.sequence()).encode();
@@ -279,8 +279,8 @@ impl Transactions {
         }
     }
 
-    /// Gives an end timestamp to a transaction that wants it, unless another one has given it one. Then the timestamp
-    /// drawn here has no owner.
+    /// Gives an end timestamp to a transaction that wants one, unless another thread has given it one before. Then the
+    /// timestamp drawn here stays unused.
     fn give_time(slot: &Slot, id: TxnId, clock: &Clock) {
         let time = clock.next();
         let (from, to) = (Status::Precommit(id.sequence()), Status::Preparing(time));
@@ -288,24 +288,24 @@ impl Transactions {
         let _ = slot.status.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Says that a transaction has committed at `time`, also to those that depend on it.
+    /// Publishes that a transaction has committed at `time`, and tells the transactions that depend on it.
     pub fn commit(&self, id: TxnId, time: Timestamp) {
         self.slot_of(id).set_status(Status::Committed(time));
         self.report(id, true);
     }
 
-    /// Says that a transaction has aborted, also to those that depend on it.
+    /// Publishes that a transaction has aborted, and tells the transactions that depend on it.
     pub fn abort(&self, id: TxnId) {
         self.slot_of(id).set_status(Status::Aborted);
         self.report(id, false);
     }
 
-    /// Says that it is over: its id stands in no version any more.
+    /// Publishes that a transaction is over: its id stands in no version any more.
     pub fn end(&self, id: TxnId) {
         self.slot_of(id).set_status(Status::Over);
     }
 
-    /// Arranges that `me` is told how `on` ends, which was seen to be preparing (§2.7).
+    /// Arranges that `me` is told how `on` ends. The caller has seen that `on` is preparing (§2.7).
     #[cold]
     pub fn register(&self, me: TxnId, on: TxnId) -> Registered {
         let slot = self.slot_of(on);
@@ -330,7 +330,7 @@ impl Transactions {
         Registered::Pending
     }
 
-    /// Tells the transactions that depend on `me`, and those that wait for a row that it has.
+    /// Tells the transactions that depend on `me`, and those that wait for a row that `me` has, that it has ended.
     fn report(&self, me: TxnId, committed: bool) {
         let mut dependents = self.slot_of(me).dependents.lock();
         let empty = Dependents { closed: true, ..Dependents::of(me) };
@@ -342,8 +342,8 @@ impl Transactions {
         }
     }
 
-    /// Arranges that `on`, the holder of the queue at a place, calls the first of the queue when it ends. If it has
-    /// ended, or has given up locks more than `recalls` times, the caller calls the first.
+    /// Arranges that `on`, the holder of the queue at a place, calls the first transaction of the queue when it ends.
+    /// If `on` has ended already, or has given up locks more than `recalls` times, the first is called at once.
     pub fn call_after(&self, (on, recalls): (TxnId, u64), place: Place) {
         let slot = self.slot_of(on);
         let mut dependents = slot.dependents.lock();
@@ -359,10 +359,10 @@ impl Transactions {
         self.queues.release(place, on);
     }
 
-    /// Calls the first of each queue at these places that waits for `me`, which has given up locks there: whether all
-    /// are given up, the first ones find out. Transactions that wait elsewhere are left alone. Otherwise two
-    /// transactions that wait for each other, and undo a part before each wait, would call each other for ever, and
-    /// neither be found in a deadlock.
+    /// Calls the first transaction of each queue at these places that waits for `me`, which has given up locks there.
+    /// The first ones find out whether all locks there are given up. Transactions that wait elsewhere are left alone:
+    /// otherwise two transactions that wait for each other, and undo a part before each wait, would call each other for
+    /// ever, and neither of them would be found in a deadlock.
     #[cold]
     pub fn recall(&self, me: TxnId, given_up: &[Place]) {
         let mut dependents = self.slot_of(me).dependents.lock();
@@ -377,15 +377,16 @@ impl Transactions {
         called.into_iter().for_each(|place| self.queues.release(place, me));
     }
 
-    /// The number of times that a transaction has given up locks before its end. If a caller asks for the number, and
-    /// then finds that the transaction still has a lock, the number does not count that lock yet.
+    /// Returns the number of times that a transaction has given up locks before its end. If a caller asks for the
+    /// number, and then finds that the transaction still has a lock, the number does not count the release of that lock
+    /// yet.
     #[cold]
     pub fn recalls(&self, of: TxnId) -> u64 {
         let dependents = self.slot_of(of).dependents.lock();
         if dependents.of == of { dependents.recalls } else { 0 }
     }
 
-    /// Lets the transactions go on that wait for locks of `me`, which ends without a change.
+    /// Ends the waits of the transactions that wait for locks of `me`, which ends without a change.
     pub fn let_go(&self, me: TxnId) {
         self.report(me, true);
     }
@@ -418,7 +419,8 @@ impl Transactions {
 }
 
 impl Transactions {
-    /// Counts the versions: `alive` are in the tables, and some of them are in the slots' backlogs.
+    /// Returns statistics of versions. `alive` versions are in the tables; those of them that have ended are in the
+    /// slots' backlogs.
     pub fn version_statistics(&self, alive: u64, clock: &Clock) -> VersionStatistics {
         let now = clock.now();
         let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };
@@ -437,12 +439,12 @@ impl Transactions {
         statistics
     }
 
-    /// Whether no transaction runs.
+    /// Whether no transaction runs in any slot.
     pub fn are_over(&self) -> bool {
         self.all().all(|slot| slot.status() == Status::Over)
     }
 
-    /// The transactions that will abort, because one that they depend on has aborted, or will.
+    /// Returns the transactions that will abort, because a transaction that they depend on has aborted, or will.
     pub fn doomed(&self) -> BTreeSet<TxnId> {
         let id = |slot: &Slot| TxnId(slot.id.load(Ordering::Acquire));
         let is_broken = |slot: &&Slot| slot.dependencies.load(Ordering::Acquire) & ABORT_NOW != 0;
@@ -461,8 +463,8 @@ impl Transactions {
         }
     }
 
-    /// Checks that each transaction waits for as many as will tell it, and that transactions that are over read
-    /// nothing. No transaction may be in the middle of a step.
+    /// Checks that each transaction waits for as many reports as there are transactions that will report to it, and
+    /// that transactions that are over read nothing. No transaction may be in the middle of a step.
     pub fn audit(&self) -> Result<(), String> {
         let mut told_by: BTreeMap<TxnId, u64> = BTreeMap::new();
         for slot in self.all() {

@@ -1,9 +1,10 @@
 //! The ids of transactions: a slot, and how many transactions ran in that slot before.
 
-/// Bits of an id that hold the slot's number.
+/// The number of bits of an id that hold the slot's number.
 pub(super) const SLOT_BITS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 16 };
 
-/// The most transactions that run in one slot. No id has all bits set: that stands for nobody.
+/// The greatest number of transactions that run in one slot. No id has all bits set: that value stands for no
+/// transaction.
 pub(super) const SEQUENCES: u64 = (1 << (TxnId::BITS - SLOT_BITS)) - 1;
 
 /// A transaction's id: its slot, and its number in that slot.
@@ -24,7 +25,7 @@ impl TxnId {
         self.0 >> SLOT_BITS
     }
 
-    /// The id of the next transaction in the same slot, unless the slot is used up.
+    /// Returns the id of the next transaction in the same slot, or `None` if the slot is used up.
     pub fn next(self) -> Option<Self> {
         (self.sequence() + 1 < SEQUENCES).then_some(TxnId(self.0 + (1 << SLOT_BITS)))
     }

@@ -20,14 +20,14 @@ pub(super) enum Owner {
     Other(TxnId, State),
 }
 
-/// A Begin word, looked up.
+/// A version's Begin word, with the transaction that it names looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BeginWord {
     At(Timestamp),
     By(Owner),
 }
 
-/// An End word, looked up.
+/// A version's End word, with the transaction that it names looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndWord {
     At(Timestamp),
@@ -37,7 +37,7 @@ pub(super) enum EndWord {
     By(Owner),
 }
 
-/// Whether a word lets the version be seen.
+/// The answer to whether a word lets the version be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
     Yes,
@@ -49,7 +49,7 @@ pub(super) enum Sight {
     Again,
 }
 
-/// Table 1: whether a version has begun at `read_time`.
+/// Returns, by Table 1, whether a version has begun at `read_time`.
 pub(super) fn begin_sight(begin: BeginWord, read_time: Timestamp) -> Sight {
     let has_begun = |time: Timestamp| if time <= read_time { Sight::Yes } else { Sight::No };
     match begin {
@@ -66,7 +66,7 @@ pub(super) fn begin_sight(begin: BeginWord, read_time: Timestamp) -> Sight {
     }
 }
 
-/// Table 2: whether a version that has begun has not ended at `read_time`.
+/// Returns, by Table 2, whether a version that has begun has not ended at `read_time`.
 pub(super) fn end_sight(end: EndWord, read_time: Timestamp) -> Sight {
     let has_not_ended = |time: Timestamp| if read_time < time { Sight::Yes } else { Sight::No };
     match end {
@@ -84,7 +84,7 @@ pub(super) fn end_sight(end: EndWord, read_time: Timestamp) -> Sight {
     }
 }
 
-/// Whether a version that is seen can be replaced (§2.6).
+/// The answer to whether a version that is seen can be replaced (§2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Updatability {
     /// The write lock of the version is free, or its holder has aborted.
@@ -98,7 +98,7 @@ pub(super) enum Updatability {
     Again,
 }
 
-/// §2.6: whether a version can be replaced.
+/// Returns whether a version that the transaction sees can be replaced (§2.6).
 pub(super) fn updatability(end: EndWord) -> Updatability {
     match end {
         EndWord::At(_) => Updatability::Superseded,
@@ -113,7 +113,7 @@ pub(super) fn updatability(end: EndWord) -> Updatability {
     }
 }
 
-/// Whether a read at the transaction's read time is the same at its end (§3.2).
+/// The answer to whether a read at the transaction's read time is the same at its end (§3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Validity {
     Yes,
@@ -121,8 +121,8 @@ pub(super) enum Validity {
     Again,
 }
 
-/// Whether a version that was seen is seen at `end_time`, too. A transaction that is preparing to end it earlier is
-/// taken to commit.
+/// Returns whether a version that was seen is seen at `end_time`, too. A transaction that is preparing to end the
+/// version earlier is taken to commit.
 pub(super) fn still_seen(end: EndWord, end_time: Timestamp) -> Validity {
     match (end, end_sight(end, end_time)) {
         // The transaction replaced it itself, so no other one did.
@@ -132,9 +132,9 @@ pub(super) fn still_seen(end: EndWord, end_time: Timestamp) -> Validity {
     }
 }
 
-/// Whether a version that a scan walks over again is no phantom: it was there at `read_time`, or is not there at
-/// `end_time`. A transaction that is preparing to make it earlier is taken to commit, and one that is preparing to end
-/// it is not.
+/// Returns whether a version that a scan walks over again is no phantom: it was there at `read_time`, or is not there
+/// at `end_time`. A transaction that is preparing to make the version earlier than that is taken to commit, and one
+/// that is preparing to end the version is not.
 pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp, end_time: Timestamp) -> Validity {
     let began = match begin {
         BeginWord::At(time) | BeginWord::By(Owner::Other(_, State::Preparing(time) | State::Committed(time))) => time,
@@ -151,7 +151,8 @@ pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp
     }
 }
 
-/// Whether a version that is not seen can become a row, for a transaction that locks what it walks over (§4.2.2).
+/// The answer to whether a version that is not seen can become a row, for a transaction that locks what it walks over
+/// (§4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     /// The version is no row, and never will be.
@@ -178,7 +179,7 @@ pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
     }
 }
 
-/// Whether another version with the same key lets a new version have the key.
+/// The answer to whether another version with the same key lets a new version have the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Free,

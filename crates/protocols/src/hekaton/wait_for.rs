@@ -38,7 +38,7 @@ const SHUT: u64 = 1 << COUNT_BITS;
 const SEQUENCE_SHIFT: u32 = COUNT_BITS + 1;
 
 impl WaitFor {
-    /// The counter of a transaction that waits for none.
+    /// Returns the counter of a transaction that waits for no other.
     pub fn none(id: TxnId) -> Self {
         Self { sequence: id.sequence(), is_shut: false, count: 0 }
     }
@@ -90,12 +90,12 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// The transactions that wait for `of`.
+    /// Returns the transactions that wait for `of`: none if the list is that of another transaction.
     pub fn behind(&self, of: TxnId) -> &[Behind] {
         if self.of == of { &self.behind } else { &[] }
     }
 
-    /// The list of transaction `of`, empty if there was none.
+    /// Returns the list of the transactions that wait for `of`. It is empty if there was none.
     pub fn list(&mut self, of: TxnId) -> &mut Vec<Behind> {
         if self.of != of {
             (self.of, self.is_closed) = (of, false);
@@ -109,7 +109,7 @@ impl Waiting {
 #[derive(Debug)]
 pub(super) struct Blocked {
     pub id: TxnId,
-    /// The number under which reports name it.
+    /// The number under which reports name the transaction.
     pub label: u32,
     /// The versions that the transaction has read locks on.
     pub read_locks: Vec<(TableId, VersionPtr<Words>)>,

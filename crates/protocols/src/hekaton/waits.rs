@@ -1,5 +1,5 @@
-//! Making transactions wait for each other before their end (§4.2): the operations on what
-//! [`wait_for`](super::wait_for) defines.
+//! Operations that make transactions wait for each other before their end (§4.2), on what [`wait_for`](super::wait_for)
+//! defines.
 
 use super::status::Status;
 use super::transactions::Transactions;
@@ -53,7 +53,7 @@ impl Transactions {
         }
     }
 
-    /// Says that `from` waits for one transaction less.
+    /// Counts one transaction less that `from` waits for.
     pub fn release(&self, from: TxnId) {
         let one_less = |wait_for: WaitFor| Some(WaitFor { count: wait_for.count - 1, ..wait_for });
         // Before it has shut its counter it does not wait for what that says.
@@ -70,12 +70,13 @@ impl Transactions {
         debug_assert!(shut.is_ok(), "an active transaction shuts its counter");
     }
 
-    /// Whether `me`, which is active, has no transaction to wait for.
+    /// Whether `me`, an active transaction, has none to wait for.
     pub fn waits_for_nobody(&self, me: TxnId) -> bool {
         matches!(self.slot_of(me).status(), Status::Active(WaitFor { count: 0, .. }))
     }
 
-    /// Changes what an active transaction waits for: what it was before; or why not, none if it is not active.
+    /// Changes what an active transaction waits for, and returns what it was before. The error is the counter that `to`
+    /// did not change, or `None` if the transaction is not active.
     fn change(&self, of: TxnId, to: impl Fn(WaitFor) -> Option<WaitFor>) -> Result<WaitFor, Option<WaitFor>> {
         let its_own = |word| match Status::decode(word) {
             Status::Active(wait_for) if wait_for.sequence == of.sequence() => Some(wait_for),
@@ -89,16 +90,16 @@ impl Transactions {
         }
     }
 
-    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version: unless that one is past its end
-    /// timestamp.
+    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version. If `before` is past its end
+    /// timestamp, nothing is to be waited for.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if `me` can take on no more.
+    /// [`Abort::Conflict`] if `me` can wait for no more transactions.
     pub fn wait_behind(&self, me: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<(), Abort> {
         self.queue(me, before, index).map(|_| ()).map_err(|_| Abort::Conflict)
     }
 
-    /// Makes `on`, which has linked a version where `me` has a lock, wait for `me`.
+    /// Makes `on`, which has linked a version where `me` has a lock, wait for `me`. Returns the outcome.
     pub fn hold_back(&self, me: TxnId, on: TxnId, index: (TableId, IndexRef)) -> Imposed {
         match self.queue(on, me, index) {
             Ok(_) => Imposed::Done,
@@ -106,8 +107,8 @@ impl Transactions {
         }
     }
 
-    /// Puts `id` into the list of the transactions that wait for `before`. Returns whether it is there; it is not if
-    /// `before` is past its end timestamp.
+    /// Puts `id` into the list of the transactions that wait for `before`. Returns whether it was put there: it was not
+    /// if `before` is past its end timestamp.
     fn queue(&self, id: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<bool, Imposed> {
         let slot = self.slot_of(before);
         let mut waiting = slot.waiting.lock();
@@ -127,7 +128,7 @@ impl Transactions {
         Ok(true)
     }
 
-    /// Lets those go on that wait for `me`, which is past its end timestamp, or aborts.
+    /// Ends the waits of the transactions that wait for `me`, which is past its end timestamp, or aborts.
     pub fn close_waiting(&self, me: TxnId) {
         let mut waiting = self.slot_of(me).waiting.lock();
         let behind = std::mem::take(waiting.list(me));

@@ -6,11 +6,11 @@ use super::txn_id::TxnId;
 use hotrow_storage::VersionHeader;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
-/// Set in a word that names a transaction; clear in one that holds a timestamp.
+/// The bit that is set in a word that names a transaction, and clear in a word that holds a timestamp.
 const IS_ID: u64 = 1 << 63;
 
-/// In an End word that holds no timestamp: the write lock's holder, how many have read locks, and NoMoreReadLocks
-/// (§4.1.1).
+/// The bits of an End word that holds no timestamp: first the write lock's holder, then the number of read locks, and
+/// NoMoreReadLocks (§4.1.1).
 const WRITER: u64 = (1 << READERS_SHIFT) - 1;
 const NOBODY: u64 = WRITER;
 const READERS_SHIFT: u32 = TxnId::BITS;
@@ -118,7 +118,7 @@ impl Words {
         Self { begin: AtomicU64::new(begin.encode()), end: AtomicU64::new(RecordLock::FREE.encode()) }
     }
 
-    /// The words of a version that this transaction makes.
+    /// Returns the words of a new version that this transaction makes.
     pub(super) fn made_by(id: TxnId) -> Self {
         Self::new(Begin::By(id))
     }
@@ -133,19 +133,19 @@ impl Words {
         End::decode(self.end.load(Ordering::Acquire))
     }
 
-    /// The maker's fate, told by the maker.
+    /// Sets the Begin word to the maker's end timestamp, or to infinity. Only the maker calls this.
     #[inline]
     pub(super) fn set_begin(&self, time: Timestamp) {
         self.begin.store(Begin::At(time).encode(), Ordering::Release);
     }
 
-    /// The end, told by the one that has the write lock and commits.
+    /// Sets the End word to an end timestamp. Only a transaction that has the write lock and commits calls this.
     #[inline]
     pub(super) fn set_end(&self, time: Timestamp) {
         self.end.store(End::At(time).encode(), Ordering::Release);
     }
 
-    /// Changes the locks, if they are still `from`: the only way to change them.
+    /// Changes the locks if they are still `from`, and returns whether they were. No other function changes them.
     #[inline]
     pub(super) fn exchange(&self, from: RecordLock, to: RecordLock) -> bool {
         self.end.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire).is_ok()

@@ -1,4 +1,4 @@
-//! Writing: new versions are made and linked into the indexes, and changes are taken back to a savepoint.
+//! Writing: new versions are made and linked into the indexes, and changes are undone back to a savepoint.
 
 use super::database::{Database, Scene};
 use super::index_locks;
@@ -16,15 +16,15 @@ use smallvec::SmallVec;
 #[derive(Debug)]
 pub(super) enum Linked {
     Done,
-    /// Another version has its key in this index.
+    /// Another version has the new version's key in this index.
     Duplicate(IndexRef),
 }
 
 impl WriteSet {
-    /// Replaces the version that was [ended](Self::end) last.
+    /// Makes a new version in place of the one that was [ended](Self::end) last, and links it.
     ///
     /// # Errors
-    /// The error of `change`, or of looking for duplicates. The changes made so far are in the log.
+    /// The error of `change`, or of looking for duplicates. The changes made so far are in the write set.
     pub fn replace<'g>(
         &mut self,
         reader: &mut Reader,
@@ -39,7 +39,7 @@ impl WriteSet {
         self.link(reader, (guard, table), new, Some(old))
     }
 
-    /// Makes the first version of a row.
+    /// Makes the first version of a new row, and links it.
     pub fn insert<'g>(
         &mut self,
         reader: &mut Reader,
@@ -53,7 +53,7 @@ impl WriteSet {
         self.link(reader, (guard, table), new, None)
     }
 
-    /// Links the version of the last change into all indexes.
+    /// Links the version that the last change has made into all indexes.
     fn link<'g>(
         &mut self,
         reader: &mut Reader,
@@ -93,8 +93,9 @@ impl WriteSet {
         Ok(Linked::Done)
     }
 
-    /// Undoes all changes from the one at `to` on, of a transaction that goes on, and has read what they ended, and
-    /// that the keys were free which they took. Until then their locks and versions keep that as it is.
+    /// Undoes all changes from the one at `to` on, of a transaction that goes on. It has read the rows that the changes
+    /// ended, and has read that the keys which they took were free. Until then, the locks and versions of the changes
+    /// keep that as it is, so what was read is remembered or locked before each of them goes.
     ///
     /// # Errors
     /// [`Abort::Conflict`] if all is undone, but the transaction cannot wait for the transactions that keep a key whose
@@ -140,8 +141,8 @@ impl WriteSet {
 }
 
 impl Reader {
-    /// Remembers or locks, before it is unlinked, that a version of the transaction's own has found its keys free, in
-    /// the first `linked` indexes.
+    /// Remembers or locks, before a version of the transaction's own is unlinked, that the version has found its keys
+    /// free in the first `linked` indexes.
     fn track_free_keys(&mut self, table: &VersionTable<Words>, own: VersionRef<'_, Words>, linked: usize) {
         for index in table.indexes()[..linked].iter().filter(|index| index.excludes(own.row())) {
             let scan = || Scan::prefix(table.id(), index.reference(), index.columns_of(own.row()));

@@ -1,6 +1,6 @@
-//! The changes of a transaction in their order (WriteSet, §3): to be undone, or to be made known at its end.
+//! The changes of a transaction in their order (WriteSet, §3), which are undone, or made known at its end.
 //!
-//! `write` makes them, and takes back those since a savepoint.
+//! `write` makes the changes, and undoes those since a savepoint.
 
 use super::clock::Timestamp;
 use super::database::{Database, Scene};
@@ -15,19 +15,19 @@ use super::words::Words;
 use hotrow_storage::{Change as Redo, Garbage, Guard, TableId, VersionMemory, VersionPtr, VersionRef};
 use std::collections::HashSet;
 
-/// A step that can be undone.
+/// A change of one row, which can be undone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub table: TableId,
-    /// The version that is replaced or deleted, or locked only: the transaction has its write lock.
+    /// The version that is replaced or deleted, or only locked. The transaction has its write lock.
     pub old: Option<VersionPtr<Words>>,
-    /// The version that replaces it, or is inserted.
+    /// The version that replaces `old`, or is inserted.
     pub new: Option<VersionPtr<Words>>,
     /// The number of indexes into which `new` is linked.
     pub linked: usize,
-    /// The transaction had the lock before the change.
+    /// Whether the transaction had the lock before the change.
     pub was_kept: bool,
-    /// Nothing was changed: the row is locked for an update that may come.
+    /// Whether nothing was changed: the row is locked for an update that may come.
     pub locks_only: bool,
 }
 
@@ -35,12 +35,12 @@ pub(super) struct Change {
 #[derive(Default)]
 pub(super) struct WriteSet {
     pub log: Vec<Change>,
-    /// Where new versions are allocated.
+    /// The memory in which new versions are allocated.
     pub memory: VersionMemory,
 }
 
 impl Change {
-    /// Makes the version of a change that is undone one that never was.
+    /// Makes the version of a change that is undone one that never was, and unlinks it.
     pub fn throw_away(self, (guard, table): Scene<'_>, garbage: &mut Vec<Garbage>) {
         if let Some(new) = self.new {
             record::words(new, guard).set_begin(Timestamp::INFINITY);
@@ -55,12 +55,12 @@ impl WriteSet {
         self.log.len()
     }
 
-    /// Whether nothing but locks is in the log.
+    /// Whether the write set has nothing but locks.
     pub fn is_empty(&self) -> bool {
         self.log.iter().all(|change| change.locks_only)
     }
 
-    /// Notes a write lock without a change.
+    /// Notes a write lock that is not followed by a change yet.
     pub fn keep(&mut self, look: &mut Look, table: TableId, version: VersionRef<'_, Words>, lock: Lock) {
         if lock == Lock::Taken {
             look.kept.insert(version.ptr());
@@ -79,7 +79,7 @@ impl WriteSet {
         self.log.push(Change { table, old, new: None, linked: 0, was_kept, locks_only: false });
     }
 
-    /// The places at which the changes since a savepoint keep other writers off.
+    /// Returns the places at which the changes since a savepoint keep other writers off.
     pub fn places_since(&self, database: &Database, guard: Guard<'_>, to: usize) -> Vec<Place> {
         let mut places = Vec::new();
         for change in self.log.iter().skip(to) {
@@ -92,7 +92,7 @@ impl WriteSet {
         places
     }
 
-    /// Undoes everything, the last change first.
+    /// Undoes all changes, the last one first.
     pub fn undo(&mut self, look: &mut Look, database: &Database, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
         look.kept.clear();
         while let Some(change) = self.log.pop() {
@@ -105,18 +105,18 @@ impl WriteSet {
         }
     }
 
-    /// Lets no other transaction read under locks the versions that the transaction is about to replace, and that have
-    /// readers.
+    /// Closes the versions that the transaction is about to replace to new read locks, if they have readers.
     pub fn close_to_readers(&self, me: TxnId, database: &Database, guard: Guard<'_>) {
         for change in self.log.iter().filter(|change| database.table(guard, change.table).is_some()) {
             change.old.inspect(|&old| record_locks::close_to_readers(record::words(old, guard), me));
         }
     }
 
-    /// Gives up the write locks that no change followed; `keep` says what else is done about each.
+    /// Gives up the write locks that no change followed. For each of them `keep` is called, which does what else must
+    /// be done.
     ///
-    /// Before the end timestamp is wanted: afterwards others would take such a lock for an update, and look for what
-    /// replaces the version.
+    /// The caller calls this before it wants an end timestamp: afterwards other transactions would take such a lock for
+    /// an update, and look for what replaces the version.
     pub fn end_kept(
         &mut self,
         look: &mut Look,
@@ -134,7 +134,7 @@ impl WriteSet {
         self.log.retain(|change| !change.locks_only);
     }
 
-    /// The changes as a redo record has them: the rows as they are left, each once.
+    /// Returns the changes as a redo record has them: the rows as they are left, each once.
     pub fn redo<'g>(&self, database: &'g Database, guard: Guard<'g>) -> Vec<Redo<'g>> {
         let mut told = HashSet::new();
         let mut changes = Vec::new();
@@ -154,7 +154,8 @@ impl WriteSet {
         changes
     }
 
-    /// Writes the end timestamp into all words (§2.4, Postprocessing phase), and queues what has ended.
+    /// Writes the end timestamp into the words of all changed versions (§2.4, Postprocessing phase), and queues the
+    /// versions that have ended.
     pub fn finish(&mut self, database: &Database, guard: Guard<'_>, time: Timestamp, sweeper: &mut Sweeper) {
         // First all Begin words, so that a version that the transaction replaced itself says when it began.
         for change in &self.log {

@@ -1,4 +1,4 @@
-//! Whether bits, wait-maps and lock-states agree, while no call is under way but calls that wait.
+//! A check that waiter bits, wait-maps and lock-states agree, while no call is under way but calls that wait.
 
 use super::lock::ILock;
 use super::wait_map::{LockRequest, WaitMaps};
@@ -6,7 +6,7 @@ use hotrow_storage::Database;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// The requests for one lock in the wait-maps.
+/// The requests for one lock that the wait-maps have.
 #[derive(Default)]
 struct Expected {
     write_waiter: u64,
@@ -17,7 +17,7 @@ struct Expected {
 /// Compares every record's bits with the wait-maps, and looks for transactions that wait in vain.
 ///
 /// # Errors
-/// Says of which record, and what.
+/// The text names a record, and says what is wrong there.
 pub(super) fn audit(database: &Database<ILock>, maps: &WaitMaps) -> Result<(), String> {
     let mut awaited: HashMap<usize, Expected> = HashMap::new();
     maps.awaited(|worker, lock, wanted| {

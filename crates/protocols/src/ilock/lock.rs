@@ -32,7 +32,7 @@ use super::wait_map::{Granted, LockAt, LockRequest, WaitMaps, Waiting};
 use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
-/// A record's lock. The default is free.
+/// The lock of a record, in its header. The default is a free lock.
 #[derive(Debug, Default)]
 pub struct ILock {
     state: AtomicU64,
@@ -43,7 +43,7 @@ pub struct ILock {
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<ILock>() == 24);
 
-/// A lock-state.
+/// A value of the lock-state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State(u64);
 
@@ -65,7 +65,7 @@ enum Turn {
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOutcome {
-    /// The lock is there.
+    /// The transaction has the lock.
     Taken,
     /// The request is in the wait-map.
     Waits,
@@ -75,7 +75,7 @@ pub(super) enum RequestOutcome {
 
 impl State {
     const FREE: State = State(0);
-    /// The dummy write lock: `mask`.
+    /// The state of the dummy write lock: `mask` in the paper.
     const DUMMY: State = State(WRITE);
     const ONE_READER: State = State(1);
 
@@ -94,7 +94,7 @@ impl State {
         self.0 & READERS
     }
 
-    /// The worker of the reader that waits to become the writer.
+    /// Returns the worker of the reader that waits to become the writer, if there is one.
     #[inline]
     fn upgrader(self) -> Option<u32> {
         (self.0 & (WRITE | UPGRADING) == UPGRADING).then_some(((self.0 & WORKER) >> WORKER_AT) as u32)
@@ -114,8 +114,8 @@ impl State {
     }
 }
 
-/// `atomic-synchronize()`. Both sides of invariant 3 store and load with `SeqCst`, which orders them; loom knows that
-/// of fences only.
+/// Orders this thread's stores before its later loads: `atomic-synchronize()`. Both sides of invariant 3 store and load
+/// with `SeqCst`, which orders them; loom knows such an order only of fences.
 #[inline]
 fn synchronize() {
     #[cfg(loom)]
@@ -130,7 +130,8 @@ impl ILock {
         State(self.state.load(Ordering::SeqCst))
     }
 
-    /// Acquire and release: the holder of the lock sees what all holders before it did.
+    /// Exchanges the state, if it is still `state`. Acquire and release: the holder of the lock sees what all holders
+    /// before it did.
     #[inline]
     fn replace(&self, state: State, with: State) -> bool {
         // SeqCst, on failure as well: the second look of a transaction that waits, and the first step of one that
@@ -153,7 +154,7 @@ impl ILock {
         }
     }
 
-    /// The workers whose transactions want this.
+    /// Returns the workers that have transactions waiting with this request, one bit each.
     #[inline]
     pub(super) fn bits(&self, wanted: LockRequest) -> u64 {
         // SeqCst: the second look of a transaction that leaves (invariant 3).
@@ -176,7 +177,7 @@ impl ILock {
         self.bits(LockRequest::Write) | self.bits(LockRequest::Read) != 0
     }
 
-    /// Whether `tid` owns it.
+    /// Whether transaction `tid` owns the write lock.
     #[inline]
     pub(super) fn is_owned_by(&self, tid: u64) -> bool {
         self.state() == State::owned_by(tid)
@@ -188,7 +189,8 @@ impl ILock {
         self.set(State::owned_by(tid));
     }
 
-    /// Takes the lock if that can be done at once. Line 2 of Fig. 6, lines 2 to 16 of Fig. 7.
+    /// Takes the lock if that can be done at once, and returns whether it was taken. Line 2 of Fig. 6, lines 2 to 16 of
+    /// Fig. 7.
     #[inline]
     pub(super) fn take(&self, wanted: LockRequest, tid: u64) -> bool {
         match wanted {
@@ -198,7 +200,8 @@ impl ILock {
         }
     }
 
-    /// Takes the read lock, if the lock is free and no transaction waits to write: that one is about to have it.
+    /// Takes the read lock if the lock is free and no transaction waits to write, which would be about to have the
+    /// lock. Returns whether it was taken.
     #[inline]
     pub(super) fn take_free_to_read(&self) -> bool {
         self.bits(LockRequest::Write) == 0 && self.replace(State::FREE, State::ONE_READER)
@@ -249,7 +252,7 @@ impl ILock {
         RequestOutcome::Waits
     }
 
-    /// Takes back a request. `false` if it was granted meanwhile.
+    /// Takes back a request. Returns `false` if the request was granted meanwhile.
     pub(super) fn withdraw(&self, owner: &Owner) -> bool {
         let (maps, worker) = (owner.maps(), owner.worker());
         let mut map = maps.of(worker).lock();
@@ -271,7 +274,7 @@ impl ILock {
         true
     }
 
-    /// Lets the readers pass that waited because of a transaction that does not wait any more (invariant 4).
+    /// Lets the readers pass that waited only because of a transaction that does not wait any more (invariant 4).
     #[cold]
     fn let_pass(&self, owner: &Owner) {
         let maps = owner.maps();
@@ -307,7 +310,8 @@ impl ILock {
         }
     }
 
-    /// Reverts the state of a write lock. If that made it the dummy one, says whose turn it is. Fig. 8, lines 1 to 11.
+    /// Releases a write lock. If waiting transactions make it the dummy write lock, returns whose turn it is. Fig. 8,
+    /// lines 1 to 11.
     #[inline]
     fn leave_write(&self) -> Option<Turn> {
         if self.is_awaited() {
@@ -318,7 +322,7 @@ impl ILock {
         self.look_again().then_some(Turn::Readers)
     }
 
-    /// Reverts the state of a read lock, in the same way. Fig. 9, lines 1 to 13.
+    /// Releases a read lock, and returns a turn as [`leave_write`](Self::leave_write) does. Fig. 9, lines 1 to 13.
     #[inline]
     fn leave_read(&self, maps: &WaitMaps) -> Option<Turn> {
         loop {
@@ -339,7 +343,8 @@ impl ILock {
         }
     }
 
-    /// The second look at the waiters of a lock that was left free: whether it is the dummy write lock now.
+    /// Looks once more for waiters of a lock that was left free. Returns whether the lock is now the dummy write lock,
+    /// since there are some.
     #[inline]
     fn look_again(&self) -> bool {
         synchronize();
@@ -366,7 +371,7 @@ impl ILock {
         }
     }
 
-    /// Gives the write lock to a transaction that waits for it. `true` if none does any more. Fig. 10.
+    /// Gives the write lock to a transaction that waits for it. Returns `true` if none does any more. Fig. 10.
     ///
     /// Which worker is served first is drawn by lot, with the number of the transaction that releases. If the turn went
     /// on from that one's worker, two workers whose transactions come back at once could pass the lock to each other
@@ -414,8 +419,9 @@ impl ILock {
         granted.iter().for_each(|parked| parked.wake());
     }
 
-    /// Gives the write lock to the only reader that is left, if it still waits for that. Since the caller left, that
-    /// reader may have given up, and another one of its worker, which is not alone, may wait for the same.
+    /// Gives the write lock to the only reader that is left, if that reader still waits to become the writer. Since the
+    /// caller left, the reader may have given up, and another reader of its worker, which is not alone, may wait for
+    /// the same.
     #[cold]
     fn send_upgrade(&self, maps: &WaitMaps, worker: u32) {
         let mut map = maps.of(worker).lock();
@@ -431,13 +437,13 @@ impl ILock {
         parked.wake();
     }
 
-    /// The label of the reader that waits to become the writer.
+    /// Returns the label of the reader that waits to become the writer, if there is one.
     pub(super) fn upgrading(&self, maps: &WaitMaps) -> Option<u32> {
         let map = maps.of(self.state().upgrader()?).lock();
         Some(map.first(LockAt::of(self), LockRequest::Upgrade)?.parked.label())
     }
 
-    /// Whether a transaction with this request waits in vain, between two calls: what invariant 4 excludes.
+    /// Whether a transaction with this request waits in vain. Invariant 4 excludes that between two calls.
     pub(super) fn keeps_in_vain(&self, wanted: LockRequest) -> bool {
         let state = self.state();
         match wanted {
@@ -447,19 +453,19 @@ impl ILock {
         }
     }
 
-    /// Whether no transaction has it.
+    /// Whether no transaction has the lock.
     pub(super) fn is_free(&self) -> bool {
         self.state() == State::FREE
     }
 
-    /// Whether no transaction has it or waits for it.
+    /// Whether no transaction has the lock or waits for it.
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) fn is_at_rest(&self) -> bool {
         self.is_free() && !self.is_awaited()
     }
 }
 
-/// The workers whose bits are set, in turn. The lot says which one of them is the first.
+/// Returns the workers whose bits are set, in turn. `lot` says which of them is the first.
 fn workers_by_lot(bits: u64, lot: u64) -> impl Iterator<Item = u32> {
     let mut from_first = bits;
     (0..lot % u64::from(bits.count_ones()).max(1)).for_each(|_| from_first &= from_first - 1);

@@ -189,7 +189,7 @@ impl Protocol for Interactive {
         self.retired.as_ref().map(|retired| retired.statistics())
     }
 
-    /// For what has no record: of a record only its owner's number is known.
+    /// Waits for everything but records: of a record only the number of its owner is known.
     fn lock_waits(&self) -> Vec<LockWait> {
         self.names.waits()
     }
@@ -216,7 +216,7 @@ impl Protocol for Interactive {
 }
 
 impl Interactive {
-    /// Transactions that wait now: for records, and for anything else.
+    /// Returns the number of transactions that wait for records, and of those that wait for anything else.
     pub fn waiting(&self) -> (usize, usize) {
         (self.maps.waiting(), self.names.usage().1)
     }

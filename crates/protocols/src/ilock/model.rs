@@ -40,7 +40,7 @@ enum Hold {
 
 use Hold::{Read, Write};
 
-/// Deadlocks are not looked for.
+/// The observer of a wait that does not look for deadlocks.
 struct Unwatched;
 
 impl Watch for Unwatched {
@@ -76,14 +76,14 @@ impl Scene {
         Arc::new(Self { records: (0..records).map(|_| Record::default()).collect(), maps: WaitMaps::new() })
     }
 
-    /// A transaction of this worker.
+    /// Makes a transaction of this worker.
     fn owner(&self, worker: u32, waiter: &Waiter) -> Owner {
         let mut owner = Owner::new(&self.maps, worker, Arc::new(Parked::new(waiter.clone())));
         owner.begin();
         owner
     }
 
-    /// Locks a record, of which `held` is held.
+    /// Locks a record, on which the transaction holds `held`.
     fn lock(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
         let (upgrades, exclusive) = (held.is_some(), hold == Write);
         match RecordLock::take(&self.records[record].lock, owner, upgrades, exclusive) {
@@ -92,14 +92,14 @@ impl Scene {
         }
     }
 
-    /// Locks the record after a first attempt that was too early.
+    /// Locks the record after a first attempt that came too early.
     fn lock_after_an_attempt(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
         let patience = Patience::new(owner.parked().waiter().now(), (None, None));
         let ended = self.records[record].lock.wait(owner, held.is_some(), hold == Write, patience, &mut Unwatched);
         self.locked(record, ended, held, hold)
     }
 
-    /// Looks at what the lock protects, if it is held now.
+    /// Checks what the lock protects, if the transaction holds the lock now.
     fn locked(&self, record: usize, ended: Ended, held: Option<Hold>, hold: Hold) -> Ended {
         let Record { writes, inside, .. } = &self.records[record];
         if ended.is_granted() {
@@ -148,8 +148,8 @@ mod exhaustive {
     use hotrow_sync::wait::Scheduler;
     use loom::sync::Notify;
 
-    /// All interleavings up to so many preemptions: as few as show each of the mistakes above, or as many as
-    /// `LOOM_MAX_PREEMPTIONS` says.
+    /// Runs all interleavings with at most so many preemptions: as few as show each of the mistakes above, or as many
+    /// as `LOOM_MAX_PREEMPTIONS` says.
     fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound.get_or_insert(preemptions);
@@ -213,7 +213,7 @@ mod exhaustive {
         });
     }
 
-    /// Fig. 13: its three cases, and for the readers' procedures the same.
+    /// The three cases of Fig. 13, and the like for the readers' procedures.
     #[test]
     fn who_acquires_while_the_lock_is_released_gets_it() {
         release_meets_acquire(5, Write, &[(1, Write)]);
@@ -305,7 +305,7 @@ mod exhaustive {
         });
     }
 
-    /// Two readers, of which one or both want to write.
+    /// Two readers have the lock, of which one or both want to write.
     fn upgrade(both: bool, cancels: bool) {
         model(2, move || {
             let scene = Scene::new(1);
@@ -400,7 +400,7 @@ mod random {
         std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
     }
 
-    /// Locks the records in turn, the first of them perhaps twice, and gives them back. Counts what it wrote.
+    /// Locks the records in turn, the first of them perhaps twice, and releases them. Counts what it has written.
     fn transaction(scene: &Scene, owner: &Owner, may_upgrade: bool, wrote: &[AtomicU64; RECORDS]) {
         let mut random = thread_rng();
         let mut held = Vec::new();
@@ -420,7 +420,7 @@ mod random {
         held.into_iter().for_each(|(record, hold)| scene.unlock(record, owner, hold));
     }
 
-    /// So many transactions, of which one may upgrade, some share a worker, and one is cancelled.
+    /// Runs so many transactions, of which one may upgrade, some share a worker, and one is cancelled.
     fn check(count: u32) {
         let model = move || {
             let scene = Scene::new(RECORDS);

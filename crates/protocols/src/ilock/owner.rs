@@ -18,7 +18,7 @@ impl Owner {
         Self { number: maps.number(), worker, maps: maps.clone(), parked }
     }
 
-    /// The number of its transaction.
+    /// Returns the number of the owner's transaction.
     #[inline]
     pub(super) fn tid(&self) -> u64 {
         self.number.get()

@@ -8,7 +8,7 @@ use crate::shared::time_outs::Patience;
 use hotrow_storage::RecordHeader;
 use hotrow_sync::Wake;
 
-/// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+/// Withdraws a request if its wait unwinds: a suspended coroutine is dropped, or a scheduler panics.
 struct Unwinding<'l> {
     lock: &'l ILock,
     owner: &'l Owner,
@@ -17,7 +17,7 @@ struct Unwinding<'l> {
 }
 
 impl Unwinding<'_> {
-    /// Takes the request back. `false` if it was granted.
+    /// Takes the request back. Returns `false` if it was granted.
     fn withdraw(&mut self) -> bool {
         self.watch.ends();
         let withdrawn = self.lock.withdraw(self.owner);
@@ -73,8 +73,8 @@ impl RecordLock for ILock {
         self.set_owner(owner.tid());
     }
 
-    /// Lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. The transaction that hands the lock over makes this one its owner,
-    /// so that nothing is left to do when it is resumed.
+    /// Waits for the lock: lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. The transaction that hands the lock over makes
+    /// this one its owner, so nothing is left to do when this one is resumed.
     fn wait(
         &self,
         owner: &Owner,

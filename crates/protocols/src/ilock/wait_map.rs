@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Workers that waiter bits can tell apart. Two are enough for loom.
+/// The number of workers that waiter bits can tell apart. Two are enough for loom.
 pub(super) const WORKERS: u32 = if cfg!(loom) { 2 } else { u64::BITS };
 
 /// The wait-maps of a database's workers, and the numbers that its workers and transactions have.
@@ -34,11 +34,11 @@ pub(super) struct LockAt(usize);
 /// The request of a suspended transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockRequest {
-    /// The read lock.
+    /// A request for the read lock.
     Read,
-    /// The write lock.
+    /// A request for the write lock.
     Write,
-    /// The write lock, in place of the read lock that it holds.
+    /// A request for the write lock in place of the read lock that the transaction holds.
     Upgrade,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Waiting {
 /// The transactions that were given a lock, to be woken after the latch is released.
 pub(super) type Granted = SmallVec<[Arc<Parked>; 4]>;
 
-/// The hash of an address.
+/// A hasher for addresses, which mixes their bits.
 #[derive(Default)]
 pub(super) struct AddressHasher(u64);
 
@@ -76,23 +76,23 @@ impl WaitMaps {
         Arc::new(Self { maps, workers: AtomicU64::new(0), numbers: Arc::default() })
     }
 
-    /// The number of a new worker. Workers beyond those that can be told apart share numbers.
+    /// Returns the number of a new worker. Workers beyond those that can be told apart share numbers.
     pub(super) fn add_worker(&self) -> u32 {
         (self.workers.fetch_add(1, Ordering::AcqRel) % u64::from(WORKERS)) as u32
     }
 
-    /// The number of a new transaction in flight.
+    /// Returns the number of a new transaction in flight.
     pub(super) fn number(&self) -> Number {
         Number::new(&self.numbers)
     }
 
-    /// A worker's map.
+    /// Returns the wait-map of a worker.
     #[inline]
     pub(super) fn of(&self, worker: u32) -> &Latch<WaitMap> {
         &self.maps[worker as usize].0
     }
 
-    /// Transactions that wait for a record: for people, and for tests that expect none.
+    /// Returns the number of transactions that wait for a record. People read it, and tests expect zero.
     pub(super) fn waiting(&self) -> usize {
         self.maps.iter().map(|map| map.0.lock().waiting.values().map(SmallVec::len).sum::<usize>()).sum()
     }
@@ -110,12 +110,12 @@ impl WaitMaps {
 }
 
 impl WaitMap {
-    /// Whether any transaction waits with this request.
+    /// Whether any transaction of this worker waits for the lock with this request.
     pub(super) fn awaits(&self, lock: LockAt, wanted: LockRequest) -> bool {
         self.of(lock).iter().any(|waiting| waiting.wanted == wanted)
     }
 
-    /// The first transaction that wants this.
+    /// Returns the first transaction of this worker that waits for the lock with this request.
     pub(super) fn first(&self, lock: LockAt, wanted: LockRequest) -> Option<&Waiting> {
         self.of(lock).iter().find(|waiting| waiting.wanted == wanted)
     }
@@ -151,7 +151,7 @@ impl WaitMap {
 }
 
 impl LockAt {
-    /// The address of a record's lock.
+    /// Returns the address of a record's lock.
     pub(super) fn of<L>(lock: &L) -> Self {
         LockAt(std::ptr::from_ref(lock).addr())
     }

@@ -13,10 +13,10 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// No isolation at all.
+/// The protocol that isolates nothing.
 pub struct NoIsolation;
 
-/// There is nothing to set.
+/// The settings of `none`, of which there are none.
 #[derive(Clone, Debug, Default)]
 pub struct NoneConfig;
 
@@ -64,7 +64,7 @@ impl Protocol for NoIsolation {
     }
 }
 
-/// A row's copy.
+/// A copy of a row, fixed part and variable part.
 #[derive(Default)]
 struct Copied {
     fixed: Vec<u8>,
@@ -96,8 +96,8 @@ impl Copied {
     }
 }
 
-/// A step of the log, to be undone. A deleted row's record stays linked, absent, until its table is dropped: another
-/// transaction that follows an index to it finds memory that is still there.
+/// A step of the log, by which a change is undone. The record of a deleted row stays linked, as an absent row, until
+/// its table is dropped. So another transaction that follows an index to the record finds memory that is still there.
 enum Undo {
     Changed { record: RecordPtr<()>, fixed: usize, variable: usize, end: usize },
     Inserted { record: RecordPtr<()> },
@@ -119,7 +119,7 @@ pub struct NoneTransaction {
     waiter: Waiter,
     row: Copied,
     log: Vec<(TableId, Undo)>,
-    /// Rows as they were before changes: fixed part, then variable part.
+    /// The rows as they were before each change: fixed part, then variable part.
     replaced: Vec<u8>,
     statistics: Statistics,
     read_only: bool,
@@ -133,7 +133,7 @@ fn retire(participant: &mut Participant, variable: Option<Variable>) {
 }
 
 impl NoneTransaction {
-    /// Begins a call. An error if no transaction is running.
+    /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.running {
@@ -158,7 +158,7 @@ impl NoneTransaction {
         self.running = false;
     }
 
-    /// Whether another present row has the row's columns in a unique index.
+    /// Returns whether another present row has the row's columns in a unique index.
     fn duplicate(
         table: &Table<()>,
         guard: Guard<'_>,

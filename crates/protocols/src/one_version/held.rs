@@ -6,24 +6,25 @@ use hotrow_storage::mix;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// The locks that are held to the transaction's end, and in which modes.
+/// The locks that a transaction holds to its end, with their modes.
 ///
-/// Adding one and releasing all take no search. A transaction that holds few looks through them; the places of many are
-/// noted when one is first asked for, as a rule because a key has the lock that is held for another one.
+/// Adding a lock takes no search, and neither does releasing all. A transaction that holds few locks searches them one
+/// by one. For many locks, the places are noted when a lock is first searched for, as a rule because a key has a lock
+/// that is held for another key already.
 #[derive(Default)]
 pub(super) struct Held {
     locks: Vec<(LockName, Mode)>,
-    /// Where the first locks are, as many as are noted here.
+    /// The places of the first locks, as many as have been noted.
     places: HashMap<LockName, usize, BuildHasherDefault<NameHasher>>,
 }
 
-/// So many names are looked through one by one.
+/// The number of locks up to which a search goes through them one by one.
 const LOOKED_THROUGH: usize = 32;
 
-/// Room for so many locks is kept from one transaction to the next.
+/// The number of locks for which room is kept from one transaction to the next.
 const KEPT_LOCKS: usize = 1 << 14;
 
-/// A hash of a name: its parts, mixed.
+/// A hasher of lock names, which mixes their parts.
 #[derive(Default)]
 struct NameHasher(u64);
 
@@ -49,19 +50,19 @@ impl Hash for LockName {
 }
 
 impl Held {
-    /// How many there are.
+    /// Returns the number of held locks.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.locks.len()
     }
 
-    /// Adds a lock that is not held.
+    /// Adds a lock that the transaction does not hold yet.
     #[inline]
     pub(super) fn push(&mut self, name: LockName, mode: Mode) {
         self.locks.push((name, mode));
     }
 
-    /// Takes away the lock that was added last.
+    /// Removes and returns the lock that was added last.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<LockName> {
         let (name, _) = self.locks.pop()?;
@@ -71,12 +72,12 @@ impl Held {
         Some(name)
     }
 
-    /// In which modes a lock is held.
+    /// Returns the modes in which a lock is held: none if it is not held.
     pub(super) fn mode(&mut self, name: LockName) -> Mode {
         self.place(name).map_or(Mode::NONE, |place| self.locks[place].1)
     }
 
-    /// A lock is held in these modes now.
+    /// Sets the modes in which a held lock is held now.
     pub(super) fn set(&mut self, name: LockName, mode: Mode) {
         match self.place(name) {
             Some(place) => self.locks[place].1 = mode,
@@ -84,7 +85,7 @@ impl Held {
         }
     }
 
-    /// Takes a lock away: in which modes it was held.
+    /// Removes a lock, and returns the modes in which it was held, or `None` if it was not held.
     pub(super) fn remove(&mut self, name: LockName) -> Option<Mode> {
         let place = self.place(name)?;
         let was_noted = place < self.places.len();
@@ -108,7 +109,7 @@ impl Held {
         self.places.get(&name).copied()
     }
 
-    /// Releases all of them, the last one first.
+    /// Removes all locks, the last one first, and calls `release` for each.
     #[inline]
     pub(super) fn release_all(&mut self, mut release: impl FnMut(LockName, Mode)) {
         while let Some((name, mode)) = self.locks.pop() {

@@ -14,7 +14,7 @@
 use crate::shared::mode::Mode;
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 
-/// A lock: its word.
+/// A lock that keys of an index share. It is one word.
 #[derive(Default)]
 pub(super) struct KeyLock(AtomicU32);
 
@@ -25,7 +25,8 @@ const SHARED: u32 = 1;
 const INSERTS: u32 = AWAITED - INSERT;
 const SHARES: u32 = INSERT - SHARED;
 
-/// The lock is split: its keys have others. It says *awaited*, too, so that no transaction takes it in a single step.
+/// The word of a lock that is split: its keys have other locks. It says *awaited*, too, so that no transaction takes
+/// the lock in a single step.
 const SPLIT: u32 = u32::MAX;
 
 /// The outcome of a request for a lock.
@@ -54,7 +55,7 @@ fn share_of(mode: Mode) -> u32 {
     if mode.covers(Mode::INSERT) { shared + INSERT } else { shared }
 }
 
-/// Whether these modes may be held beside what others hold. A count that is full is as a conflict.
+/// Whether a transaction may hold these modes beside what others hold. A count that is full counts as a conflict.
 fn admits(others: u32, wanted: Mode) -> bool {
     if wanted.conflicts_with_all() {
         return others == 0;
@@ -71,7 +72,7 @@ impl KeyLock {
         self.0.load(Ordering::Acquire)
     }
 
-    /// The address of the word, to prefetch it.
+    /// Returns the address of the word, so that it can be prefetched.
     #[inline]
     pub(super) fn address(&self) -> *const u8 {
         std::ptr::from_ref(self).cast()
@@ -83,8 +84,8 @@ impl KeyLock {
         self.replace(0, share_of(wanted))
     }
 
-    /// Takes the lock in `wanted`, of which `held` is held, if no other holder or request conflicts. Returns whether it
-    /// was taken.
+    /// Takes the lock in the modes `wanted`, if no other holder or request conflicts. The transaction holds it in the
+    /// modes `held` before. Returns whether it was taken.
     pub(super) fn take_beside(&self, held: Mode, wanted: Mode) -> bool {
         let mut word = self.word();
         while word & AWAITED == 0 {
@@ -100,7 +101,7 @@ impl KeyLock {
         false
     }
 
-    /// Gives back the held modes, if no transaction waits.
+    /// Gives back the modes `held`, if no transaction waits. Returns whether they were given back.
     #[inline]
     pub(super) fn give_back(&self, held: Mode) -> bool {
         if self.replace(share_of(held), 0) {
@@ -122,24 +123,24 @@ impl KeyLock {
         self.word() == SPLIT
     }
 
-    /// Splits the lock if it is free. Whether this call did.
+    /// Splits the lock if it is free. Returns whether this call has split it.
     #[inline]
     pub(super) fn split(&self) -> bool {
         self.replace(0, SPLIT)
     }
 
-    /// Whether a transaction holds it, or waits for it.
+    /// Whether a transaction holds the lock, or waits for it.
     pub(super) fn is_used(&self) -> bool {
         !matches!(self.word(), 0 | SPLIT)
     }
 
-    /// Whether a transaction holds it.
+    /// Whether a transaction holds the lock.
     pub(super) fn is_held(&self) -> bool {
         self.is_used() && self.word() & !AWAITED != 0
     }
 
-    /// Takes the lock, or notes that it is awaited. The caller has the latch of its queue, and stands last in it from
-    /// then on, an upgrade first.
+    /// Takes the lock, or notes that it is awaited. The caller has the latch of the lock's queue. If the lock is not
+    /// taken, the caller's request stands last in the queue from then on, or first if it is an upgrade.
     pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> RequestOutcome {
         loop {
             let word = self.word();
@@ -156,7 +157,7 @@ impl KeyLock {
         }
     }
 
-    /// Gives back what is held of a lock that is awaited. The caller has the latch of its queue.
+    /// Gives back the modes `held` of a lock that is awaited. The caller has the latch of its queue.
     pub(super) fn give_back_awaited(&self, held: Mode) {
         self.0.store(self.word() - share_of(held), Ordering::Release);
     }
@@ -166,11 +167,11 @@ impl KeyLock {
         Granting { lock: self, word: self.word() & !AWAITED }
     }
 
-    /// Whether the lock is awaited though this first request could be granted, or there is none; or the other way
-    /// round.
+    /// Checks that the word says *awaited* if and only if there is a request, and that the first request cannot be
+    /// granted.
     ///
     /// # Errors
-    /// Says which.
+    /// The text says which of the two is not so.
     pub(super) fn audit(&self, first: Option<(Mode, Mode)>) -> Result<(), String> {
         let word = self.word();
         if (word & AWAITED != 0 && word != SPLIT) != first.is_some() {
@@ -182,8 +183,9 @@ impl KeyLock {
         Ok(())
     }
 
-    /// Acquire and release: a transaction that takes a lock sees what all earlier holders did, and they come before it.
-    /// The same holds across a split: a transaction that finds a lock split has seen all that its last holders did.
+    /// Exchanges the word, if it is still `word`. Acquire and release: a transaction that takes a lock sees what all
+    /// earlier holders did, and they come before it. The same holds across a split: a transaction that finds a lock
+    /// split has seen all that its last holders did.
     #[inline]
     fn replace(&self, word: u32, with: u32) -> bool {
         // Relaxed on failure: nothing is read because of it.
@@ -192,7 +194,8 @@ impl KeyLock {
 }
 
 impl Granting<'_> {
-    /// Grants the next request, if it can be granted. If not, no more are tried: the lock stays awaited.
+    /// Grants the next request if that is possible, and returns whether it was granted. If not, the caller tries no
+    /// later ones: the lock stays awaited.
     pub(super) fn grant(&mut self, held: Mode, wanted: Mode) -> bool {
         let others = self.word - share_of(held);
         let granted = admits(others, wanted);

@@ -39,7 +39,7 @@ use hotrow_sync::OnceLock;
 use hotrow_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::fmt;
 
-/// The header of each record: it is empty, for the record's lock is in the indexes of its table.
+/// The header of each record. It is empty, since the record's lock is in the indexes of its table.
 #[derive(Debug, Default)]
 pub struct KeyLocked;
 
@@ -51,35 +51,37 @@ const _: () = assert!(size_of::<KeyLocked>() == 0);
 
 /// The locks of one index.
 pub struct KeyLocks {
-    /// The first level of which some lock is not split: the logarithm of its size.
+    /// The first level that has a lock which is not split, by the logarithm of its size.
     first: AtomicU32,
     coarsest: Level,
-    /// Levels by the logarithm of their size.
+    /// The levels that are larger than the coarsest, by the logarithms of their sizes.
     finer: [OnceLock<Box<Level>>; (FINEST - COARSEST) as usize],
 }
 
-/// Logarithms of the sizes of levels. In a model there are few locks, to have something to contend for.
+/// The logarithms of the sizes of the smallest and the greatest level. In a model there are few locks, so that
+/// transactions contend for them.
 const COARSEST: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
 const FINEST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 28 };
 
-/// Chunks of a level.
+/// The number of chunks of a level.
 const CHUNKS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
-/// A transaction that holds this part of a level is in the way of others.
+/// A transaction that holds one in so many of a level's locks is in the way of others.
 const MANY: usize = 64;
 
-/// A power of two of locks.
+/// A level: an array of locks whose length is a power of two.
 struct Level {
-    /// The logarithm of their number.
+    /// The logarithm of the number of locks.
     log2: u32,
-    /// The logarithm of the size of the level that these locks are split into; 0 as long as there is none.
+    /// The logarithm of the size of the level that these locks are split into, or 0 as long as there is none.
     next: AtomicU32,
-    /// Locks that are not split.
+    /// The number of locks that are not split.
     whole: AtomicUsize,
     chunks: [OnceLock<Box<[KeyLock]>>; CHUNKS],
 }
 
-/// A lock and its number: which of which level, as the sum of the level's size and the lock's position.
+/// A lock and its number, which names its level and its position there: it is the sum of the level's size and the
+/// position.
 #[derive(Clone, Copy)]
 pub(super) struct Numbered<'l> {
     pub(super) number: u32,
@@ -97,7 +99,7 @@ impl Default for KeyLocks {
 }
 
 impl IndexData for KeyLocks {
-    /// The levels, and their chunks that were made.
+    /// Returns the bytes of the levels and of their chunks that were made.
     fn bytes(&self) -> usize {
         let finer = self.finer.iter().filter_map(OnceLock::get).map(|level| size_of::<Level>() + level.bytes());
         size_of::<Self>() + self.coarsest.bytes() + finer.sum::<usize>()
@@ -105,8 +107,8 @@ impl IndexData for KeyLocks {
 }
 
 impl KeyLocks {
-    /// The lock of the keys with this hash, unless it is split before it is taken: then asked again, this says which it
-    /// is now.
+    /// Returns the lock of the keys with this hash. The lock may be split before the caller takes it; then the caller
+    /// asks again, and gets the lock that the keys have by then.
     #[inline]
     pub(super) fn of(&self, hash: u64) -> Numbered<'_> {
         let level = self.first();
@@ -134,14 +136,14 @@ impl KeyLocks {
         prefetch_to_write(self.first().of(hash).lock.address());
     }
 
-    /// The lock with this number.
+    /// Returns the lock with this number.
     #[inline]
     pub(super) fn numbered(&self, number: u32) -> &KeyLock {
         self.level(number.ilog2()).of(u64::from(number)).lock
     }
 
-    /// Begins to split the locks if a transaction that holds so many is in the way of others. `rows` are the index's.
-    /// Whether there are locks to [`split`](Self::split_free).
+    /// Begins to split the locks if a transaction that holds `held` of them is in the way of others. `rows` is the
+    /// number of rows in the index. Returns whether there are locks to [`split`](Self::split_free).
     pub(super) fn split_for(&self, held: usize, rows: usize) -> bool {
         let first = self.first();
         let mut level = first;
@@ -159,7 +161,7 @@ impl KeyLocks {
         first.next().is_some()
     }
 
-    /// Makes a next level, unless another transaction has made one.
+    /// Makes the next level, of this size, unless another transaction has made one.
     fn begin_to_split(&self, level: &Level, log2: u32) {
         self.finer[(log2 - COARSEST - 1) as usize].get_or_init(|| Box::new(Level::new(log2)));
         // Release, for a transaction that reads it finds the level. Relaxed on failure: another one is as good.
@@ -176,7 +178,8 @@ impl KeyLocks {
         self.has_split(level, count);
     }
 
-    /// So many locks of a level have been split. After the last one, ways begin at the next level.
+    /// Counts locks of a level that have been split. After the last one, searches for a key's lock begin at the next
+    /// level.
     fn has_split(&self, level: &Level, count: usize) {
         level.whole.fetch_sub(count, Ordering::AcqRel);
         let mut first = self.first();
@@ -203,22 +206,22 @@ impl KeyLocks {
         }
     }
 
-    /// The locks that are held or waited for.
+    /// Returns the locks that are held or waited for.
     fn used(&self) -> impl Iterator<Item = Numbered<'_>> {
         let finer = self.finer.iter().filter_map(|level| Some(&**level.get()?));
         let locks = std::iter::once(&self.coarsest).chain(finer).flat_map(Level::made);
         locks.filter(|numbered| numbered.lock.is_used())
     }
 
-    /// The number of locks that are held.
+    /// Returns the number of locks that are held.
     pub(super) fn held(&self) -> usize {
         self.used().filter(|numbered| numbered.lock.is_held()).count()
     }
 
-    /// Whether a lock is awaited without a request in the queues, or the other way round.
+    /// Checks that each awaited lock has a request in the queues, and each request in the queues an awaited lock.
     ///
     /// # Errors
-    /// Says which.
+    /// The text names the lock for which it is not so.
     pub(super) fn audit(&self, table: TableId, index: IndexNumber, queues: &Queues) -> Result<(), String> {
         for Numbered { number, lock } in self.used() {
             let name = LockName { table, index, number };
@@ -242,14 +245,14 @@ impl Level {
         1 << self.log2
     }
 
-    /// The level that these locks are split into.
+    /// Returns the logarithm of the size of the level that these locks are split into, if there is one.
     #[inline]
     fn next(&self) -> Option<u32> {
         let next = self.next.load(Ordering::Acquire);
         (next != 0).then_some(next)
     }
 
-    /// The lock of the keys with this hash.
+    /// Returns the lock of the keys with this hash, in this level.
     #[inline]
     fn of(&self, hash: u64) -> Numbered<'_> {
         let position = hash as usize & (self.size() - 1);
@@ -263,19 +266,19 @@ impl Level {
         self.chunks[chunk].get_or_init(|| self.make_chunk())
     }
 
-    /// A chunk of free locks.
+    /// Makes a chunk of free locks.
     #[cold]
     fn make_chunk(&self) -> Box<[KeyLock]> {
         (0..self.size() / CHUNKS).map(|_| KeyLock::default()).collect()
     }
 
-    /// Bytes of the chunks that were made.
+    /// Returns the bytes of the chunks that were made.
     fn bytes(&self) -> usize {
         let made = self.chunks.iter().filter(|chunk| chunk.get().is_some()).count();
         made * (self.size() / CHUNKS) * size_of::<KeyLock>()
     }
 
-    /// The locks of chunks that were made.
+    /// Returns the locks of the chunks that were made.
     fn made(&self) -> impl Iterator<Item = Numbered<'_>> {
         let start_of = |chunk| self.size() + chunk * (self.size() / CHUNKS);
         let chunks = self.chunks.iter().enumerate();

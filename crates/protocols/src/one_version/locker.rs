@@ -15,19 +15,19 @@ use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Tab
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics};
 
-/// The locks of a transaction, and how it waits.
+/// The locks of a transaction, and the means by which it waits for them.
 pub(super) struct Locker {
     queues: Arc<Queues>,
     parked: Arc<Parked>,
     held: Held,
-    /// A lock to release at the next call, held shared and in no other way.
+    /// The lock to release at the next call. It is held shared, and in no other mode.
     short: Option<LockName>,
-    /// The locks of the running scan on anything but rows, if they are not kept longer than the scan.
+    /// The locks of the running scan on anything but rows, or `None` if they are kept to the transaction's end.
     passing: Option<Vec<LockName>>,
-    /// Tables that the caller keeps all other transactions off.
+    /// The tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
-    /// Indexes whose locks are being split, since this transaction holds many: at its end it splits those that are
-    /// free.
+    /// The indexes whose locks are being split, since this transaction holds many of them. At its end it splits those
+    /// that are free.
     splitting: Vec<(TableId, IndexNumber)>,
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
@@ -44,7 +44,7 @@ pub(super) struct Locker {
     pub(super) statistics: Statistics,
 }
 
-/// After each so many locks a transaction asks itself whether it is in the way of others.
+/// The number of locks after which a transaction checks again whether it is in the way of others.
 const MANY_LOCKS: usize = 1024;
 
 /// The transactions that wait for key locks, and hold some.
@@ -72,7 +72,8 @@ impl Blocked for KeyWait {
     }
 }
 
-/// Keeps what a request was granted whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+/// Settles a request if its wait unwinds (a suspended coroutine is dropped, or a scheduler panics): the transaction
+/// keeps what it was granted.
 struct Unwinding<'l> {
     held: &'l mut Held,
     queues: &'l Queues,
@@ -80,19 +81,19 @@ struct Unwinding<'l> {
     lock: &'l KeyLock,
     name: LockName,
     wanted: Mode,
-    /// Where the transaction is listed, and its locks are, while it waits.
+    /// The list that has the transaction and its locks while it waits.
     waits: Option<&'l KeyWaits>,
 }
 
 impl Unwinding<'_> {
-    /// Lists the transaction, if it holds anything: the deadlock that its wait closes.
+    /// Lists the transaction, if it holds any lock. Returns the deadlock that its wait closes, if it is the victim.
     fn begin(&mut self, mode: Mode, target: LockTarget, standing: Standing) -> Option<Deadlock> {
         self.waits = self.waits.filter(|_| self.held.len() > 0);
         let wait = KeyWait { name: self.name, held: std::mem::take(self.waits.map(|_| &mut *self.held)?) };
         self.waits?.begin(Request { parked: self.parked, target, mode, standing }, wait)
     }
 
-    /// Takes the request back, or notes that it was granted. Whether it was.
+    /// Takes the request back, or, if it was granted, notes that. Returns whether it was granted.
     fn settle(&mut self) -> bool {
         if let Some(wait) = self.waits.take().and_then(|waits| waits.end(self.parked)) {
             *self.held = wait.held;
@@ -113,7 +114,7 @@ impl Drop for Unwinding<'_> {
 }
 
 impl Locker {
-    /// The locks of transaction object `number`.
+    /// Makes the locks of transaction object `number`, which holds none yet.
     pub(super) fn new(number: u32, queues: Arc<Queues>, waits: Option<Arc<KeyWaits>>, waiter: Waiter) -> Self {
         Self {
             queues,
@@ -134,7 +135,7 @@ impl Locker {
         }
     }
 
-    /// A transaction begins; `again` says that it is the retry of the one before.
+    /// Begins a transaction. `again` says that it is the retry of the one before.
     #[inline]
     pub(super) fn begin(&mut self, begin: &Begin<'_>, again: bool, time_outs: &TimeOuts) {
         self.parked.set_label(begin.label);
@@ -145,7 +146,7 @@ impl Locker {
         self.deadlock = None;
     }
 
-    /// The transaction's place to wait.
+    /// Returns the waiter through which the transaction waits.
     pub(super) fn waiter(&self) -> &Waiter {
         self.parked.waiter()
     }
@@ -161,8 +162,8 @@ impl Locker {
         !self.owned.is_empty() && self.owned.contains(&table)
     }
 
-    /// Locks a row, present or absent, to the transaction's end. `hash` is its key's, and `key` is asked for if the row
-    /// is waited for.
+    /// Locks a row, present or absent, to the transaction's end. `hash` is the hash of its key. `key` is called only if
+    /// the transaction waits for the row.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -183,7 +184,7 @@ impl Locker {
         Ok(())
     }
 
-    /// Releases a row before the transaction's end. `hash` is its key's.
+    /// Releases a row before the transaction's end. `hash` is the hash of its key.
     pub(super) fn unlock_row(&mut self, table: &Table<KeyLocked>, hash: u64) {
         let index = IndexNumber::HASH;
         let Numbered { number, lock } = table.index_data(index).of(hash);
@@ -193,14 +194,14 @@ impl Locker {
         }
     }
 
-    /// A scan begins: whether the gaps that it locks are kept to the transaction's end, or
-    /// [released](Self::release_passing) at the scan's.
+    /// Begins a scan. With `keep` the gaps that it locks are kept to the transaction's end, otherwise they are
+    /// [released](Self::release_passing) at the scan's end.
     #[inline]
     pub(super) fn keep_parts(&mut self, keep: bool) {
         self.passing = (!keep).then(Vec::new);
     }
 
-    /// Releases what the scan that has ended has locked for itself only.
+    /// Releases the locks that the scan which has ended has taken for itself only.
     #[inline]
     pub(super) fn release_passing(&mut self, table: &Table<KeyLocked>) {
         for name in self.passing.take().into_iter().flatten() {
@@ -211,7 +212,7 @@ impl Locker {
         }
     }
 
-    /// Releases what was locked for the last call only.
+    /// Releases the lock that was taken for the last call only.
     #[inline]
     pub(super) fn release_short(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
         if let Some(name) = self.short.take() {
@@ -219,7 +220,7 @@ impl Locker {
         }
     }
 
-    /// Releases everything.
+    /// Releases all locks of the transaction.
     #[inline]
     pub(super) fn release_all(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
         self.release_short(database, guard);
@@ -233,7 +234,7 @@ impl Locker {
         });
     }
 
-    /// Splits the locks that are free of indexes of which this transaction has held many.
+    /// Splits those locks that are free in the indexes of which this transaction has held many.
     #[cold]
     fn split_free(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
         for (table, index) in self.splitting.drain(..) {
@@ -356,7 +357,8 @@ impl Locker {
         }
     }
 
-    /// A call of the lock manager, with the clock read before and after if times are taken.
+    /// Makes a call of the lock manager, and, if times are taken, adds the time that it lasts, without its waits, to
+    /// the statistics.
     #[inline]
     fn timed<R>(&mut self, call: impl FnOnce(&mut Self) -> R) -> R {
         if !self.statistics.timed {
@@ -445,7 +447,7 @@ impl ScanLocks<KeyLocked> for Locker {
     }
 }
 
-/// The locks of a table that is gone are gone with it.
+/// Gives back a lock of which `held` is held. The locks of a table that is gone are gone with it.
 #[inline]
 fn give_back(queues: &Queues, database: &Database<KeyLocked>, guard: Guard<'_>, name: LockName, held: Mode) {
     if let Some(table) = database.table(guard, name.table) {
@@ -453,7 +455,7 @@ fn give_back(queues: &Queues, database: &Database<KeyLocked>, guard: Guard<'_>, 
     }
 }
 
-/// The index that keeps the locks on a part of its table.
+/// Returns the index that has the locks on a part of its table.
 fn index_of(part: LockPart) -> IndexNumber {
     match part {
         LockPart::Row => IndexNumber::HASH,

@@ -72,8 +72,8 @@ impl Scene {
         Arc::new(scene)
     }
 
-    /// Comes to hold a key's lock in `wanted` beside what it holds of it: which lock that is. None if a cancelled wait
-    /// ends without.
+    /// Takes a key's lock in `wanted`, beside the modes `held` that the transaction holds of it already. Returns which
+    /// lock that is, or `None` if a cancelled wait ends without it.
     fn take(&self, key: usize, held: Mode, wanted: Mode, parked: &Arc<Parked>) -> Option<LockName> {
         loop {
             let Numbered { number, lock } = self.locks.of(HASHES[key]);

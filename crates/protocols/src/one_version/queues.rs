@@ -18,7 +18,7 @@ use hotrow_sync::{Arc, Latch};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// A key lock among all of a database.
+/// The name of a key lock among all key locks of a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct LockName {
     pub(super) table: TableId,
@@ -27,26 +27,26 @@ pub(super) struct LockName {
     pub(super) number: u32,
 }
 
-/// The transactions that wait for the key locks of a database.
+/// The queues of the transactions that wait for the key locks of a database.
 pub(super) struct Queues {
     queues: Box<[Latch<Queue>]>,
 }
 
-/// Queues of a database: locks that are awaited at the same time seldom share one.
+/// The number of queues of a database. Locks that are awaited at the same time seldom share one.
 const QUEUES: usize = 256;
 
-/// Requests for the locks whose queue this is, in order.
+/// The requests for all locks that share a queue, in order.
 type Queue = Vec<Request>;
 
-/// A transaction's wish for a lock.
+/// The request of a transaction for a lock.
 struct Request {
     name: LockName,
-    /// The modes in which the transaction holds it.
+    /// The modes in which the transaction holds the lock already.
     held: Mode,
-    /// The modes in which the transaction will hold it.
+    /// The modes in which the transaction will hold the lock.
     wanted: Mode,
     parked: Arc<Parked>,
-    /// A transaction that it waited for has left since it asked.
+    /// Whether a transaction that the request waits for has left since the requester asked last.
     moved: bool,
 }
 
@@ -62,7 +62,8 @@ impl Queues {
         &self.queues[name.number as usize % QUEUES]
     }
 
-    /// Takes the lock in `wanted`, of which `held` is held, or queues a request for it.
+    /// Takes the lock in the modes `wanted`, or queues a request for it. The transaction holds it in the modes `held`
+    /// before.
     pub(super) fn ask(
         &self,
         lock: &KeyLock,
@@ -81,7 +82,7 @@ impl Queues {
         asked
     }
 
-    /// Gives back a lock, of which `held` is held.
+    /// Releases a lock that the transaction holds in the modes `held`.
     #[inline]
     pub(super) fn release(&self, lock: &KeyLock, name: LockName, held: Mode) {
         if !lock.give_back(held) {
@@ -103,7 +104,7 @@ impl Queues {
         wake(wakes);
     }
 
-    /// Takes back a request. `false` if it was granted meanwhile.
+    /// Takes back a request. Returns `false` if the request was granted meanwhile.
     pub(super) fn withdraw(&self, lock: &KeyLock, name: LockName, parked: &Arc<Parked>) -> bool {
         let mut queue = self.queue(name).lock();
         let Some(place) = queue.iter().position(|request| Arc::ptr_eq(&request.parked, parked)) else {
@@ -117,31 +118,33 @@ impl Queues {
         true
     }
 
-    /// Whether a transaction that a request waits for has left since it was queued, or since this was asked last.
+    /// Whether a transaction that a request waits for has left since the request was queued, or since this was asked
+    /// last.
     pub(super) fn has_moved(&self, name: LockName, parked: &Arc<Parked>) -> bool {
         let mut queue = self.queue(name).lock();
         let request = queue.iter_mut().find(|request| Arc::ptr_eq(&request.parked, parked));
         request.is_none_or(|request| std::mem::take(&mut request.moved))
     }
 
-    /// The modes in which the first request for a lock holds it, and wants it.
+    /// Returns the modes in which the first request's transaction holds the lock, and those in which it wants it, or
+    /// `None` if there is no request.
     pub(super) fn first(&self, name: LockName) -> Option<(Mode, Mode)> {
         let queue = self.queue(name).lock();
         queue.iter().find(|request| request.name == name).map(|request| (request.held, request.wanted))
     }
 
-    /// Requests that wait: for people, and for tests that expect none.
+    /// Returns the number of requests that wait. People read it, and tests expect none.
     pub(super) fn waiting(&self) -> usize {
         self.queues.iter().map(|queue| queue.lock().len()).sum()
     }
 }
 
-/// Notes that a transaction has left that these requests waited for.
+/// Notes at the requests for a lock that a transaction has left that they waited for.
 fn move_on(requests: &mut [Request], name: LockName) {
     requests.iter_mut().filter(|request| request.name == name).for_each(|request| request.moved = true);
 }
 
-/// Grants what can be granted of an awaited lock, after a transaction has left that requests waited for.
+/// Grants the requests for an awaited lock that can be granted, after a transaction has left that they waited for.
 fn grant(queue: &mut Queue, lock: &KeyLock, name: LockName) -> Wakes {
     let mut wakes = Wakes::new();
     let mut granting = lock.granting();

@@ -124,7 +124,7 @@ fn who_gives_up_lets_those_behind_it_go_on() {
 
 type Database = Arc<Instance<OneVersion>>;
 
-/// A database with a table of so many rows.
+/// Makes a database with a table of so many rows.
 fn table_of(rows: i64) -> (Database, TableId) {
     table_under(TimeOuts::default(), rows)
 }
@@ -140,7 +140,7 @@ fn table_under(time_outs: TimeOuts, rows: i64) -> (Database, TableId) {
     (database, table)
 }
 
-/// A transaction that would rather abort than wait.
+/// Makes a transaction that aborts rather than wait.
 fn refusing(database: &Database, isolation: Isolation) -> super::OneVersionTransaction {
     let waiter = Waiter::thread(Duration::ZERO);
     waiter.cancel();
@@ -153,7 +153,7 @@ fn begun(database: &Database, isolation: Isolation, waiter: Waiter) -> super::On
     txn
 }
 
-/// The locks of the table's hash index that are held.
+/// Returns the locks of the table's hash index that are held.
 fn held(database: &Database, table: TableId) -> String {
     let mut participant = database.database().participant();
     participant.enter();
@@ -190,7 +190,7 @@ fn a_transaction_of_many_rows_holds_each_to_its_end_and_leaves_nothing() {
     }
 }
 
-/// The number of rows that another transaction cannot write.
+/// Counts the rows that another transaction cannot write.
 fn locked_rows(database: &Database, table: TableId, rows: std::ops::Range<i64>) -> usize {
     let is_locked = |id: &i64| {
         let mut other = refusing(database, Isolation::ReadCommitted);
@@ -313,7 +313,7 @@ fn no_row_moves_behind_a_scan_at_repeatable_read() {
     }
 }
 
-/// Time passes when somebody waits, and then something happens.
+/// A scheduler under which time passes when a thread waits, and then something happens.
 struct Scripted {
     now: Mutex<Time>,
     happens: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
@@ -335,7 +335,7 @@ impl Scheduler for Scripted {
     fn resume(&self) {}
 }
 
-/// A waiter while which waits this happens, each time when its patience ends.
+/// Makes a waiter during whose waits these closures are called, one each time that its patience ends.
 fn scripted(mut happens: Vec<Box<dyn FnOnce() + Send>>) -> Waiter {
     happens.reverse();
     Waiter::new(Arc::new(Scripted { now: Mutex::default(), happens: Mutex::new(happens) }))

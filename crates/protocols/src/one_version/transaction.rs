@@ -28,7 +28,7 @@ pub struct OneVersion {
     queues: Arc<Queues>,
     /// The transactions that wait, or `None` if deadlocks end by time-out.
     waits: Option<Arc<KeyWaits>>,
-    /// The number of transaction objects that were made.
+    /// The number of transaction objects that were made so far.
     transactions: AtomicU32,
 }
 
@@ -59,7 +59,8 @@ impl Protocol for OneVersion {
         Self { time_outs, queues: Queues::new(), waits, transactions: AtomicU32::new(0) }
     }
 
-    /// Checks that no transaction waits in vain, and that no lock says awaited without one that waits.
+    /// Checks that no transaction waits in vain, and that each lock that says *awaited* has a transaction that waits
+    /// for it.
     fn audit(&self, database: &Database<KeyLocked>) -> Result<(), String> {
         let mut participant = database.participant();
         participant.enter();
@@ -93,13 +94,13 @@ impl Protocol for OneVersion {
 }
 
 impl OneVersion {
-    /// Requests that wait for a lock now.
+    /// Returns the number of requests that wait for a lock now.
     pub fn waiting(&self) -> usize {
         self.queues.waiting()
     }
 }
 
-/// The indexes of a table that have locks.
+/// Returns the indexes of a table that have locks.
 fn indexes(table: &Table<KeyLocked>) -> impl Iterator<Item = IndexNumber> {
     (0..table.secondary().len() as u16 + 2).map(IndexNumber)
 }
@@ -107,7 +108,7 @@ fn indexes(table: &Table<KeyLocked>) -> impl Iterator<Item = IndexNumber> {
 /// A transaction in flight.
 pub type OneVersionTransaction = LockingTransaction<KeyLocking>;
 
-/// The locks of one transaction, taken as its isolation level asks.
+/// The locks of one transaction, which takes them as its isolation level asks.
 pub struct KeyLocking {
     protocol: Arc<OneVersion>,
     locks: Locker,
@@ -115,7 +116,8 @@ pub struct KeyLocking {
 }
 
 impl KeyLocking {
-    /// Locks a row to the transaction's end. What is not there need not stay so at repeatable read.
+    /// Locks a row to the transaction's end, and returns its record if it is present. At repeatable read an absent row
+    /// need not stay absent.
     #[inline]
     fn find<'s>(
         &mut self,

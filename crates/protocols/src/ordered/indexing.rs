@@ -1,8 +1,8 @@
-//! Whether indexes are split.
+//! The indexes of the ordered-locking engines: one for all workers, or split.
 
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler};
 
-/// The indexes of an engine of the family: the only thing in which the engines differ.
+/// The indexes of an engine of ordered locking. The engines differ in nothing else.
 pub trait Indexing: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -10,7 +10,7 @@ pub trait Indexing: Send + Sync + 'static {
     /// The knobs of the engine.
     type Config: Default + Clone + Send + Sync;
 
-    /// The number of parts of the primary index of a table that has a partition key.
+    /// Returns the number of parts of the primary index of a table that has a partition key.
     fn parts(config: &Self::Config) -> usize;
 }
 
@@ -40,19 +40,19 @@ impl Indexing for Whole {
     }
 }
 
-/// The primary index of each table with a partition key is split, so that a worker that keeps to its partition keeps to
-/// its part: ORTHRUS §4.3.
+/// The engine with split indexes. The primary index of each table with a partition key has parts, so that a worker that
+/// keeps to its partition keeps to its part: ORTHRUS §4.3.
 pub struct Split;
 
 /// Knobs of [`Split`].
 #[derive(Clone, Debug)]
 pub struct SplitConfig {
-    /// Parts of each partitioned table's primary index; as a rule one for each worker.
+    /// The number of parts of each partitioned table's primary index. As a rule there is one for each worker.
     pub parts: usize,
 }
 
 impl Default for SplitConfig {
-    /// One for each core.
+    /// Returns a configuration with a part for each core.
     fn default() -> Self {
         Self { parts: hotrow_sync::cores() }
     }

@@ -81,7 +81,7 @@ pub struct OrderedConfig<C> {
     /// The longest wait for one lock, or for the whole database. There are no deadlocks to end, but there are clients
     /// that never come back.
     pub wait_limit: Duration,
-    /// The indexes' knobs.
+    /// The knobs of the indexes.
     pub indexing: C,
 }
 

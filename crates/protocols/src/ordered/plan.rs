@@ -1,4 +1,4 @@
-//! The plan: which locks an access set needs, in the order in which they are taken.
+//! The plan of a transaction: the locks that its access set needs, in the order in which they are taken.
 
 use crate::shared::gaps::{self, Gap, STRIPES, is_ordered, row_name};
 use crate::shared::lock_table::Name;
@@ -8,24 +8,25 @@ use hotrow_storage::{Database, Guard, IndexRef, Key, Table};
 use hotrow_txn::{Access, Accesses, EntryAccess, Intent, LockPart, LockTarget, RangeAccess};
 use std::ops::{Bound, ControlFlow};
 
-/// The locks that one transaction takes before it runs. The lists are used again by the next transaction.
+/// The locks that one transaction takes before it runs. The next transaction uses the lists again.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// The rows of the access set, in its order: what a procedure that knows its accesses asks for next.
+    /// The locks of the access set's rows, in the set's order: a procedure that knows its accesses asks for them in
+    /// this order.
     rows: Vec<(Name, Mode)>,
-    /// The next row that is asked for, if the procedure keeps to its order.
+    /// The position of the row that is asked for next, if the procedure keeps to its order.
     next: usize,
-    /// All locks, by name, each once.
+    /// All locks, sorted by name, each once.
     locks: Vec<Planned>,
-    /// The locks beside the rows of the access set.
+    /// The targets of the locks beside those of the access set's rows.
     parts: Vec<LockTarget>,
     /// Whether the access set is known to lack rows.
     pub(super) is_partial: bool,
-    /// The locks that the plan would have now.
+    /// The locks that the plan would have if it were made now.
     again: Vec<Planned>,
 }
 
-/// A lock of a plan.
+/// A lock of a plan: its name, its mode, and the row or part that it is of.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     name: Name,
@@ -64,8 +65,8 @@ impl Plan {
         sort(&mut self.locks);
     }
 
-    /// Whether the locks that `accesses` need now are all in the plan. Without ranges and entries nothing can have
-    /// moved.
+    /// Whether the plan has all locks that `accesses` need now. If they have neither ranges nor entries, no lock can
+    /// have changed.
     #[inline]
     pub(super) fn holds(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) -> bool {
         if !has_parts(accesses) {
@@ -79,7 +80,7 @@ impl Plan {
         holds
     }
 
-    /// The locks in the order of their names, with what each is the lock of.
+    /// Returns the locks in the order of their names, each with the target that reports name.
     #[inline]
     pub(super) fn locks<'p>(
         &'p self,
@@ -97,8 +98,8 @@ impl Plan {
         }
     }
 
-    /// Whether the plan has `name` in a mode that covers `mode`. Cheapest for callers that ask in the access set's
-    /// order.
+    /// Whether the plan has `name` in a mode that covers `mode`. The call is cheapest for callers that ask in the
+    /// access set's order.
     #[inline]
     pub(super) fn covers(&mut self, name: Name, mode: Mode) -> bool {
         if let Some(&(planned, held)) = self.rows.get(self.next)
@@ -121,7 +122,7 @@ fn has_parts(accesses: &Accesses) -> bool {
     !accesses.ranges().is_empty() || !accesses.entries().is_empty()
 }
 
-/// Sorts by name and merges what is there twice into one lock of both modes, so that nothing is upgraded.
+/// Sorts locks by name, and merges those of one name into one lock of all their modes, so that none is upgraded.
 #[inline]
 fn sort(locks: &mut Vec<Planned>) {
     locks.sort_unstable_by_key(|lock| lock.name.0);
@@ -134,7 +135,7 @@ fn sort(locks: &mut Vec<Planned>) {
     });
 }
 
-/// Looks ranges and entries up.
+/// Finds the locks of ranges and entries in the indexes.
 struct Resolver<'p> {
     locks: &'p mut Vec<Planned>,
     parts: Option<&'p mut Vec<LockTarget>>,
@@ -174,7 +175,7 @@ impl Resolver<'_> {
         self.push(gap.name, mode, || gap.target);
     }
 
-    /// Adds the locks of a scan of the range, whichever way it goes.
+    /// Adds the locks of a scan of the range, in either direction.
     fn range(&mut self, table: &Table<()>, guard: Guard<'_>, range: &RangeAccess) {
         let mode = mode(range.intent);
         if is_ordered(table, range.index) {
@@ -200,7 +201,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The gap and the row of each entry of the range, and the gaps beyond it up to the first committed entry's.
+    /// Adds the gap and the row of each entry of the range, and the gaps beyond the range up to that of the first
+    /// committed entry.
     fn ordered(&mut self, table: &Table<()>, guard: Guard<'_>, range: &RangeAccess, mode: Mode) {
         let bounds = Range::new(&range.lower, &range.upper);
         if bounds.is_empty() {
@@ -226,7 +228,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Adds the locks of linking or unlinking the entry: whichever of the two it will be, the entry is there or not.
+    /// Adds the locks of linking or unlinking the entry. They serve for either, whether or not the entry is there now.
     fn entry(&mut self, table: &Table<()>, guard: Guard<'_>, entry: &EntryAccess) {
         let full = match entry.index {
             IndexRef::Primary => entry.columns.clone(),

@@ -18,32 +18,32 @@ use hotrow_txn::{Abort, Accesses, Begin, Capabilities, Exclusion, Intent, Isolat
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How often a plan is made anew because entries moved while its locks were waited for, before the transaction keeps
-/// the whole database.
+/// The number of times that a plan is made anew because entries moved while its locks were waited for. After that the
+/// transaction keeps the whole database.
 const PLANS: u32 = 8;
 
 /// A transaction in flight.
 pub type OrderedTransaction = LockingTransaction<PlannedLocking>;
 
-/// The locks of one transaction: those of its plan, taken before it runs.
+/// The locks of one transaction: those of its plan, which it takes before it runs.
 pub struct PlannedLocking {
     pass: Pass,
     locks: Locks<WaitPhase>,
     plan: Plan,
     wait_limit: Duration,
     role: Role,
-    /// The accesses outside the access set.
+    /// The accesses that the transaction tried outside its access set.
     missing: Accesses,
 }
 
-/// The locks of a transaction.
+/// The kind of locks that a transaction has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The locks of its plan.
+    /// The transaction has the locks of its plan.
     Planned,
-    /// The whole database.
+    /// The transaction has the whole database.
     Alone,
-    /// One row at a time, to read it.
+    /// The transaction locks one row at a time, to read it.
     Reconnaissance,
 }
 
@@ -59,8 +59,8 @@ impl PlannedLocking {
         }
     }
 
-    /// Keeps all other transactions off the database; but for those that only read, as long as an `interactive` one has
-    /// not written.
+    /// Keeps all other transactions off the database. As long as an `interactive` transaction has not written, those
+    /// that only read are let in.
     #[cold]
     fn begin_alone(
         &mut self,
@@ -78,7 +78,7 @@ impl PlannedLocking {
         Ok(())
     }
 
-    /// Takes the locks that the accesses need, all of them in the order of their names.
+    /// Takes the locks that the accesses need, in the order of their names.
     #[inline]
     fn begin_planned(
         &mut self,
@@ -108,7 +108,7 @@ impl PlannedLocking {
         self.begin_alone(participant, wait_limit, false)
     }
 
-    /// Makes sure that no transaction reads beside one that has the whole database and is about to write.
+    /// Waits until no transaction reads beside this one, which has the whole database and is about to write.
     #[inline]
     fn exclude_readers(&mut self) -> Result<(), Abort> {
         if !self.pass.lets_readers_in() {
@@ -118,13 +118,13 @@ impl PlannedLocking {
         self.pass.exclude_readers(Some(limit), &mut self.locks.statistics)
     }
 
-    /// The longest time for which a wait that begins now may last.
+    /// Returns the longest time for which a wait that begins now may last.
     #[inline]
     fn limit(&self) -> Duration {
         self.locks.waiter().lock_timeout().unwrap_or(self.wait_limit)
     }
 
-    /// Sees to it that the caller may touch a row.
+    /// Ensures that the caller may touch a row in this mode, or fails.
     #[inline]
     fn reach(&mut self, row: &Sought<'_, '_, ()>, mode: Mode) -> Result<(), Abort> {
         let id = row.table.id();
@@ -137,8 +137,8 @@ impl PlannedLocking {
         }
     }
 
-    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile; or if the plan is known
-    /// to lack rows, and it is free now.
+    /// Ensures that a row outside the plan may be touched. It may if the transaction has come to lock it meanwhile, or
+    /// if the plan is known to lack rows and the row is free now.
     #[cold]
     fn reach_outside(&mut self, id: TableId, key: &Key, name: Name, mode: Mode) -> Result<(), Abort> {
         if self.locks.owns(id) || self.locks.requester.holds(name).covers(mode) {
@@ -230,7 +230,8 @@ impl Locking for PlannedLocking {
         self.locks.own(table);
     }
 
-    /// A lock that is not free at once is one that the plan should have had.
+    /// Turns the conflict of a call, whose lock was not free at once, into [`Abort::OutsidePlan`]: the plan should have
+    /// had the lock. Notes what the call wanted to reach.
     fn fail(&mut self, abort: Abort, in_reach_of: Reach<'_, ()>) -> Abort {
         if abort != Abort::Conflict {
             return abort;

@@ -29,20 +29,20 @@ use std::time::Duration;
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// The admission of a partition engine's transaction, which asks for its locks.
+/// The admission of one transaction of a partition engine, which asks the partitions for its locks.
 pub struct PartitionAdmission<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     node: Arc<Node>,
-    /// The partition that the worker settles on which the object was made for.
+    /// The partition on which the worker that the object was made for settles, if there is one.
     home: Option<PartitionId>,
-    /// The partitions that the plan is in.
+    /// The partitions in which the plan has locks.
     asked: SmallVec<[Asked; 4]>,
-    /// The attempt that waits for grants, or has had them; none if it was free at once.
+    /// The attempt that waits for grants, or has had them. `None` if all locks were free at once.
     attempt: Option<Attempt>,
     outbox: Outbox<Header<E>>,
 }
 
-/// A partition that a transaction asks.
+/// A partition that the transaction asks for locks.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     partition: PartitionId,
@@ -74,7 +74,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Finds out which partitions a plan is in.
+    /// Finds out in which partitions a plan has locks.
     #[inline]
     fn find_partitions(&mut self, plan: &Plan<Header<E>>) {
         self.asked.clear();
@@ -104,7 +104,8 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         self.asked.iter().any(|asked| asked.partition == partition)
     }
 
-    /// The partition that a single place is in.
+    /// Returns the partition that has the prefix locks of this place. Locks that are *everywhere* are in all
+    /// partitions; for them the number is that of the first.
     fn partition_at(&self, place: Place) -> u16 {
         match place {
             Place::Partition(number) => number,
@@ -113,7 +114,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// One partition, which may be the thread's own.
+    /// Asks for the locks of a plan that is in one partition, which may be the thread's own.
     #[inline]
     fn ask_one(
         &mut self,
@@ -141,7 +142,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Several partitions, or one that is another thread's.
+    /// Asks for the locks of a plan that is in several partitions, or in one that is another thread's.
     #[cold]
     fn ask_others(
         &mut self,
@@ -178,7 +179,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Gives back what was asked for, granted or not.
+    /// Gives back all locks that were asked for, granted or not.
     #[inline]
     fn give_back(
         &mut self,
@@ -217,7 +218,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Waits until everything is granted, or something refused.
+    /// Waits until all partitions have granted the attempt, or one has refused it.
     #[cold]
     fn wait(
         &mut self,
@@ -245,7 +246,8 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Adds something in the partition that it is in, if the transaction's thread may come to it.
+    /// Calls `add` with the core of a partition, if the transaction's thread may come to it, and joins the partition's
+    /// queue if the transaction is not in it. Returns whether `add` has added something.
     fn add(&mut self, partition: PartitionId, add: impl FnOnce(&mut Core<E::Locks>, &QueuePosition) -> bool) -> bool {
         if let Some(&Asked { entered, .. }) = self.asked.iter().find(|asked| asked.partition == partition) {
             let position = position(&self.node, self.attempt, partition, entered);
@@ -256,13 +258,13 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         true
     }
 
-    /// Whether what is in this partition is given back out of the plan.
+    /// Whether the transaction's locks in this partition are given back by going through its plan.
     fn is_planned(&self, partition: PartitionId) -> bool {
         !self.asked.iter().any(|asked| asked.partition == partition && matches!(asked.entered, Entered::Joined(_)))
     }
 }
 
-/// The absent rows of a plan in a partition, for which records were made.
+/// Returns the absent rows of a plan in a partition, for which records were made.
 fn absent<H: RecordHeader>(scene: Scene<'_, H>, plan: &Plan<H>, partition: PartitionId) -> Vec<(TableId, Key)> {
     let here = plan.rows.iter().filter(|row| row.partition == partition.0);
     let records = here.filter_map(|row| Some((row.table, scene.record_of(row)?)));
@@ -279,7 +281,7 @@ fn position(node: &Arc<Node>, attempt: Option<Attempt>, partition: PartitionId, 
     }
 }
 
-/// Takes back what was asked for, when a wait ends without a grant, or unwinds.
+/// Takes back all that the transaction has asked for, if its wait ends without a grant, or unwinds.
 struct Withdrawal<'w, E: PartitionLocking> {
     admission: &'w mut PartitionAdmission<E>,
     scene: Scene<'w, Header<E>>,

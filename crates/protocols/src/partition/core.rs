@@ -25,7 +25,7 @@ use hotrow_txn::Statistics;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Pieces that are kept for the next transactions.
+/// The number of empty pieces that are kept for the next transactions.
 const SPARE: usize = 64;
 
 /// The state of a partition that belongs to the thread that has its baton.
@@ -40,7 +40,7 @@ pub(super) struct Core<L: LockState> {
     early: VecDeque<Option<Enter<L::Header>>>,
     ports: Ports<L::Header>,
     delay: Duration,
-    /// Contention analysis, if the engine does any.
+    /// The contention analysis, if the engine does any.
     analysis: Option<Analysis>,
     /// Whether a transaction has left the queue since the last analysis that found nothing: only then can there be more
     /// to find.
@@ -55,15 +55,15 @@ pub(super) struct Core<L: LockState> {
 #[derive(Debug)]
 struct Locked<L: LockState> {
     owner: L::Owner,
-    /// The locks that it asked for. None if the transaction runs on the partition's own thread and got everything at
-    /// once.
+    /// The locks that the transaction asked for. `None` if the transaction runs on the partition's own thread and got
+    /// all of its locks at once.
     piece: Option<Box<Piece<L::Header>>>,
 }
 
 /// A thread that works on a core, with what it needs for it.
 pub(super) struct Caller<'c, L: LockState> {
     pub(super) scene: Scene<'c, L::Header>,
-    /// The thread's clock.
+    /// The waiter of the thread, for its clock.
     pub(super) waiter: &'c Waiter,
     pub(super) statistics: &'c mut Statistics,
     /// Whether the thread has settled on the partition.
@@ -74,9 +74,9 @@ pub(super) struct Caller<'c, L: LockState> {
 /// The wake-ups and messages that a thread sends after it has given the baton back.
 #[derive(Debug)]
 pub(super) struct Outbox<H> {
-    /// Transactions that have been granted everything they asked for.
+    /// The transactions to wake, which have been granted everything they asked for.
     pub(super) wakes: Vec<Arc<Node>>,
-    /// Partitions that have messages.
+    /// The partitions to wake, which have messages.
     pub(super) nudges: Vec<PartitionId>,
     /// Messages that did not fit into their rings.
     pub(super) mail: Vec<(PartitionId, Message<H>)>,
@@ -101,12 +101,12 @@ impl<H> Outbox<H> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Begun {
     pub(super) ticket: Ticket,
-    /// The attempt to wait for, if it is blocked.
+    /// The attempt that the transaction must wait for, if it is blocked.
     pub(super) blocked: Option<Attempt>,
 }
 
 impl<L: LockState> Core<L> {
-    /// An empty partition.
+    /// Makes a partition with an empty queue and no locks.
     pub(super) fn new(number: PartitionId, ports: Ports<L::Header>, delay: Duration, analyses: bool) -> Self {
         Self {
             number,
@@ -123,19 +123,20 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// The number of transactions that are blocked here.
+    /// Returns the number of transactions that are blocked in this partition.
     #[inline]
     pub(super) fn blocked(&self) -> usize {
         self.queue.blocked()
     }
 
-    /// The states of the transactions in the queue, from its front.
+    /// Returns the states of the transactions in the queue, from its front.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn states(&self) -> impl Iterator<Item = State> {
         self.queue.iter().map(|(_, entry)| entry.state)
     }
 
-    /// A transaction that asks this partition only, and runs on the caller's thread, asks for everything.
+    /// Enters a transaction that asks this partition only, and runs on the caller's thread, and asks for all of its
+    /// locks.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -160,7 +161,7 @@ impl<L: LockState> Core<L> {
         Ok(Begun { ticket, blocked: Some(attempt) })
     }
 
-    /// A copy of a transaction's requests, for the transactions that may have to know them.
+    /// Copies a transaction's requests, for the transactions that may have to know them.
     #[cold]
     fn copy(&mut self, rows: &[PlannedRow<L::Header>], prefixes: &[Counted]) -> Box<Piece<L::Header>> {
         let mut piece = self.spare_piece();
@@ -169,7 +170,7 @@ impl<L: LockState> Core<L> {
         piece
     }
 
-    /// An empty piece.
+    /// Returns an empty piece, one that was used before if there is one.
     pub(super) fn spare_piece(&mut self) -> Box<Piece<L::Header>> {
         self.spare.pop().unwrap_or_default()
     }
@@ -181,7 +182,7 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// A transaction asks for what it needs here, now or when it is its turn.
+    /// Enters a transaction and asks for its locks here, now or when its number's turn comes.
     pub(super) fn enter(&mut self, caller: &mut Caller<'_, L>, enter: Enter<L::Header>) {
         let Some(number) = enter.number else {
             return self.let_in(caller, enter);
@@ -199,7 +200,8 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// BeginTransaction, and "Send local reads" if it has all its locks.
+    /// Puts a transaction into the queue and asks for its locks (BeginTransaction). If it has all of them, it is told
+    /// so ("Send local reads").
     fn let_in(&mut self, caller: &mut Caller<'_, L>, mut enter: Enter<L::Header>) {
         let Asker { node, attempt, .. } = enter.asker.clone();
         let (ticket, behind_nobody) = (self.queue.next(), self.queue.is_empty());
@@ -248,7 +250,8 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// Acts on all messages that are due; if the caller has not settled, on all.
+    /// Acts on all messages that are due. If the caller has not settled on this partition, it acts on all messages, due
+    /// or not.
     pub(super) fn receive(&mut self, caller: &mut Caller<'_, L>) {
         let waiter = caller.waiter;
         let now = caller.is_settled.then_some(|| waiter.now());
@@ -279,12 +282,12 @@ impl<L: LockState> Core<L> {
         self.ports.has_mail()
     }
 
-    /// When the next message is due that is not due yet.
+    /// Returns the time at which the next message is due, if there is one that is not due yet.
     pub(super) fn expected(&self) -> Option<Time> {
         self.ports.expected()
     }
 
-    /// A transaction that asked this partition only ends, or asks no more (FinishTransaction).
+    /// Ends a transaction that asked this partition only, or takes it out because it asks no more (FinishTransaction).
     #[inline]
     pub(super) fn finish(
         &mut self,
@@ -324,7 +327,7 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// A transaction has left the queue: others may have all that they asked for.
+    /// Lets the queue go on after a transaction has left it: other transactions may now have all that they asked for.
     fn go_on(&mut self, caller: &mut Caller<'_, L>) {
         let mut granted = std::mem::take(&mut self.granted);
         granted.drain(..).for_each(|ticket| self.tell(caller, ticket));
@@ -340,7 +343,8 @@ impl<L: LockState> Core<L> {
         while !caller.is_settled && self.analyse(caller) {}
     }
 
-    /// Looks for a blocked transaction that conflicts with none before it (SCA). Whether there was one; it is told.
+    /// Looks for a blocked transaction that conflicts with none before it, and tells it that it can run (SCA). Returns
+    /// whether there was one.
     pub(super) fn analyse(&mut self, caller: &mut Caller<'_, L>) -> bool {
         let Some(analysis) = self.analysis.as_mut().filter(|_| self.may_find && self.queue.blocked() > 0) else {
             return false;
@@ -360,8 +364,8 @@ impl<L: LockState> Core<L> {
         found.inspect(|&ticket| self.tell(caller, ticket)).is_some()
     }
 
-    /// A transaction that runs, and is not in the queue, enters it with the locks that `add` adds. None if it adds
-    /// nothing, or another thread has the partition.
+    /// Enters a transaction that runs, and is not in the queue, with the locks that `add` adds. Returns its ticket, or
+    /// `None` if `add` adds nothing, or another thread has the partition.
     pub(super) fn join(&mut self, add: impl FnOnce(&mut Self, &QueuePosition) -> bool) -> Option<Ticket> {
         let owner = self.locks.join(self.queue.next(), self.queue.is_empty())?;
         let piece = Some(self.spare_piece());
@@ -375,7 +379,7 @@ impl<L: LockState> Core<L> {
         None
     }
 
-    /// Locks a row more for a transaction that has its locks here.
+    /// Locks one more row for a transaction that has locks here. Returns whether it was locked.
     pub(super) fn add_row(
         &mut self,
         scene: Scene<'_, L::Header>,
@@ -390,8 +394,8 @@ impl<L: LockState> Core<L> {
         added
     }
 
-    /// Locks more prefixes for a transaction that has its locks here. `held` are those of a transaction whose locks are
-    /// not known here.
+    /// Locks more prefixes for a transaction that has locks here. `held` are the prefixes of a transaction whose locks
+    /// the partition does not know. Returns whether they were locked.
     pub(super) fn add_prefixes(&mut self, position: &QueuePosition, held: &[Counted], wanted: &[Counted]) -> bool {
         let Some(locked) = self.find(position).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
         let held = locked.piece.as_ref().map_or(held, |piece| &piece.prefixes);
@@ -407,8 +411,8 @@ impl<L: LockState> Core<L> {
         self.locks.is_quiet(self.queue.is_empty(), name, record)
     }
 
-    /// Checks the invariants, while no transaction is on its way; adds the requests of the transactions in the queue to
-    /// `books`. Returns whether every transaction that is on its way has been let in.
+    /// Checks the invariants, while no transaction is in the middle of a step, and adds the requests of the
+    /// transactions in the queue to `books`. Returns whether every transaction that is on its way has been let in.
     pub(super) fn audit(&self, books: &mut Vec<Book>) -> Result<bool, String> {
         self.queue.audit()?;
         if let Some((Ticket(front), State::Blocked)) = self.queue.front() {

@@ -14,7 +14,7 @@ use crate::shared::record;
 use hotrow_storage::{Guard, Key, RecordPtr, RecordRef, TableId};
 use hotrow_txn::Intent;
 
-/// The counters of prefixes; those of records stand before the records.
+/// The locks of a partition: the counters of prefixes. Those of records stand before the records.
 #[derive(Debug, Default)]
 pub struct InRecords {
     prefixes: PrefixCounters,
@@ -22,7 +22,7 @@ pub struct InRecords {
 
 type Row = PlannedRow<Colocated>;
 
-/// Rows as requests for their records.
+/// Planned rows, whose requests are counted at their records.
 struct Rows<'r> {
     rows: &'r [Row],
     guard: Guard<'r>,
@@ -66,7 +66,7 @@ impl Requests for Rows<'_> {
     }
 }
 
-/// Takes a record without a row, on which no transaction counts any more, out of its table.
+/// Unlinks a record without a row, on which no transaction counts any more, from its table.
 #[cold]
 fn unlink(scene: Scene<'_, Colocated>, row: &Row) {
     let Some(table) = scene.table(row.table) else { return };

@@ -8,7 +8,7 @@ use hotrow_storage::{Key, RecordHeader, RecordRef, TableId};
 use hotrow_txn::Intent;
 use std::fmt::Debug;
 
-/// A counter cannot be counted on: there are too many requests.
+/// The error of a request that a counter has no room for: there are too many requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -17,10 +17,10 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// The header of each record.
     type Header: RecordHeader + Debug;
 
-    /// A transaction in the queue, as the locks know it.
+    /// The value by which the locks know a transaction in the queue.
     type Owner: Copy + Debug + Send;
 
-    /// The properties of its rows that a plan has to find out.
+    /// The properties of rows that a plan must find out for these locks.
     const NEEDS: Needs;
 
     /// Whether the first transaction in the queue has all that it asked for, whatever the locks say (§2.1).
@@ -29,9 +29,9 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// Whether a transaction that was let in has the whole partition, and may touch any row there.
     const IS_WHOLE: bool = false;
 
-    /// Asks for everything, in one step, for a transaction that takes its place in the queue as `ticket`;
-    /// `behind_nobody` says whether the queue is empty. Returns whether all of it is granted. Rows whose records are
-    /// gone are found anew.
+    /// Asks for all of a transaction's locks in one step. The transaction takes its place in the queue as `ticket`;
+    /// `behind_nobody` says whether the queue is empty. Returns whether all locks are granted. Rows whose records are
+    /// gone are looked up again.
     fn request(
         &mut self,
         scene: Scene<'_, Self::Header>,
@@ -40,8 +40,8 @@ pub trait LockState: Default + Debug + Send + 'static {
         wanted: PieceRef<'_, Self::Header>,
     ) -> Result<(Self::Owner, bool), Exhausted>;
 
-    /// Gives back all that was asked for, granted or not. Adds the transactions to `granted` that have all that they
-    /// asked for now, as far as the locks can tell.
+    /// Gives back all locks that a transaction asked for, granted or not. Adds the transactions to `granted` that now
+    /// have all that they asked for, as far as the locks can tell.
     fn release(
         &mut self,
         scene: Scene<'_, Self::Header>,
@@ -50,13 +50,13 @@ pub trait LockState: Default + Debug + Send + 'static {
         granted: &mut Vec<Ticket>,
     );
 
-    /// Lets a transaction in that asks for nothing yet, if it need not wait even so.
+    /// Lets a transaction into the queue that asks for nothing yet. Returns `None` if it would have to wait even so.
     fn join(&mut self, ticket: Ticket, behind_nobody: bool) -> Option<Self::Owner>;
 
-    /// Lets one go that has come to have nothing.
+    /// Removes a transaction that has come to have no locks here.
     fn part(&mut self, owner: Self::Owner);
 
-    /// Locks one more row, if no other transaction has asked for a conflicting lock.
+    /// Locks one more row, if no other transaction has asked for a conflicting lock. Returns whether it was locked.
     fn add_row(
         &mut self,
         scene: Scene<'_, Self::Header>,
@@ -71,14 +71,14 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// Whether no transaction can be writing a record, whose lock has this `name`.
     fn is_quiet(&self, queue_is_empty: bool, name: u64, record: RecordRef<'_, Self::Header>) -> bool;
 
-    /// Finds rows anew whose records were gone when their partition counted on them.
+    /// Looks rows up again whose records were gone when their partition was to count on them.
     fn refresh(_scene: Scene<'_, Self::Header>, _rows: &mut [PlannedRow<Self::Header>]) {}
 
     /// Unlinks the records of absent rows that a transaction meant to ask for and will not, if no other transaction
     /// counts on them.
     fn forget(&mut self, _scene: Scene<'_, Self::Header>, _absent: &[(TableId, Key)]) {}
 
-    /// Checks what it keeps against what those in the queue have asked for.
+    /// Checks the locks against the requests of the transactions in the queue, in `books`.
     fn audit(&self, books: &[Book]) -> Result<(), String>;
 
     /// Checks the records' headers against the requests of the transactions in all partitions. `is_all_counted` says
@@ -91,9 +91,9 @@ pub trait LockState: Default + Debug + Send + 'static {
 /// The requests of a transaction in the queue, for audits.
 #[derive(Debug)]
 pub struct Book {
-    /// Whether it has it.
+    /// Whether the transaction has all locks that it asked for.
     pub(super) runs: bool,
-    /// By names of locks.
+    /// The rows that the transaction asked for, by the names of their locks.
     pub(super) rows: Vec<(u64, Intent)>,
     pub(super) prefixes: Vec<Counted>,
 }

@@ -1,4 +1,4 @@
-//! Messages between partitions, and what carries them.
+//! Messages between partitions, and the rings and mailboxes that carry them.
 //!
 //! Threads that have settled on partitions send each other messages over rings, one for each pair of partitions and
 //! direction; a thread that has settled on none, an *outsider*, leaves its messages in the partition's mailbox. A
@@ -53,13 +53,13 @@ pub(super) struct Granted {
     pub(super) ticket: Ticket,
 }
 
-/// A transaction gives back what it has here, or takes back what it asked for.
+/// The message that a transaction gives its locks here back, or takes its requests back.
 #[derive(Debug)]
 pub(super) struct Finished<H> {
     pub(super) position: QueuePosition,
-    /// The locks that it asked for, if the partition does not know.
+    /// The locks that the transaction asked for, if the partition does not know them.
     pub(super) piece: Option<Box<Piece<H>>>,
-    /// If it takes back what it asked for: the absent rows among that, for which records may have been made.
+    /// The absent rows for which records may have been made, if the transaction takes its requests back.
     pub(super) absent: Vec<(TableId, Key)>,
 }
 
@@ -72,20 +72,20 @@ pub(super) enum QueuePosition {
     Perhaps { node: Arc<Node>, attempt: Attempt, guess: Ticket },
 }
 
-/// A message on its way.
+/// A message on its way, with the time at which it is due.
 #[derive(Debug)]
 struct Posted<H> {
     due: Time,
     message: Message<H>,
 }
 
-/// Messages that a ring holds. A ring that is full is no mistake: the mailbox takes what does not fit.
+/// The number of messages that a ring holds. A full ring is no error: the mailbox takes what does not fit.
 const RING: usize = if cfg!(shuttle) { 1 } else { 128 };
 
-/// A partition's ends of the rings. They go with its baton.
+/// A partition's ends of the rings. The thread that has the partition's baton uses them.
 #[derive(Debug)]
 pub(super) struct Ports<H> {
-    /// By partition; none to itself.
+    /// The rings to the other partitions, by partition. There is none to the partition itself.
     outgoing: Vec<Option<Producer<Posted<H>>>>,
     incoming: Vec<Incoming<H>>,
 }
@@ -93,11 +93,11 @@ pub(super) struct Ports<H> {
 #[derive(Debug)]
 struct Incoming<H> {
     ring: Consumer<Posted<H>>,
-    /// The oldest message, if it has been looked at and was not due.
+    /// The oldest message, if it was taken off its ring before it was due.
     next: Option<Posted<H>>,
 }
 
-/// Rings between all pairs of partitions.
+/// Makes rings between all pairs of partitions, and returns the ports of each partition.
 pub(super) fn connect<H>(partitions: usize) -> Vec<Ports<H>> {
     let ports = || Ports { outgoing: Vec::new(), incoming: Vec::new() };
     let mut all: Vec<_> = (0..partitions).map(|_| ports()).collect();
@@ -124,8 +124,8 @@ impl<H> Ports<H> {
         ring.try_push(Posted { due, message }).map_err(|posted| posted.message)
     }
 
-    /// A message that is due now; `now` is asked for if there is one that has a time. Without `now` every message is
-    /// due.
+    /// Takes a message that is due now, or returns `None` if there is none. `now` is called only if there is a message
+    /// that has a time. Without `now` every message is due.
     pub(super) fn receive(&mut self, now: Option<impl Fn() -> Time>) -> Option<Message<H>> {
         let is_due = |posted: &mut Posted<H>| {
             posted.due == Time::default() || now.as_ref().is_none_or(|now| posted.due <= now())
@@ -139,12 +139,12 @@ impl<H> Ports<H> {
         self.incoming.iter_mut().find_map(&mut take)
     }
 
-    /// When the next of the messages that were not due is.
+    /// Returns the earliest time at which one of the messages that were not due yet is due.
     pub(super) fn expected(&self) -> Option<Time> {
         self.incoming.iter().filter_map(|incoming| incoming.next.as_ref()).map(|posted| posted.due).min()
     }
 
-    /// Whether there is a message, due or not.
+    /// Whether there is a message on the rings, due or not.
     #[inline]
     pub(super) fn has_mail(&self) -> bool {
         self.incoming.iter().any(|incoming| incoming.next.is_some() || !incoming.ring.is_empty())
@@ -154,7 +154,7 @@ impl<H> Ports<H> {
 /// The messages that outsiders leave for a partition. Any thread may put in and take out.
 #[derive(Debug)]
 pub(super) struct Mailbox<H> {
-    /// Whether there is something: to be looked at without the mutex.
+    /// Whether the mailbox has a message. It is read without the mutex.
     is_full: AtomicBool,
     messages: Mutex<Vec<Message<H>>>,
 }
@@ -172,13 +172,13 @@ impl<H> Mailbox<H> {
         self.is_full.store(true, Ordering::Release);
     }
 
-    /// Whether there is a message. A thread that put one in a moment ago makes sure that a thread looks again.
+    /// Whether there is a message. A thread that has put one in a moment ago ensures that a thread looks again.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Acquire)
     }
 
-    /// All that is there.
+    /// Takes all messages out.
     pub(super) fn take(&self) -> Vec<Message<H>> {
         let mut messages = self.messages.lock().unwrap_or_else(|poison| poison.into_inner());
         self.is_full.store(false, Ordering::Release);

@@ -155,7 +155,7 @@ pub struct PartitionConfig {
 }
 
 impl Default for PartitionConfig {
-    /// A partition for each core.
+    /// Returns a configuration with a partition for each core.
     fn default() -> Self {
         Self {
             partitions: hotrow_sync::cores().min(PARTITIONS_MAX),

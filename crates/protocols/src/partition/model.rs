@@ -24,7 +24,7 @@ fn iterations() -> usize {
 /// The locks that a transaction asks for: rows, by their positions in [`World::keys`], and intents.
 type Locks = &'static [(usize, Intent)];
 
-/// A row of each partition, and an absent one.
+/// The positions of a row of each partition, and of an absent one.
 const HERE: usize = 0;
 const THERE: usize = 1;
 const ABSENT: usize = 2;
@@ -41,7 +41,7 @@ enum Step {
     Settle,
     Leave,
     Run(Locks),
-    /// Leaves in the middle of a transaction.
+    /// Leaves the partition in the middle of a transaction.
     LeaveWithin(Locks),
 }
 
@@ -51,11 +51,12 @@ struct World<E: PartitionLocking> {
     table: TableId,
     keys: [i64; 3],
     holders: [AtomicUsize; 3],
-    /// Transactions that run in each partition.
+    /// The number of transactions that run in each partition.
     running: [AtomicUsize; 2],
 }
 
-/// A thread, and what it waits with: before it parks it does what a worker does when all its transactions wait.
+/// A thread, as the scheduler of its transactions: before it parks it does what a worker does when all its transactions
+/// wait.
 struct Thread<E: PartitionLocking> {
     parked: Arc<ThreadScheduler>,
     worker: Mutex<PartitionWorker<E>>,
@@ -193,7 +194,8 @@ impl<E: PartitionLocking> World<E> {
         }
     }
 
-    /// Nothing is left anywhere, and sessions go on: all numbers have been used up, and everything finished.
+    /// Asserts that nothing is left anywhere, and that sessions can go on: all numbers have been used up, and
+    /// everything is finished.
     fn assert_at_rest(&self) {
         let partitions = &self.instance.protocol().partitions;
         for number in [0, 1].map(PartitionId) {
@@ -212,7 +214,7 @@ impl<E: PartitionLocking> World<E> {
     }
 }
 
-/// Threads with these numbers, of which the first may be cancelled at any time.
+/// Runs threads with these numbers, of which the first may be cancelled at any time.
 fn check<E: PartitionLocking, const THREADS: usize>(cancels: bool, lives: [(u32, &'static [Step]); THREADS]) {
     let model = move || {
         let world = World::<E>::new();
@@ -230,7 +232,7 @@ fn check<E: PartitionLocking, const THREADS: usize>(cancels: bool, lives: [(u32,
     shuttle::check_random(model, iterations());
 }
 
-/// A thread that no partition has.
+/// The number of a thread that has no partition.
 const OUTSIDER: u32 = 2;
 
 fn workers<E: PartitionLocking>() {

@@ -1,4 +1,4 @@
-//! A transaction as partitions see it: the one to tell that its locks are granted.
+//! A transaction as partitions see it: the object that they tell of their grants.
 //!
 //! **Definitions.** A transaction object runs one *attempt* after the other. In each it asks some partitions, and waits
 //! until all of them have granted what it asked for. An attempt that is *withdrawn* asks for nothing any more.
@@ -17,11 +17,12 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Latch, Waiter};
 use std::fmt;
 
-/// The part of one transaction object that partitions know. Any thread may tell it of grants; all else is its owner's.
+/// The part of one transaction object that partitions know. Any thread may tell it of grants and refusals, and act
+/// while it asks. Only the owner begins, waits and withdraws.
 pub(super) struct Node {
-    /// The attempt, shifted, and the number of partitions that have not granted yet.
+    /// The attempt, shifted, and the number of partitions that have not granted it yet.
     word: AtomicU64,
-    /// By partition: where the transaction stands in that one's queue, as it said with its grant.
+    /// The transaction's place in each partition's queue, as the partition said with its grant.
     tickets: Box<[AtomicU64]>,
     /// The attempt that asks, if it is not withdrawn.
     asking: Latch<Option<Attempt>>,
@@ -30,16 +31,16 @@ pub(super) struct Node {
     waiter: Waiter,
 }
 
-/// An attempt's number.
+/// The number of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attempt(u64);
 
-/// Bits for the number of partitions.
+/// The number of bits that hold the number of partitions.
 const COUNT_BITS: u32 = 16;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 impl Node {
-    /// Of a transaction that waits through `waiter`, and has made no attempt yet.
+    /// Makes the node of a transaction that waits through `waiter`, and has made no attempt yet.
     pub(super) fn new(partitions: usize, waiter: Waiter) -> Arc<Self> {
         let tickets = (0..partitions).map(|_| AtomicU64::new(0)).collect();
         Arc::new(Self {
@@ -56,7 +57,7 @@ impl Node {
         &self.waiter
     }
 
-    /// The next attempt begins, which waits for so many partitions. For the owner.
+    /// Begins the next attempt, which waits for so many partitions. Only the owner calls this.
     pub(super) fn begin(&self, partitions: usize) -> Attempt {
         debug_assert!(partitions as u64 <= COUNT);
         // Relaxed: only the owner changes the attempt; grants of the last one may still come, and change nothing of it.
@@ -66,7 +67,7 @@ impl Node {
         attempt
     }
 
-    /// Ends an attempt that asks for nothing any more. For the owner.
+    /// Withdraws the attempt, which asks for nothing any more. Only the owner calls this.
     pub(super) fn withdraw(&self) {
         *self.asking.lock() = None;
     }
@@ -77,14 +78,15 @@ impl Node {
         self.word.load(Ordering::Acquire) == attempt.0 << COUNT_BITS
     }
 
-    /// Where the transaction stands in a partition's queue, if that one has granted.
+    /// Returns the transaction's place in a partition's queue. It is meaningful only if the partition has granted.
     pub(super) fn ticket(&self, partition: PartitionId) -> Ticket {
         // Relaxed: if the grant was seen, by acquire, this is seen too; if not, it is a guess, which the partition
         // checks.
         Ticket(self.tickets[partition.index()].load(Ordering::Relaxed))
     }
 
-    /// A partition has granted what the attempt asked of it. Whether it was the last.
+    /// Notes that a partition has granted what the attempt asked of it. Returns whether all partitions have granted
+    /// now.
     pub(super) fn grant(&self, attempt: Attempt, partition: PartitionId, ticket: Ticket) -> bool {
         // Relaxed: published by the exchange below.
         self.tickets[partition.index()].store(ticket.0, Ordering::Relaxed);
@@ -93,19 +95,21 @@ impl Node {
         before.is_ok_and(|word| word & COUNT == 1)
     }
 
-    /// A partition cannot grant what the attempt asked of it, ever: it asks for nothing there any more.
+    /// Notes that a partition can never grant what the attempt asked of it. The attempt asks for nothing there any
+    /// more.
     #[cold]
     pub(super) fn refuse(&self, attempt: Attempt) {
         // The greatest: a refusal of an attempt that is over may come late.
         self.refused.fetch_max(attempt.0, Ordering::AcqRel);
     }
 
-    /// Whether some partition has refused the attempt, which is never granted then.
+    /// Whether some partition has refused the attempt. Such an attempt is never granted.
     pub(super) fn is_refused(&self, attempt: Attempt) -> bool {
         self.refused.load(Ordering::Acquire) == attempt.0
     }
 
-    /// Does what an attempt asks for, unless it is withdrawn; it is not while this lasts.
+    /// Calls `act`, which does what an attempt asks for, unless the attempt is withdrawn. It cannot be withdrawn
+    /// meanwhile. Returns `None` if it is withdrawn.
     pub(super) fn while_asking<R>(&self, attempt: Attempt, act: impl FnOnce() -> R) -> Option<R> {
         let asking = self.asking.lock();
         (*asking == Some(attempt)).then(act)

@@ -22,14 +22,14 @@ use hotrow_sync::{Arc, Baton, CachePadded, Latch, Mutex, Waiter, Wake};
 use hotrow_txn::Statistics;
 use std::time::Duration;
 
-/// All partitions of a database. Shared by all threads.
+/// All partitions of a database, which all threads share.
 #[derive(Debug)]
 pub(super) struct Partitions<L: LockState> {
     all: Box<[Partition<L>]>,
     pub(super) sequencer: Sequencer,
-    /// *Finished* messages on their way.
+    /// The number of *finished* messages on their way.
     unfinished: AtomicU64,
-    /// The transaction that waits until there are none.
+    /// The waiter of the transaction that waits until there are none.
     alone: Mutex<Option<Waiter>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Partitions<L: LockState> {
 struct Partition<L: LockState> {
     baton: CachePadded<Baton<Core<L>>>,
     mailbox: Mailbox<L::Header>,
-    /// The waiter of the thread that has settled.
+    /// The waiter of the thread that has settled on the partition.
     worker: Latch<Option<Waiter>>,
 }
 
@@ -46,14 +46,14 @@ pub(super) struct Visitor<'v, L: LockState> {
     pub(super) scene: Scene<'v, L::Header>,
     pub(super) waiter: &'v Waiter,
     pub(super) statistics: &'v mut Statistics,
-    /// Empty between two visits.
+    /// The messages and wake-ups to send. It is empty between two visits.
     pub(super) outbox: &'v mut Outbox<L::Header>,
     /// The visitor's own transaction, which need not be woken.
     pub(super) own: Option<&'v Arc<Node>>,
 }
 
 impl<L: LockState> Partitions<L> {
-    /// So many, empty, between which messages take `delay` longer than they must.
+    /// Makes `partitions` empty partitions, between which messages take `delay` longer than they must.
     pub(super) fn new(partitions: usize, delay: Duration, analyses: bool) -> Arc<Self> {
         let partition = |(number, ports)| {
             let core = Core::new(PartitionId(number as u16), ports, delay, analyses);
@@ -67,7 +67,7 @@ impl<L: LockState> Partitions<L> {
         })
     }
 
-    /// The number of partitions.
+    /// Returns the number of partitions.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
@@ -78,10 +78,11 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).baton.is_mine()
     }
 
-    /// Works on a partition on which the calling thread has settled, or no thread has.
+    /// Calls `work` with a partition on which the calling thread has settled, or no thread has. If no thread has, the
+    /// messages of the partition are acted upon first.
     ///
     /// # Errors
-    /// If another thread has settled on it.
+    /// Fails if another thread has settled on the partition.
     #[inline]
     pub(super) fn with<R>(
         &self,
@@ -106,10 +107,10 @@ impl<L: LockState> Partitions<L> {
         Ok(result)
     }
 
-    /// Works on a partition without messages, for work that concerns no other partition.
+    /// Calls `work` with a partition without acting on its messages, for work that concerns no other partition.
     ///
     /// # Errors
-    /// If another thread has settled on it.
+    /// Fails if another thread has settled on the partition.
     pub(super) fn touch<R>(&self, partition: PartitionId, work: impl FnOnce(&mut Core<L>) -> R) -> Result<R, Settled> {
         self.at(partition).baton.0.take().map(|mut core| work(&mut core))
     }
@@ -139,7 +140,7 @@ impl<L: LockState> Partitions<L> {
         }
     }
 
-    /// Does what is left to do when a baton has been given back, until nothing is.
+    /// Does what is left to do after a baton has been given back, wake-ups, nudges and messages, until nothing is left.
     #[cold]
     fn attend(&self, visitor: &mut Visitor<'_, L>) {
         while !visitor.outbox.is_empty() {
@@ -171,7 +172,7 @@ impl<L: LockState> Partitions<L> {
         receive(mailbox, &mut core, &mut Caller { scene, waiter, statistics, is_settled, outbox });
     }
 
-    /// So many *finished* messages were acted upon.
+    /// Counts *finished* messages that were acted upon.
     fn acted(&self, finished: u64) {
         if finished > 0 && self.unfinished.fetch_sub(finished, Ordering::AcqRel) == finished {
             let alone = self.alone.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -179,9 +180,9 @@ impl<L: LockState> Partitions<L> {
         }
     }
 
-    /// Waits until partitions have acted on the messages of transactions that are over. For one caller at a time, while
-    /// no transaction is in the database. What it waits for ends by itself; `limit` is for partitions whose threads are
-    /// kept from their cores.
+    /// Waits until partitions have acted on the messages of transactions that are over. One caller at a time may call
+    /// this, while no transaction is in the database. The messages are acted upon without any help; `limit` is for
+    /// partitions whose threads are kept from their cores.
     pub(super) fn settle_down(&self, waiter: &Waiter, limit: Duration, statistics: &mut Statistics) -> Wake {
         if self.unfinished.load(Ordering::Acquire) == 0 {
             return Wake::Ready;
@@ -196,8 +197,8 @@ impl<L: LockState> Partitions<L> {
         wake
     }
 
-    /// Settles the calling thread on a partition, which waits through `waiter` when it has nothing to do. Whether it
-    /// has settled: another thread may have before.
+    /// Settles the calling thread on a partition. The thread waits through `waiter` when it has nothing to do. Returns
+    /// whether it has settled: another thread may have settled there before.
     pub(super) fn settle(&self, partition: PartitionId, waiter: &Waiter) -> bool {
         let Partition { baton, worker, .. } = self.at(partition);
         let settled = baton.0.settle();
@@ -207,7 +208,8 @@ impl<L: LockState> Partitions<L> {
         settled
     }
 
-    /// Gives up what [`settle`](Self::settle) gave. From now on any thread that needs the partition works on it.
+    /// Ends the calling thread's stay on the partition that it has [settled](Self::settle) on. From now on any thread
+    /// that needs the partition works on it.
     pub(super) fn leave(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) {
         if !self.at(partition).baton.0.leave() {
             return;
@@ -218,14 +220,14 @@ impl<L: LockState> Partitions<L> {
         let _ = self.with(partition, visitor, |_, _| ());
     }
 
-    /// Acts on the messages that have come to a partition that the calling thread has settled on, and are due.
+    /// Acts on the messages that are due in a partition on which the calling thread has settled.
     pub(super) fn receive(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) {
         let mailbox = &self.at(partition).mailbox;
         let received = self.with(partition, visitor, |core, caller| receive(mailbox, core, caller));
         received.expect("the calling thread has settled there");
     }
 
-    /// Whether outsiders have left messages.
+    /// Whether outsiders have left messages for a partition.
     #[inline]
     pub(super) fn has_mail(&self, partition: PartitionId) -> bool {
         self.at(partition).mailbox.is_full()

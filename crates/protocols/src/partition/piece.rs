@@ -7,8 +7,8 @@ use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordHeader;
 use hotrow_txn::Intent;
 
-/// A partition's part of a plan, kept by the partition: where the transaction is another thread's, and where others
-/// have to know what it asked for.
+/// A partition's part of a plan, which the partition keeps: where the transaction is another thread's, and where other
+/// transactions must know what it asked for.
 #[derive(Debug)]
 pub(super) struct Piece<H> {
     pub(super) rows: Vec<PlannedRow<H>>,
@@ -21,7 +21,7 @@ impl<H> Default for Piece<H> {
     }
 }
 
-/// A piece that is lent.
+/// A piece, or the same lists of a plan, borrowed.
 #[derive(Debug)]
 pub struct PieceRef<'w, H> {
     pub(super) rows: &'w mut Vec<PlannedRow<H>>,
@@ -29,7 +29,8 @@ pub struct PieceRef<'w, H> {
 }
 
 impl<H: RecordHeader> Piece<H> {
-    /// The part of a plan that is in `partition`. Prefixes are locked in all of a plan's partitions.
+    /// Fills the piece with the part of a plan that is in `partition`. Prefixes are locked in all of a plan's
+    /// partitions.
     pub(super) fn fill(&mut self, plan: &Plan<H>, partition: PartitionId) {
         self.clear();
         self.rows.extend(plan.rows.iter().filter(|row| row.partition == partition.0));
@@ -45,7 +46,7 @@ impl<H: RecordHeader> Piece<H> {
         PieceRef { rows: &mut self.rows, prefixes: &self.prefixes }
     }
 
-    /// The marks that contention analysis looks at. The names are hashes that were made when the plan was.
+    /// Returns the marks that contention analysis looks at. The names were hashed when the plan was made.
     pub(super) fn marks(&self) -> impl Iterator<Item = Mark> + Clone {
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
         let rows = self.rows.iter().map(move |row| Mark::new(row.name, claim(row.intent)));

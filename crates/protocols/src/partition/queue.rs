@@ -22,14 +22,14 @@ pub(super) enum State {
     Waiting,
 }
 
-/// The transaction that asks for locks, and is told of them.
+/// The transaction that asks for locks, as the queue knows it to tell it of them.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
     pub(super) node: Arc<Node>,
     pub(super) attempt: Attempt,
-    /// The partition whose thread runs the transaction; none if that is an outsider.
+    /// The partition whose thread runs the transaction, or `None` if an outsider runs it.
     pub(super) home: Option<PartitionId>,
-    /// Whether this partition is not all that it asks, or not where it runs.
+    /// Whether the transaction asks other partitions too, or runs elsewhere.
     pub(super) is_distributed: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Entry<L> {
     pub(super) asker: Option<Asker>,
 }
 
-/// The queue (TxnQueue).
+/// The queue of a partition (TxnQueue).
 #[derive(Debug)]
 pub(super) struct TxnQueue<L> {
     /// The ticket of the first entry.
@@ -68,19 +68,19 @@ impl<L> TxnQueue<L> {
         self.present == 0
     }
 
-    /// The number of blocked transactions.
+    /// Returns the number of blocked transactions in the queue.
     #[inline]
     pub(super) fn blocked(&self) -> usize {
         self.blocked
     }
 
-    /// The ticket of the transaction that comes next.
+    /// Returns the ticket of the transaction that enters next.
     #[inline]
     pub(super) fn next(&self) -> Ticket {
         Ticket(self.first + self.entries.len() as u64)
     }
 
-    /// Enters at the end.
+    /// Adds an entry at the end, and returns its ticket.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry<L>) -> Ticket {
         let ticket = self.next();
@@ -90,7 +90,7 @@ impl<L> TxnQueue<L> {
         ticket
     }
 
-    /// Leaves, from anywhere.
+    /// Removes the entry with this ticket, wherever it stands, and returns it, or `None` if it is not there.
     #[inline]
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Entry<L>> {
         let position = self.position(ticket)?;
@@ -104,20 +104,21 @@ impl<L> TxnQueue<L> {
         Some(entry)
     }
 
-    /// The entry with this ticket.
+    /// Returns the entry with this ticket, if it is in the queue.
     #[inline]
     pub(super) fn get(&self, ticket: Ticket) -> Option<&Entry<L>> {
         self.entries.get(self.position(ticket)?)?.as_ref()
     }
 
-    /// The locks of the entry with this ticket, to be changed.
+    /// Returns the locks of the entry with this ticket, to be changed.
     #[inline]
     pub(super) fn locks_mut(&mut self, ticket: Ticket) -> Option<&mut L> {
         let position = self.position(ticket)?;
         self.entries.get_mut(position)?.as_mut().map(|entry| &mut entry.locks)
     }
 
-    /// The attempt's ticket: the one that is guessed, or else it is looked for.
+    /// Returns the ticket of an attempt, if it is in the queue. `guess` is looked at first; if it is wrong, all entries
+    /// are.
     pub(super) fn find(&self, node: &Arc<Node>, attempt: Attempt, guess: Ticket) -> Option<Ticket> {
         let is_it = |entry: &Entry<L>| {
             entry.asker.as_ref().is_some_and(|asker| asker.attempt == attempt && Arc::ptr_eq(&asker.node, node))
@@ -128,7 +129,7 @@ impl<L> TxnQueue<L> {
         self.iter().find(|(_, entry)| is_it(entry)).map(|(ticket, _)| ticket)
     }
 
-    /// A blocked transaction has its locks now: returns the transaction to tell.
+    /// Notes that a blocked transaction has its locks now, and returns the transaction to tell, if there is one.
     pub(super) fn unblock(&mut self, ticket: Ticket) -> Option<&Asker> {
         let position = self.position(ticket)?;
         let entry = self.entries.get_mut(position)?.as_mut().filter(|entry| entry.state == State::Blocked)?;
@@ -138,14 +139,14 @@ impl<L> TxnQueue<L> {
         Some(asker)
     }
 
-    /// The first entry.
+    /// Returns the ticket and the state of the first entry, if there is one.
     #[inline]
     pub(super) fn front(&self) -> Option<(Ticket, State)> {
         let entry = self.entries.front()?.as_ref().expect("the first entry is no hole");
         Some((Ticket(self.first), entry.state))
     }
 
-    /// All entries, from the front.
+    /// Returns all entries with their tickets, from the front.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Entry<L>)> {
         let numbered = self.entries.iter().enumerate();
         numbered.filter_map(|(position, entry)| Some((Ticket(self.first + position as u64), entry.as_ref()?)))
@@ -157,7 +158,7 @@ impl<L> TxnQueue<L> {
         usize::try_from(ticket.0.checked_sub(self.first)?).ok().filter(|&position| position < self.entries.len())
     }
 
-    /// Checks that what is counted is there.
+    /// Checks that the counted transactions are in the queue.
     pub(super) fn audit(&self) -> Result<(), String> {
         let blocked = self.iter().filter(|(_, entry)| entry.state == State::Blocked).count();
         let present = self.iter().count();

@@ -9,20 +9,21 @@ use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};
 use hotrow_storage::RecordRef;
 use std::collections::HashSet;
 
-/// A queue of requests for each name that has been asked for.
+/// The locks of a partition as queues of requests, one for each name that has been asked for.
 #[derive(Debug, Default)]
 pub struct InQueues {
     queues: RequestQueues<Ticket>,
 }
 
-/// A request that is counted for a prefix lock: the lock, or an intention on a shorter prefix.
+/// Returns the name and the mode in which a range counter is asked for in the queues: the lock itself, or an intention
+/// on a shorter prefix.
 #[inline]
 fn of_prefix(counted: &Counted) -> (u64, Modes) {
     (counted.name(), counted.claim().into())
 }
 
 impl InQueues {
-    /// Takes locks for a transaction that waits for nothing, all or none.
+    /// Takes locks for a transaction without waiting: all of them, or none. Returns whether they were taken.
     fn add(&mut self, owner: OwnerId, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
         let are_free = locks.clone().all(|(name, modes)| self.queues.is_free(owner, name, modes));
         if are_free {
@@ -101,7 +102,7 @@ impl LockState for InQueues {
     }
 }
 
-/// The names that a transaction has asked for, each once.
+/// Returns the names that a transaction has asked for, each once.
 fn names(book: &Book) -> HashSet<u64> {
     let rows = book.rows.iter().map(|&(name, _)| name);
     rows.chain(book.prefixes.iter().map(|counted| counted.name())).collect()

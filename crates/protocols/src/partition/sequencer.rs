@@ -8,20 +8,21 @@
 use super::id::PartitionId;
 use hotrow_sync::{CachePadded, Latch};
 
-/// Gives out the numbers of all partitions. Shared by all threads.
+/// The counter of each partition's numbers. All threads share it.
 #[derive(Debug)]
 pub(super) struct Sequencer {
     next: CachePadded<Latch<Box<[u64]>>>,
 }
 
 impl Sequencer {
-    /// Every partition's numbers begin at zero.
+    /// Makes a sequencer, in which every partition's numbers begin at zero.
     pub(super) fn new(partitions: usize) -> Self {
         Self { next: CachePadded(Latch::new(vec![0; partitions].into())) }
     }
 
-    /// The next number of each of `partitions`, which are different, handed to `take`. A transaction that has drawn
-    /// numbers must bring all of them to their partitions: transactions behind it are let in after them.
+    /// Draws the next number of each of `partitions`, which are different, and writes it to the reference beside the
+    /// partition. A transaction that has drawn numbers must bring all of them to their partitions: the transactions
+    /// behind it are let in after them.
     pub(super) fn draw<'p>(&self, partitions: impl Iterator<Item = (PartitionId, &'p mut u64)>) {
         let mut next = self.next.0.lock();
         for (PartitionId(partition), number) in partitions {

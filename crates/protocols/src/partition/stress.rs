@@ -1,5 +1,5 @@
-//! Real threads: two that settle and act on messages while their own transactions wait, of which one leaves early, and
-//! an outsider that is cancelled now and then.
+//! A test on real threads: two settle and act on messages while their own transactions wait, of which one leaves early,
+//! and an outsider is cancelled now and then.
 
 use super::core::Outbox;
 use super::id::PartitionId;
@@ -51,9 +51,9 @@ impl<E: PartitionLocking> Scheduler for Pumping<E> {
 struct Stress<E: PartitionLocking> {
     instance: Arc<Instance<Partitioned<E>>>,
     table: TableId,
-    /// Transactions on both rows that have committed.
+    /// The number of transactions on both rows that have committed.
     committed: AtomicUsize,
-    /// Threads whose transactions are over.
+    /// The number of threads whose transactions are over.
     over: AtomicUsize,
 }
 
@@ -72,7 +72,7 @@ impl<E: PartitionLocking> Stress<E> {
         Arc::new(Self { instance, table, committed: AtomicUsize::new(0), over: AtomicUsize::new(0) })
     }
 
-    /// Adds one to both rows, and looks for one that is absent.
+    /// Adds one to both rows, and reads a row that is absent.
     fn add(&self, txn: &mut dyn Transaction) -> Result<(), Abort> {
         let mut accesses = Accesses::new();
         let keys = [0, 1, 3].map(Key::Int);
@@ -95,7 +95,7 @@ impl<E: PartitionLocking> Stress<E> {
         added
     }
 
-    /// A thread that settles, runs transactions, acts on messages until all are over, and leaves.
+    /// Runs a thread that settles, runs transactions, acts on messages until all threads are over, and leaves.
     fn worker(&self, number: u16) {
         let mut worker = self.instance.worker(WorkerId(u32::from(number)));
         let (partitions, database) = (self.instance.protocol().partitions.clone(), self.instance.database().clone());
@@ -107,7 +107,7 @@ impl<E: PartitionLocking> Stress<E> {
             worker.receive();
         }
         self.over.fetch_add(1, Ordering::AcqRel);
-        // The left one leaves early: its partition is worked on by whoever needs it.
+        // The left thread leaves early: any thread that needs its partition then works on it.
         while number == 1 && self.over.load(Ordering::Acquire) < THREADS {
             worker.receive();
             worker.find_work();
@@ -116,7 +116,7 @@ impl<E: PartitionLocking> Stress<E> {
         worker.leave();
     }
 
-    /// An outsider whose transaction another thread cancels, sooner or later or too late.
+    /// Runs an outsider whose transaction another thread cancels, early, late or too late.
     fn outsider(&self) {
         let waiter = Waiter::thread(Duration::ZERO);
         let mut txn = Engine::transaction(&*self.instance, waiter.clone());

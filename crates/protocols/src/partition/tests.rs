@@ -1,5 +1,5 @@
-//! The loop of Fig. 3 step by step, on two threads that do one step at a time; and what settings and tables are
-//! refused.
+//! Tests of the loop of Fig. 3 step by step, on two threads that do one step at a time, and of the settings and tables
+//! that are refused.
 
 use super::counted::InRecords;
 use super::id::PartitionId;
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Suspends a transaction's coroutine; the test resumes it when it pleases.
+/// A scheduler that suspends a transaction's coroutine. The test resumes the coroutine when it wants to.
 struct Suspending(Arc<Suspender>);
 
 impl Scheduler for Suspending {
@@ -75,7 +75,7 @@ struct Side<E: PartitionLocking> {
 }
 
 impl<E: PartitionLocking> Side<E> {
-    /// A new transaction updates these rows, as far as it gets.
+    /// Begins a new transaction, which updates these rows as far as it gets.
     fn begin(&mut self, name: char, keys: &[i64]) -> Progress {
         let stack = Stack::new(256 * 1024).expect("memory for a stack");
         let suspender = stack.suspender();
@@ -114,7 +114,7 @@ impl<E: PartitionLocking> Side<E> {
         client.progress.get()
     }
 
-    /// The queue, from its front.
+    /// Returns the queue as text, from its front.
     fn queue(&self) -> String {
         let show = |state| match state {
             State::Free => "free",
@@ -137,7 +137,7 @@ impl<E: PartitionLocking> Side<E> {
 
 type Step<E> = Box<dyn FnOnce(&mut Side<E>) + Send>;
 
-/// A thread that has settled, and does what it is told.
+/// A thread that has settled, and does the steps that it is sent.
 struct Remote<E: PartitionLocking>(mpsc::Sender<Step<E>>);
 
 impl<E: PartitionLocking> Remote<E> {
@@ -162,7 +162,7 @@ impl<E: PartitionLocking> Remote<E> {
         remote
     }
 
-    /// Does one step there, and waits until it is done.
+    /// Does one step on the thread, and waits until it is done.
     fn step<R: Send + 'static>(&self, step: impl FnOnce(&mut Side<E>) -> R + Send + 'static) -> R {
         let (sender, result) = mpsc::channel();
         self.0
@@ -188,7 +188,7 @@ impl<E: PartitionLocking> Remote<E> {
     }
 }
 
-/// Does `steps` on a left and a right thread, and checks that nothing is left and what has been committed.
+/// Does `steps` on a left and a right thread, and checks that nothing is left, and what has been committed.
 fn trace<E: PartitionLocking>(amounts: [i64; 4], steps: impl FnOnce(&Remote<E>, &Remote<E>)) {
     let (instance, table) = open::<E>();
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The engines of the family.
+//! The partition engines, one type for each name.
 
 use super::counted::InRecords;
 use super::locks::LockState;
@@ -42,7 +42,7 @@ impl PartitionLocking for HStore {
     type Locks = Whole;
 }
 
-/// Counters, without a latch.
+/// The engine that counts requests, without a latch.
 pub struct Counting;
 
 impl PartitionLocking for Counting {
@@ -54,7 +54,7 @@ impl PartitionLocking for Counting {
     type Locks = InRecords;
 }
 
-/// Counters in the records, with contention analysis.
+/// The engine that counts requests at the records, with contention analysis.
 pub struct Analysed;
 
 impl PartitionLocking for Analysed {
@@ -64,7 +64,7 @@ impl PartitionLocking for Analysed {
     type Locks = InRecords;
 }
 
-/// Queues of requests, without a latch.
+/// The engine that queues requests, without a latch.
 pub struct Queueing;
 
 impl PartitionLocking for Queueing {

@@ -7,7 +7,7 @@ use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordRef;
 
-/// Serial execution: the first transaction in the queue has the partition, all others wait.
+/// The lock of a whole partition: the first transaction in the queue has the partition, and all others wait.
 #[derive(Debug, Default)]
 pub struct Whole;
 

@@ -1,4 +1,4 @@
-//! A worker that settles on a partition, and what it does for it between two transactions.
+//! A worker that settles on a partition, and what the worker does for the partition between two transactions.
 //!
 //! | paper (Fig. 3) | here, in the order in which the pool's loop asks |
 //! | --- | --- |
@@ -19,15 +19,15 @@ use hotrow_txn::{Duties, Statistics};
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// A worker. Once it has transactions it may settle on the partition of its own number, if there is one; if another
-/// thread has done so, or there is none, it is an outsider.
+/// A worker of a partition engine. Once it has transactions it may settle on the partition of its own number, if there
+/// is one. If another thread has settled there, or there is no such partition, the worker is an outsider.
 pub struct PartitionWorker<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     partition: Option<PartitionId>,
     blocked_limit: usize,
-    /// The database, once a transaction was made.
+    /// The database, once a transaction was made on the worker.
     database: Option<(Arc<Database<Header<E>>>, Participant)>,
-    /// The thread's, while it has settled.
+    /// The waiter of the worker's thread, while the thread has settled.
     waiter: Option<Waiter>,
     statistics: Statistics,
     outbox: Outbox<Header<E>>,
@@ -50,17 +50,18 @@ impl<E: PartitionLocking> PartitionWorker<E> {
         }
     }
 
-    /// The partition that its transactions run in, if its thread settles there.
+    /// Returns the partition on which the worker's thread settles, if there is one. Its transactions run there.
     pub(super) fn partition(&self) -> Option<PartitionId> {
         self.partition
     }
 
-    /// A transaction is made for it.
+    /// Notes the database, when a transaction is made on the worker.
     pub(super) fn meet(&mut self, database: &Arc<Database<Header<E>>>) {
         self.database.get_or_insert_with(|| (database.clone(), database.participant()));
     }
 
-    /// Does something for the partition that the thread has settled on, in an epoch; none if it has not settled.
+    /// Calls `visit` for the partition that the thread has settled on, in an epoch. Returns `None` if the thread has
+    /// not settled.
     fn visit<R>(
         &mut self,
         visit: impl FnOnce(&Partitions<E::Locks>, PartitionId, &mut Visitor<'_, E::Locks>) -> R,

@@ -10,7 +10,7 @@ use crate::shared::time_outs::Patience;
 use hotrow_storage::RecordHeader;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
-/// A record's lock word. The default is free.
+/// The lock word of a record. The default is a free lock.
 #[derive(Debug, Default)]
 pub struct RowLock {
     word: AtomicU64,
@@ -44,7 +44,8 @@ impl LockOwner for Owner {
 }
 
 impl RowLock {
-    /// Acquire and release: the holder of the lock sees what all holders before it did.
+    /// Exchanges the word, if it is still `word`. Acquire and release: the holder of the lock sees what all holders
+    /// before it did.
     #[inline]
     fn replace(&self, word: u64, with: u64) -> bool {
         self.word.compare_exchange(word, with, Ordering::AcqRel, Ordering::Acquire).is_ok()

@@ -37,7 +37,7 @@ impl Default for SerialConfig {
     }
 }
 
-/// A policy under which every transaction waits.
+/// The wait policy under which every transaction waits.
 struct Patient;
 
 impl WaitPolicy for Patient {

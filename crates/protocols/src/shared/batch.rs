@@ -1,4 +1,4 @@
-//! Looking up a plan's keys together.
+//! Prefetching of the rows of an access set, all together.
 //!
 //! A short transaction's price is its cache misses. When its keys are known, the slots of all of them are fetched
 //! first, then the records they lead to: the misses overlap instead of adding up.

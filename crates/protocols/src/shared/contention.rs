@@ -23,27 +23,27 @@
 //!
 //! The arrays are not zeroed for each run: the words that the last run touched are.
 
-/// Bits of each array: 100 kB.
+/// The number of bits of each array, which takes 100 kB.
 pub(crate) const BITS: usize = 819_200;
 
 /// The mode of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// A record or prefix, exclusively: C_X.
+    /// An exclusive lock on a record or prefix: C_X.
     Exclusive,
-    /// A record or prefix, shared: C_S.
+    /// A shared lock on a record or prefix: C_S.
     Shared,
-    /// Something below this prefix, exclusively: I_X.
+    /// An exclusive lock on something below this prefix: I_X.
     IntendExclusive,
-    /// Something below this prefix, shared: I_S.
+    /// A shared lock on something below this prefix: I_S.
     IntendShared,
 }
 
-/// All claims, in the order of the arrays.
+/// All claims, in the order of the analysis's arrays.
 pub(crate) const CLAIMS: [Claim; 4] = [Claim::Exclusive, Claim::Shared, Claim::IntendExclusive, Claim::IntendShared];
 
 impl Claim {
-    /// The claims that this one conflicts with (Fig. 5).
+    /// Returns the claims that this one conflicts with (Fig. 5).
     #[inline]
     pub(crate) const fn conflicts(self) -> &'static [Claim] {
         match self {
@@ -62,20 +62,20 @@ pub(crate) struct Mark(u32);
 const _: () = assert!(BITS << 2 <= u32::MAX as usize);
 
 impl Mark {
-    /// The mark of something of this 64-bit name, which is as good as random.
+    /// Makes the mark of a claim on this 64-bit name, which is as good as random.
     #[inline]
     pub(crate) fn new(name: u64, claim: Claim) -> Self {
         let offset = ((name >> 32) * BITS as u64) >> 32;
         Mark((offset as u32) << 2 | claim as u32)
     }
 
-    /// As a word, to be kept where threads share it.
+    /// Returns the mark as a word, to be kept where threads share it.
     #[inline]
     pub(crate) fn to_word(self) -> u32 {
         self.0
     }
 
-    /// From [`to_word`](Self::to_word).
+    /// Returns the mark that [`to_word`](Self::to_word) made into this word.
     #[inline]
     pub(crate) fn from_word(word: u32) -> Self {
         Mark(word)
@@ -86,7 +86,7 @@ impl Mark {
         CLAIMS[(self.0 & 3) as usize]
     }
 
-    /// The word of the array that its bit is in, and the bit.
+    /// Returns the position of the word in the claim's array that has the mark's bit, and the bit.
     #[inline]
     fn place(self) -> (usize, u64) {
         let offset = (self.0 >> 2) as usize;
@@ -94,21 +94,21 @@ impl Mark {
     }
 }
 
-/// Counters of analyses.
+/// Counts of what analyses have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnalysisCounts {
-    /// Runs.
+    /// The number of runs.
     pub(crate) runs: u64,
-    /// Transactions that they found.
+    /// The number of transactions that the runs found.
     pub(crate) found: u64,
-    /// Bits that they set.
+    /// The number of bits that the runs set.
     pub(crate) bits: u64,
 }
 
-/// The bit arrays, kept from one run to the next. For one thread at a time.
+/// The bit arrays, kept from one run to the next. One thread at a time uses them.
 #[derive(Debug, Default)]
 pub struct Analysis {
-    /// By claim; empty until its first bit.
+    /// The arrays, by claim. An array is empty until its first bit is set.
     arrays: [Vec<u64>; 4],
     /// The words that are not zero: array and position.
     touched: Vec<(u8, u32)>,
@@ -116,8 +116,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The first blocked transaction, in the queue's order, that conflicts with none before it. `queue` yields each
-    /// transaction, whether it is blocked, and its marks (Fig. 4).
+    /// Returns the first blocked transaction, in the queue's order, that conflicts with none before it. `queue` yields
+    /// each transaction, whether it is blocked, and its marks (Fig. 4). Returns `None` if there is none.
     pub(crate) fn find<T, M>(&mut self, queue: impl IntoIterator<Item = (T, bool, M)>) -> Option<T>
     where
         M: Iterator<Item = Mark> + Clone,
@@ -136,12 +136,12 @@ impl Analysis {
         found
     }
 
-    /// The counters so far.
+    /// Returns the counts of all runs so far.
     pub(crate) fn counts(&self) -> AnalysisCounts {
         self.counts
     }
 
-    /// Whether a transaction before asked for something that conflicts with this.
+    /// Whether a transaction earlier in the queue asked for something that conflicts with this mark.
     #[inline]
     fn meets(&self, mark: Mark) -> bool {
         let (word, bit) = mark.place();

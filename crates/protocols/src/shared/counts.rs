@@ -1,9 +1,9 @@
-//! The counters of records: how many transactions have asked for one exclusively, how many shared.
+//! The counters of records: how many transactions have asked for a record exclusively, and how many shared.
 //!
 //! **Source.** VLL: A Lock Manager Redesign for Main Memory Database Systems, §2.1.
 //!
-//! One thread at a time reads and writes them: the one that is in the critical section, or has the baton of a
-//! partition. So they are plain loads and stores of atomics, and both together are one [`Counts`].
+//! One thread at a time reads and writes the counters: the thread that is in the critical section, or has the baton of
+//! a partition. So the accesses are plain loads and stores of atomics, and both counters together are one [`Counts`].
 //!
 //! **Invariants**
 //!
@@ -20,40 +20,40 @@ use hotrow_txn::{Access, Intent};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// C_X and C_S of one record.
+/// The counters C_X and C_S of one record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Counts(u64);
 
-/// One exclusive request.
+/// The value that one exclusive request adds.
 const EXCLUSIVE: u64 = 1 << 32;
 
-/// The greatest count. One more would be the mark of the dead.
+/// The greatest count. One more would be the mark of a dead record.
 const MOST: u32 = u32::MAX - 1;
 
 impl Counts {
-    /// No transaction has asked for the record.
+    /// The counters of a record that no transaction has asked for.
     pub(crate) const NONE: Counts = Counts(0);
 
-    /// The record has been taken out of its table: there is nothing to ask for any more.
+    /// The mark of a record that has been taken out of its table, so that nothing can be asked for any more.
     pub(crate) const DEAD: Counts = Counts(u64::MAX);
 
     pub(crate) fn new(exclusive: u32, shared: u32) -> Self {
         Counts(u64::from(exclusive) << 32 | u64::from(shared))
     }
 
-    /// C_X.
+    /// Returns C_X, the number of exclusive requests.
     #[inline]
     pub(crate) fn exclusive(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// C_S.
+    /// Returns C_S, the number of shared requests.
     #[inline]
     pub(crate) fn shared(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether a request that comes now conflicts with one that was made before.
+    /// Whether a request that comes now conflicts with an earlier one that is counted.
     #[inline]
     pub(crate) fn conflicts(self, intent: Intent) -> bool {
         match intent {
@@ -62,7 +62,7 @@ impl Counts {
         }
     }
 
-    /// With one request more, unless there are as many as can be counted.
+    /// Returns the counters with one more request, or `None` if there are as many as can be counted.
     #[inline]
     pub(crate) fn with(self, intent: Intent) -> Option<Self> {
         let (count, one) = match intent {
@@ -72,7 +72,7 @@ impl Counts {
         (count < MOST).then_some(Counts(self.0.wrapping_add(one)))
     }
 
-    /// With one request less.
+    /// Returns the counters with one request less.
     #[inline]
     pub(crate) fn without(self, intent: Intent) -> Self {
         debug_assert!(self != Self::DEAD, "a record that somebody counts on is not dead");
@@ -98,7 +98,8 @@ impl std::fmt::Debug for Counts {
     }
 }
 
-/// The counters stand before the record: what brings its lock into the cache brings its row.
+/// The header with a record's counters. They stand before the record, so the cache miss that brings its lock brings its
+/// row, too.
 #[derive(Debug, Default)]
 pub struct Colocated(AtomicU64);
 
@@ -110,7 +111,7 @@ impl RecordHeader for Colocated {
 }
 
 impl Colocated {
-    /// The counters.
+    /// Returns the counters.
     #[inline]
     pub(crate) fn counts(&self) -> Counts {
         // Relaxed: whatever keeps others away orders it.
@@ -125,28 +126,28 @@ impl Colocated {
     }
 }
 
-/// The requests of a transaction, record by record. Counters are read and set while other threads are kept away.
+/// The requests of a transaction, record by record. Other threads are kept away while counters are read and set.
 pub(crate) trait Requests {
     /// The number of requests.
     fn len(&self) -> usize;
 
-    /// The intent of a request.
+    /// Returns the intent of a request.
     fn intent(&self, at: usize) -> Intent;
 
     /// Whether two requests are for one record.
     fn is_same(&self, one: usize, other: usize) -> bool;
 
-    /// The counters of a request's record.
+    /// Returns the counters of a request's record.
     fn counts(&self, at: usize) -> Counts;
 
-    /// Sets them.
+    /// Sets the counters of a request's record.
     fn set_counts(&self, at: usize, counts: Counts);
 
     /// Whether the record has a row.
     fn is_present(&self, at: usize) -> bool;
 }
 
-/// Why nothing was counted.
+/// The reason why no request was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The record of this request is dead.
@@ -155,7 +156,7 @@ pub(crate) enum Refused {
     Exhausted,
 }
 
-/// Counts each request at its record: whether all are granted.
+/// Counts each request at its record, and returns whether all are granted.
 #[inline]
 pub(crate) fn count(requests: &impl Requests) -> Result<bool, Refused> {
     let mut is_free = true;
@@ -175,14 +176,14 @@ pub(crate) fn count(requests: &impl Requests) -> Result<bool, Refused> {
     Ok(is_free)
 }
 
-/// The counters of a request's record without those of the same transaction's earlier requests.
+/// Returns the counters of a request's record without the same transaction's earlier requests.
 #[cold]
 fn others(requests: &impl Requests, at: usize, counts: Counts) -> Counts {
     let own = (0..at).filter(|&earlier| requests.is_same(earlier, at));
     own.fold(counts, |counts, earlier| counts.without(requests.intent(earlier)))
 }
 
-/// Takes the first `len` requests back, of a transaction that is not in the queue.
+/// Takes back the first `len` requests of a transaction that is not in the queue.
 #[cold]
 pub(crate) fn take_back(requests: &impl Requests, len: usize) {
     for at in 0..len {
@@ -190,7 +191,8 @@ pub(crate) fn take_back(requests: &impl Requests, len: usize) {
     }
 }
 
-/// Takes all requests back. A record without a row that no transaction counts on any more is dead.
+/// Takes all requests of a transaction back. A record without a row that no transaction counts on any more is dead
+/// then, and `unused` is called with its request.
 #[inline]
 pub(crate) fn discount(requests: &impl Requests, mut unused: impl FnMut(usize)) {
     for at in 0..requests.len() {
@@ -204,7 +206,8 @@ pub(crate) fn discount(requests: &impl Requests, mut unused: impl FnMut(usize)) 
     }
 }
 
-/// Looks for records that were made to be asked for, by a transaction that is not going to.
+/// Buries records that were made for requests of a transaction that is not going to make them. `unused` is called for
+/// each that no transaction counts on.
 #[cold]
 pub(crate) fn bury(requests: &impl Requests, mut unused: impl FnMut(usize)) {
     for at in 0..requests.len() {
@@ -223,7 +226,7 @@ pub(crate) struct Asked<'l> {
 }
 
 /// Compares the counters of all records with the requests of transactions. `is_all_counted` says that no record was
-/// made for a transaction that is yet to ask for it, and that none has the database alone.
+/// made for a transaction that is yet to ask for it, and that no transaction has the database alone.
 pub(crate) fn audit_records<'l, H: RecordHeader>(
     database: &Database<H>,
     guard: Guard<'_>,

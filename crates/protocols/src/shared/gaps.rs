@@ -59,10 +59,10 @@ use hotrow_txn::{Access, LockPart, LockTarget};
 use smallvec::SmallVec;
 use std::ops::Bound;
 
-/// Pseudo-gaps of a table without an ordered index.
+/// The number of pseudo-gaps of a table without an ordered index.
 pub(crate) const STRIPES: u64 = 16;
 
-/// The name of a part of a table: of the one with this key, for parts that there are many of.
+/// Returns the name of a part of a table. `hash` tells apart parts of which there are many: it is that of their key.
 pub(crate) fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
     let number = |index| match index {
         IndexRef::Primary => 0,
@@ -78,7 +78,7 @@ pub(crate) fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
     Name(mix(Access::name(table, hash) ^ (index << 3 | kind).wrapping_mul(0xD6E8_FEB8_6659_FD93)))
 }
 
-/// The name of a row, present or absent.
+/// Returns the name of a row, present or absent.
 #[inline]
 pub(crate) fn row_name(table: TableId, hash: u64) -> Name {
     Name(Access::name(table, hash))
@@ -91,7 +91,7 @@ pub(crate) struct Gap {
     pub(crate) target: LockTarget,
 }
 
-/// The gaps of one insert: one, unless others are inserting beside it.
+/// The gaps of one insert. There is one, unless other transactions are inserting beside it.
 pub(crate) type Gaps = SmallVec<[Gap; 1]>;
 
 impl PartialEq for Gap {
@@ -101,7 +101,7 @@ impl PartialEq for Gap {
 }
 
 impl Gap {
-    /// The part of the table that it is.
+    /// Returns the part of the table that the gap is.
     pub(crate) fn part(&self) -> LockPart {
         match self.target {
             LockTarget::Table { part, .. } => part,
@@ -109,25 +109,25 @@ impl Gap {
         }
     }
 
-    /// The gap below an ordered index's entry.
+    /// Returns the gap below the entry with this key in an ordered index.
     pub(crate) fn below(table: TableId, index: IndexRef, key: &Key) -> Self {
         let part = LockPart::Gap(index);
         Self { name: name_of(table, part, key.hash64()), target: target(table, part, key) }
     }
 
-    /// The gap above an ordered index's last entry.
+    /// Returns the gap above the last entry of an ordered index.
     pub(crate) fn end(table: TableId, index: IndexRef) -> Self {
         let part = LockPart::End(index);
         Self { name: name_of(table, part, 0), target: LockTarget::Table { table, part, key: None } }
     }
 
-    /// A pseudo-gap of a table without an ordered index.
+    /// Returns a pseudo-gap of a table without an ordered index.
     pub(crate) fn stripe(table: TableId, stripe: u64) -> Self {
         let part = LockPart::Stripe;
         Self { name: name_of(table, part, stripe), target: LockTarget::Table { table, part, key: None } }
     }
 
-    /// The pseudo-gap of a hash index that a key belongs to.
+    /// Returns the pseudo-gap of a hash index that a key belongs to.
     pub(crate) fn unordered(table: TableId, index: IndexRef, key: &Key) -> Self {
         match index {
             IndexRef::Primary => Self::stripe(table, key.hash64() % STRIPES),
@@ -136,8 +136,9 @@ impl Gap {
     }
 }
 
-/// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
-/// not committed, those up to the first entry whose has, or that `is_own` says was linked by the same transaction.
+/// Returns the gaps that a key falls into, or fell into, now: the gap below the next entry. If that entry's insert has
+/// not committed, the gaps go on up to the first entry whose insert has, or which the same transaction has linked, as
+/// `is_own` says.
 pub(crate) fn gaps_around<H: RecordHeader>(
     table: &Table<H>,
     guard: Guard<'_>,
@@ -163,7 +164,8 @@ pub(crate) fn gaps_around<H: RecordHeader>(
     }
 }
 
-/// The fence of invariant 2: between linking an entry or locking gaps, and looking at the index.
+/// Orders the linking of an entry, or the locking of gaps, before the look at the index that follows: the fence of
+/// invariant 2.
 pub(crate) fn fence_before_look() {
     // SeqCst: of an inserter and a scanner, the one whose fence is the later one sees what the other did before its
     // own.

@@ -32,20 +32,22 @@ use hotrow_txn::{Abort, Savepoint, Write};
 use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
-/// The locks that entries of an index need beside the lock on their row. Each may wait, and abort.
+/// The locks that entries of an index need beside the lock on their row. Each method may wait, and fail.
 pub trait IndexLocks<H: RecordHeader> {
-    /// Whether the key of the row that is inserted had no record: if it has one by now, that one is not locked.
+    /// Whether the key of the row that is inserted had no record when it was locked. If the key has a record by now,
+    /// that record is not locked.
     fn makes(&self) -> bool {
         false
     }
 
-    /// A record was made for a row whose key had none, and is about to be linked. Returns whether others may count on
-    /// it from then on: if its row is taken back, the caller unlinks it.
+    /// Called when a record, made for a row whose key had none, is about to be linked. Returns whether other
+    /// transactions may count on the record from then on. If they may and the row is taken back, the caller unlinks the
+    /// record.
     fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) -> bool {
         false
     }
 
-    /// The record that [`linking`](Self::linking) announced is linked.
+    /// Called when the record that [`linking`](Self::linking) announced is linked.
     fn linked(&mut self, _record: RecordRef<'_, H>) {}
 
     /// Returns the error with which an insert fails if the key has got a record meanwhile, so that none is made.
@@ -53,20 +55,21 @@ pub trait IndexLocks<H: RecordHeader> {
         unreachable!("the key is locked, so nobody else links it")
     }
 
-    /// An entry with this key is about to be linked.
+    /// Called when an entry with this key is about to be linked.
     fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// The entry that [`entering`](Self::entering) announced is linked.
+    /// Called when the entry that [`entering`](Self::entering) announced is linked.
     fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// An entry with this key will be unlinked if the transaction commits.
+    /// Called when an entry with this key will be unlinked if the transaction commits.
     fn leaving(&mut self, table: &Table<H>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// Rows with these columns of a unique index come or go: no other transaction may make such a change.
+    /// Called when rows with these columns of a unique index come or go. From then on no other transaction may make
+    /// such a change.
     fn unique(&mut self, table: &Table<H>, index: IndexId, columns: &Key) -> Result<(), Abort>;
 }
 
-/// No locks at all, for a transaction that is alone.
+/// The index locks of a transaction that is alone: none at all.
 pub(crate) struct Alone;
 
 impl<H: RecordHeader> IndexLocks<H> for Alone {
@@ -87,12 +90,12 @@ impl<H: RecordHeader> IndexLocks<H> for Alone {
     }
 }
 
-/// Room for images and steps that is kept from one transaction to the next.
+/// The memory for images and steps that is kept from one transaction to the next.
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_STEPS: usize = 1 << 14;
 
-/// Transactions with more steps retire nothing, and none retires more rows at once: hot rows are few, and each is
-/// looked for in the log.
+/// The greatest number of steps of a transaction that retires rows, and of rows that are retired at once. Hot rows are
+/// few, and each is looked for in the log.
 const MOST_STEPS: usize = 256;
 const MOST_RETIRED: usize = 4;
 
@@ -110,14 +113,14 @@ enum Step<H> {
     Deleted { record: RecordPtr<H> },
     /// An entry was linked.
     Linked { index: IndexId, entry: EntryPtr },
-    /// An entry's row has other columns now, or is gone.
+    /// The row that an entry leads to has other columns now, or is gone.
     Stale { index: IndexId, entry: EntryPtr },
-    /// A change of a row was retired: others undo it.
+    /// A change of a row was retired. Other code undoes it, if it must be undone.
     Retired,
 }
 
 impl<H> Step<H> {
-    /// The record whose row the step changed, if it did.
+    /// Returns the record whose row the step has changed, if it has changed one.
     fn record(&self) -> Option<RecordPtr<H>> {
         match self {
             Step::Changed { record, .. } | Step::Revived { record, .. } => Some(*record),
@@ -130,14 +133,14 @@ impl<H> Step<H> {
 /// The changes of one transaction.
 pub struct InPlace<H> {
     log: Vec<(TableId, Step<H>)>,
-    /// Fixed parts as they were before changes, one after the other.
+    /// The fixed parts of rows as they were before changes, one after the other.
     images: Vec<u8>,
     garbage: Vec<Garbage>,
-    /// Retired rows as the transaction left them, if there is a sink for them.
+    /// The retired rows as the transaction left them, if there is a sink for them.
     retired: Vec<(TableId, RecordPtr<H>, Row)>,
 }
 
-/// A row that is retired, as it was before the transaction.
+/// A row that is retired: its table, its record, and the row as it was before the transaction.
 pub(crate) type Retiring<H> = (TableId, RecordPtr<H>, Row);
 
 impl<H> Default for InPlace<H> {
@@ -147,18 +150,18 @@ impl<H> Default for InPlace<H> {
 }
 
 impl<H: RecordHeader> InPlace<H> {
-    /// Whether nothing was changed.
+    /// Whether the transaction has changed nothing.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.log.is_empty()
     }
 
-    /// The present state.
+    /// Returns a savepoint of the present state.
     pub(crate) fn savepoint(&self) -> Savepoint {
         Savepoint(self.log.len())
     }
 
-    /// Changes a present row and, where indexed columns change, its entries.
+    /// Changes a present row, and its entries in those indexes whose columns change.
     #[inline]
     pub(crate) fn update(
         &mut self,
@@ -211,8 +214,8 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// The key that an index's columns made before the change that was the step after `before`, if they make another
-    /// now.
+    /// Returns the key that an index's columns made before the change that was the step after `before`. Returns `None`
+    /// if they make the same key now.
     #[inline]
     fn changed_columns(
         &self,
@@ -232,7 +235,7 @@ impl<H: RecordHeader> InPlace<H> {
         Some(index.key_of(old)).filter(|key| *key != index.key_of(now))
     }
 
-    /// Inserts a row whose key is `key`; the name of that key is locked, whether or not a record has it.
+    /// Inserts a row whose key is `key`. The caller has locked the name of the key, whether or not a record has it.
     pub(crate) fn insert(
         &mut self,
         database: &Database<H>,
@@ -302,7 +305,8 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// Links the entry for the row's columns. `false` if another row has them and the index is unique.
+    /// Links the index entry for the row's columns. Returns `false` if another row has these columns and the index is
+    /// unique.
     fn enter_index(
         &mut self,
         guard: Guard<'_>,
@@ -333,7 +337,8 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(true)
     }
 
-    /// Whether a present row other than `record` has `columns` in a unique index whose name for them is locked.
+    /// Whether a present row other than `record` has `columns` in a unique index. The caller has locked the name of the
+    /// columns.
     fn is_taken(
         &self,
         guard: Guard<'_>,
@@ -353,7 +358,7 @@ impl<H: RecordHeader> InPlace<H> {
         taken
     }
 
-    /// Whether this transaction made the entry stale, and not right again since.
+    /// Whether this transaction has marked the entry as stale, and has not made it right again since.
     fn is_stale(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
         // Backwards: what is asked about was marked a moment ago, if at all.
         let mut steps = self.log.iter().rev().filter(|(of, _)| *of == table.id());
@@ -363,7 +368,7 @@ impl<H: RecordHeader> InPlace<H> {
         marked && !self.is_right(guard, table, id, entry)
     }
 
-    /// Whether an entry that this transaction marked stale leads to a row with its columns.
+    /// Whether an entry that this transaction has marked as stale leads to a row that has the entry's columns again.
     fn is_right(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
         let record = record::deref(entry.record(), guard, table);
         record.is_present() && table.secondary_index(id).key_of(record::row(record)) == *entry.columns()
@@ -389,8 +394,9 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// Hands what the transaction leaves behind to the database's sink, if there is one: what it is to wait for once
-    /// its locks are released. Comes before [`commit`](Self::commit).
+    /// Hands the rows that the transaction has changed to the database's sink, if there is one. Returns the position
+    /// that the transaction is to wait for once its locks are released. The caller calls this before
+    /// [`commit`](Self::commit).
     #[inline]
     pub(crate) fn hand_over(&self, database: &Database<H>, guard: Guard<'_>, waiter: &Waiter) -> Option<Position> {
         database.redo().map(|sink| self.append_to(sink, database, guard, waiter))
@@ -418,8 +424,8 @@ impl<H: RecordHeader> InPlace<H> {
         sink.append(End::Next, &mut retired.chain(changes), waiter)
     }
 
-    /// Makes the changes final. The locks are released after this. Deleted records for which `keeps` returns true stay
-    /// linked, absent: a transaction counts on them, and the caller unlinks them once none does.
+    /// Makes the changes final. The caller releases the locks after this. Deleted records for which `keeps` returns
+    /// true stay linked, as absent rows: a transaction counts on them, and the caller unlinks them once none does.
     pub(crate) fn commit(
         &mut self,
         database: &Database<H>,
@@ -476,14 +482,14 @@ impl<H: RecordHeader> InPlace<H> {
         }
     }
 
-    /// Undoes everything. The locks are released after this.
+    /// Undoes all changes. The caller releases the locks after this.
     pub(crate) fn abort(&mut self, database: &Database<H>, participant: &mut Participant) {
         self.rollback_to(database, participant.guard(), Savepoint(0));
         self.retired.clear();
         self.reclaim(participant);
     }
 
-    /// Undoes everything since `savepoint`.
+    /// Undoes all changes since `savepoint`.
     pub(crate) fn rollback_to(&mut self, database: &Database<H>, guard: Guard<'_>, savepoint: Savepoint) {
         while self.log.len() > savepoint.0 {
             let (id, step) = self.log.pop().expect("the log is longer than the savepoint");
@@ -526,9 +532,9 @@ impl<H: RecordHeader> InPlace<H> {
         }
     }
 
-    /// Retires the rows among those that `wants` names which the transaction has changed and done nothing else to,
-    /// entries included. From now on others undo the changes, to the rows that are returned. The transaction has no
-    /// savepoint to which it may yet roll back.
+    /// Retires the rows among those that `wants` names which the transaction has changed, and to which it has done
+    /// nothing else, entries included. From now on other code undoes these changes: it restores the rows that are
+    /// returned. The transaction has no savepoint to which it may yet roll back.
     pub(crate) fn retire(
         &mut self,
         database: &Database<H>,
@@ -561,7 +567,8 @@ impl<H: RecordHeader> InPlace<H> {
         before.collect()
     }
 
-    /// Takes the changes of a row out of the log. Returns the row as it was before; as it is now it is kept on demand.
+    /// Removes the changes of a row from the log, and returns the row as it was before them. If `keeps`, the row as it
+    /// is now is kept for the sink.
     fn retire_row(&mut self, table: &Table<H>, record: RecordRef<'_, H>, keeps: bool) -> Row {
         let (mut before, now) = (Row::new(table.layout()), record::row(record));
         let mut first = None;
@@ -588,7 +595,7 @@ impl<H: RecordHeader> InPlace<H> {
         before
     }
 
-    /// Hands what was unlinked to reclamation.
+    /// Hands what was unlinked to the participant, which reclaims it later.
     #[inline]
     pub(crate) fn reclaim(&mut self, participant: &mut Participant) {
         for garbage in self.garbage.drain(..) {

@@ -31,8 +31,8 @@ pub trait Locking: Send {
     /// Returns what all transactions of the database can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// A transaction begins; `again` says that the one before was aborted by the engine, and that this one is taken for
-    /// its retry. It enters its epoch when it need not wait longer for its turn.
+    /// Begins a transaction. `again` says that the one before was aborted by the engine, and that this one is taken for
+    /// its retry. The transaction enters its epoch when it need not wait longer for its turn.
     fn begin(
         &mut self,
         database: &Database<Self::Header>,
@@ -41,20 +41,21 @@ pub trait Locking: Send {
         again: bool,
     ) -> Result<(), Abort>;
 
-    /// A call begins, or none will come for a while: what was locked for the last one only is released.
+    /// Called when a call begins, or when none will come for a while. Releases what was locked for the last call only.
     fn next_call(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>) {}
 
-    /// The record of a row, locked at least until the next call as the isolation level asks; none if the row is not
-    /// there.
+    /// Returns the record of a row, locked at least until the next call, as the isolation level asks. Returns `None` if
+    /// the row is not there.
     fn read<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
-    /// The record of a row, locked to the transaction's end, to be written; none if the row is not there.
+    /// Returns the record of a row in order to write it, locked to the transaction's end. Returns `None` if the row is
+    /// not there.
     fn write<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
     /// Locks a row that is to be inserted, whether or not it is there.
     fn insert(&mut self, row: Sought<'_, '_, Self::Header>) -> Result<(), Abort>;
 
-    /// The locks of the entries of a row that is locked.
+    /// Returns the object that locks the entries of a row which is locked.
     fn entries(&mut self) -> impl IndexLocks<Self::Header>;
 
     /// Visits a range, locking what the isolation level asks for.
@@ -66,11 +67,11 @@ pub trait Locking: Send {
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
-    /// Rows that are read from now on stay locked to the transaction's end, or, if not `hold`, as long as the isolation
-    /// level asks. The default is for protocols that keep all locks to the end.
+    /// Sets whether rows that are read from now on stay locked to the transaction's end (`hold`), or as long as the
+    /// isolation level asks. The default is for protocols that keep all locks to the end.
     fn hold_reads(&mut self, _hold: bool) {}
 
-    /// Whether a row is there; if so its presence is locked to the transaction's end.
+    /// Returns whether a row is there. If it is, its presence is locked to the transaction's end.
     fn hold_row(&mut self, row: Sought<'_, '_, Self::Header>) -> Result<bool, Abort> {
         self.hold_reads(true);
         let found = self.read(row).map(|row| row.is_some());
@@ -78,59 +79,59 @@ pub trait Locking: Send {
         found
     }
 
-    /// The caller keeps all other transactions off a table until the transaction's end.
+    /// Notes that the caller keeps all other transactions off a table until the transaction's end.
     fn own(&mut self, table: TableId);
 
-    /// A call fails, with `abort` or what is answered instead.
+    /// Called when a call fails with `abort`. Returns the error that the call answers.
     fn fail(&mut self, abort: Abort, _in_reach_of: Reach<'_, Self::Header>) -> Abort {
         abort
     }
 
-    /// The transaction waits for its client, or is about to: other transactions may have the rows that it has changed,
-    /// and then commit after it or not at all.
+    /// Called when the transaction waits for its client, or is about to. Other transactions may get the rows that it
+    /// has changed, and then commit after it or not at all.
     fn retire(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>, _changes: &mut InPlace<Self::Header>) {}
 
-    /// Whether the transaction has read or changed what is not committed, or others what it has changed.
+    /// Whether the transaction has read or changed uncommitted rows of others, or others have read or changed its own.
     fn takes_part(&self) -> bool {
         false
     }
 
-    /// An error if the transaction will never commit, as another one has not.
+    /// Fails if the transaction will never commit, since another one has not.
     fn check(&self) -> Result<(), Abort> {
         Ok(())
     }
 
-    /// Whether it commits only if others do.
+    /// Whether the transaction commits only if others do.
     fn follows(&self) -> bool {
         false
     }
 
-    /// Waits until those have committed whose changes the transaction has read or changed.
+    /// Waits until the transactions have committed whose changes this one has read or changed.
     fn wait_for_leaders(&mut self) -> Result<(), Abort> {
         Ok(())
     }
 
-    /// A transaction that takes part has committed, or its changes were undone. It is about to end.
+    /// Called when a transaction that takes part has committed, or its changes were undone. It is about to end.
     fn decided(&mut self, _is_committed: bool) {}
 
-    /// Hands to reclamation what was replaced meanwhile.
+    /// Hands what was replaced meanwhile to the participant, which reclaims it later.
     fn reclaim(&mut self, _participant: &mut Participant) {}
 
-    /// The transaction is over: everything is released.
+    /// Ends the transaction, and releases all of its locks.
     fn end(&mut self, database: &Database<Self::Header>, guard: Guard<'_>);
 
     /// Returns the waiter of the transaction.
     fn waiter(&self) -> &Waiter;
 
-    /// Counters and times.
+    /// Returns the transaction's counters and times.
     fn statistics(&mut self) -> &mut Statistics;
 
-    /// The deadlock that the transaction was the victim of, if it is known.
+    /// Returns the deadlock that the transaction was the victim of, if it is known.
     fn deadlock(&self) -> Option<&Deadlock> {
         None
     }
 
-    /// Adds what was touched outside the access set.
+    /// Adds the accesses that the transaction made or tried outside its access set.
     fn add_missing(&mut self, _accesses: &mut Accesses) {}
 
     /// Returns how the running transaction excludes others between two calls.
@@ -144,33 +145,33 @@ pub struct Sought<'k, 's, H: RecordHeader> {
     pub(crate) table: &'s Table<H>,
     pub(crate) guard: Guard<'s>,
     pub(crate) key: &'k Key,
-    /// The key's.
+    /// The hash of the key.
     pub(crate) hash: u64,
 }
 
 impl<'s, H: RecordHeader> Sought<'_, 's, H> {
-    /// The row's record, if the row is there.
+    /// Returns the row's record, if the row is there.
     #[inline]
     pub(crate) fn find(&self) -> Option<RecordRef<'s, H>> {
         self.table.find(self.guard, self.key, self.hash).filter(|record| record.is_present())
     }
 }
 
-/// A call fails: notes whether only a retry can succeed, and returns what is answered.
+/// Handles a call that fails: notes whether only a retry can succeed, and returns the error that the call answers.
 fn fail<L: Locking>(locks: &mut L, failed: &mut bool, abort: Abort, in_reach_of: Reach<'_, L::Header>) -> Abort {
     *failed = abort.is_retryable();
     locks.fail(abort, in_reach_of)
 }
 
-/// The subject of a call that fails.
+/// The things that a call that fails wanted to reach.
 pub enum Reach<'a, H: RecordHeader> {
-    /// The row that it named.
+    /// The row that the call named.
     Row,
-    /// The index entries of such a row, which is, was, or would be this one.
+    /// The index entries of the row that the call named, whose columns are, were, or would be these.
     Entries(&'a Table<H>, &'a Key, RowRef<'a>),
     /// A row that was to be inserted, and its entries.
     Insert(&'a Table<H>, &'a Key, RowRef<'a>),
-    /// A range.
+    /// The range that a scan named.
     Range(&'a Scan),
 }
 
@@ -182,7 +183,7 @@ pub struct LockingTransaction<L: Locking> {
     changes: InPlace<L::Header>,
     read_only: bool,
     running: bool,
-    /// The transaction, or the last one, cannot succeed but by a retry.
+    /// Whether the running transaction, or the last one, cannot succeed but by a retry.
     failed: bool,
 }
 
@@ -199,7 +200,7 @@ impl<L: Locking> LockingTransaction<L> {
         }
     }
 
-    /// Begins a call. An error if no transaction is running, or it will never commit.
+    /// Begins a call. Fails if no transaction is running, or the transaction will never commit.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.resume() {
@@ -208,7 +209,7 @@ impl<L: Locking> LockingTransaction<L> {
         self.locks.check().inspect_err(|_| self.failed = true)
     }
 
-    /// A call begins. Whether a transaction is running.
+    /// Begins a call, and returns whether a transaction is running.
     #[inline]
     fn resume(&mut self) -> bool {
         if self.running {
@@ -375,7 +376,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         }
     }
 
-    /// So as to let those rows go that were locked in vain.
+    /// Whether scans can take a residual predicate: it lets the rows go that were locked in vain.
     fn takes_residual(&self, lock: LockFor) -> bool {
         lock == LockFor::UpdateFree
     }

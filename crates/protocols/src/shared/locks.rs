@@ -13,7 +13,7 @@ use hotrow_storage::{Database, Guard, IndexId, IndexRef, Key, RecordHeader, Reco
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Accesses, Isolation, LockPart, LockTarget, Statistics};
 
-/// In the list of owned tables: all of them. No table has this number.
+/// The entry of the list of owned tables that stands for all tables. No table has this number.
 const EVERY_TABLE: TableId = TableId(u32::MAX);
 
 /// The locks of one transaction.
@@ -21,9 +21,9 @@ pub(crate) struct Locks<P> {
     pub(crate) policy: Arc<P>,
     pub(crate) requester: Requester,
     pub(crate) statistics: Statistics,
-    /// Tables that the caller keeps all other transactions off.
+    /// The tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
-    /// A lock to release at the next call.
+    /// The lock to release at the next call.
     short: Option<Name>,
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
@@ -45,7 +45,7 @@ impl<P: WaitPolicy> Locks<P> {
         self.requester.waiter()
     }
 
-    /// Looks up together the rows of an access set and the heads of their locks, which are about to be asked for.
+    /// Prefetches the rows of an access set and the heads of their locks, which are about to be asked for.
     #[inline]
     pub(crate) fn prefetch(&self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
         let lock_table = self.requester.table();
@@ -60,7 +60,7 @@ impl<P: WaitPolicy> Locks<P> {
         }
     }
 
-    /// The caller keeps all other transactions off the whole database until everything is released.
+    /// Notes that the caller keeps all other transactions off the whole database until all locks are released.
     pub(crate) fn own_everything(&mut self) {
         self.owned.push(EVERY_TABLE);
     }
@@ -70,7 +70,7 @@ impl<P: WaitPolicy> Locks<P> {
         !self.owned.is_empty() && (self.owned[0] == EVERY_TABLE || self.owned.contains(&table))
     }
 
-    /// Locks a row. `hash` is its key's.
+    /// Locks a row. `hash` is the hash of its key.
     #[inline]
     pub(crate) fn row(&mut self, table: TableId, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
         if self.owns(table) {
@@ -88,7 +88,7 @@ impl<P: WaitPolicy> Locks<P> {
         Ok(())
     }
 
-    /// Releases what was locked for the last call only.
+    /// Releases the lock that was taken for the last call only.
     #[inline]
     pub(crate) fn release_short(&mut self) {
         if let Some(name) = self.short.take() {
@@ -102,7 +102,7 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(release) } else { release(self) }
     }
 
-    /// Releases everything.
+    /// Releases all locks of the transaction.
     #[inline]
     pub(crate) fn release_all(&mut self) {
         self.short = None;
@@ -123,7 +123,8 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
-    /// [`acquire`](Self::acquire) under another policy, which knows what the transaction holds beside names.
+    /// Locks a name as [`acquire`](Self::acquire) does, under another policy, which knows what the transaction holds
+    /// beside names.
     #[inline]
     pub(crate) fn acquire_by(
         &mut self,
@@ -136,12 +137,12 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
-    /// The gaps that the entry being linked has announced itself to.
+    /// Returns the gaps that the entry being linked has announced itself to.
     pub(crate) fn announced(&mut self) -> &mut Gaps {
         &mut self.announced
     }
 
-    /// A call of the lock manager with the clock read before and after.
+    /// Makes a call of the lock manager, and reads the clock before and after.
     #[cold]
     fn timed<R>(&mut self, call: impl FnOnce(&mut Self) -> R) -> R {
         let start = self.waiter().now();
@@ -214,8 +215,8 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
     }
 }
 
-/// Whether a row is there; if so it stays until the transaction's end. At `serializable` it stays away, too, if it is
-/// not.
+/// Returns whether a row is there. If it is, it stays until the transaction's end. At `serializable` an absent row
+/// stays absent, too.
 pub(crate) fn hold_row<H: RecordHeader>(
     locks: &mut impl ScanLocks<H>,
     Sought { table, guard, key, hash }: Sought<'_, '_, H>,
@@ -236,11 +237,11 @@ pub(crate) fn hold_row<H: RecordHeader>(
     Ok(found.is_some_and(|record| record.is_present()))
 }
 
-/// Index entries that come and go by the locks `L` of their transaction.
+/// The index locks of a transaction whose locks are `L`: it announces entries that come and go to the gaps.
 pub(crate) struct Announced<'l, L>(pub(crate) &'l mut L);
 
 impl<L> Announced<'_, L> {
-    /// The gaps that a key falls into now, as far as its inserter has to look.
+    /// Returns the gaps that a key falls into now, as far as its inserter has to look.
     fn gaps<H: RecordHeader>(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps
     where
         L: ScanLocks<H>,
@@ -248,7 +249,7 @@ impl<L> Announced<'_, L> {
         gaps_around(table, guard, index, key, |record| self.0.has_written(table, record))
     }
 
-    /// Takes the insert mode of gaps.
+    /// Locks gaps in the insert mode.
     fn announce<H: RecordHeader>(&mut self, table: &Table<H>, gaps: Gaps) -> Result<(), Abort>
     where
         L: ScanLocks<H>,

@@ -57,7 +57,7 @@ pub(crate) mod walk;
 use hotrow_storage::{Guard, StoredTable, TableId, Tables};
 use hotrow_txn::Abort;
 
-/// The table of this number; without one the transaction's own code is wrong.
+/// Returns the table of this number. If there is none, the transaction's own code is wrong, and the call fails.
 #[inline]
 pub(crate) fn table<'g, T: StoredTable>(
     database: &'g Tables<T>,

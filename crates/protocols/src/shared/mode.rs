@@ -34,7 +34,7 @@ impl Mode {
         self.0 & Self::EXCLUSIVE.0 != 0 || self == Self::SHARED | Self::INSERT
     }
 
-    /// The name of the mode in reports. Of several modes, the strongest is named.
+    /// Returns the name of the mode in reports. Of several modes, the strongest is named.
     pub(crate) fn name(self) -> &'static str {
         match self {
             mode if mode.covers(Self::EXCLUSIVE) => "exclusive",

@@ -12,12 +12,12 @@ pub(crate) struct PerOwner<T> {
 const CHUNK: usize = 256;
 
 impl<T: Default> PerOwner<T> {
-    /// Room for a million owners, made as they come.
+    /// Makes room for a million owners. Chunks are allocated as owners come.
     pub(crate) fn new() -> Self {
         Self { chunks: (0..4096).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The owner's value.
+    /// Returns the value of an owner.
     #[inline]
     pub(crate) fn get(&self, owner: OwnerId) -> &T {
         let number = owner.0 as usize;

@@ -17,25 +17,25 @@ impl Default for ReadLevel {
 }
 
 impl ReadLevel {
-    /// The read level of a transaction that was granted this level.
+    /// Makes the read level of a transaction that was granted this level.
     #[inline]
     pub(crate) fn of(granted: Isolation) -> Self {
         Self { granted, now: granted }
     }
 
-    /// The level that was granted.
+    /// Returns the level that was granted.
     #[inline]
     pub(crate) fn granted(self) -> Isolation {
         self.granted
     }
 
-    /// The level at which reads lock now.
+    /// Returns the level at which reads lock now.
     #[inline]
     pub(crate) fn now(self) -> Isolation {
         self.now
     }
 
-    /// Holds reads from now on, whatever the level, or as the level asks again.
+    /// Sets whether reads are held from now on, whatever the level, or lock as the level asks.
     pub(crate) fn hold_reads(&mut self, hold: bool) {
         self.now = if hold { Isolation::Serializable } else { self.granted };
     }

@@ -1,4 +1,4 @@
-//! The access points to a record's row: the only `unsafe` of the locking protocols.
+//! Access to the row of a record: the only `unsafe` code of the locking protocols.
 //!
 //! Storage asks its callers to keep others off a row while they touch it. The protocols that lock answer for that with
 //! their locks; each function here names the lock that its callers must hold.
@@ -7,7 +7,7 @@ use hotrow_storage::{EntryPtr, EntryRef, Guard, RecordHeader, RecordPtr, RecordR
 use hotrow_storage::{Table, Variable};
 use hotrow_sync::PlainAtomicU32;
 
-/// The row of a record that the caller's transaction has locked, at least shared, or whose table it owns.
+/// Returns the row of a record that the caller's transaction has locked, at least shared, or whose table it owns.
 #[inline]
 pub(crate) fn row<'g, H: RecordHeader>(record: RecordRef<'g, H>) -> RowRef<'g> {
     // SAFETY: writers lock exclusively, so the caller's lock keeps them away until it is released, which takes `&mut`
@@ -25,7 +25,7 @@ pub(crate) fn change<H: RecordHeader, R>(
     unsafe { record.change(change) }
 }
 
-/// Puts back an earlier image of a row that the caller's transaction has locked exclusively.
+/// Restores an earlier image of a row that the caller's transaction has locked exclusively.
 pub(crate) fn restore<H: RecordHeader>(
     record: RecordRef<'_, H>,
     fixed: &[u8],
@@ -35,13 +35,14 @@ pub(crate) fn restore<H: RecordHeader>(
     unsafe { record.restore(fixed, variable) }
 }
 
-/// Replaces the row of a record that the caller's transaction has locked exclusively.
+/// Replaces the row of a record that the caller's transaction has locked exclusively, and returns the variable part
+/// that it had.
 pub(crate) fn replace<H: RecordHeader>(record: RecordRef<'_, H>, row: RowRef<'_>) -> Variable {
     // SAFETY: as in `change`.
     unsafe { record.replace(row) }
 }
 
-/// The record that the caller's transaction has locked, or that an index just led to.
+/// Returns the record that the caller's transaction has locked, or that an index has just led to.
 #[inline]
 pub(crate) fn deref<'g, H: RecordHeader>(
     pointer: RecordPtr<H>,
@@ -53,14 +54,15 @@ pub(crate) fn deref<'g, H: RecordHeader>(
     unsafe { pointer.deref(guard, table.format()) }
 }
 
-/// The header of such a record.
+/// Returns the header of a record that the transaction has locked, or that an index has just led to.
 #[inline]
 pub(crate) fn header<'g, H: RecordHeader>(pointer: RecordPtr<H>, guard: Guard<'g>) -> &'g H {
     // SAFETY: as in `deref`.
     unsafe { pointer.header(guard) }
 }
 
-/// The number of such a record in a vector beside the records.
+/// Returns the number that a vector beside the records has for a record which the transaction has locked, or that an
+/// index has just led to.
 #[inline]
 pub(crate) fn beside<'g, H: RecordHeader>(
     pointer: RecordPtr<H>,
@@ -71,14 +73,14 @@ pub(crate) fn beside<'g, H: RecordHeader>(
     unsafe { pointer.beside(guard, vector) }
 }
 
-/// Whether such a record has a row.
+/// Whether a record that the transaction has locked, or that an index has just led to, has a row.
 #[inline]
 pub(crate) fn is_present<H: RecordHeader>(pointer: RecordPtr<H>, guard: Guard<'_>) -> bool {
     // SAFETY: as in `deref`.
     unsafe { pointer.is_present(guard) }
 }
 
-/// An entry of a record that the caller's transaction has locked exclusively.
+/// Returns an entry of a record that the caller's transaction has locked exclusively.
 pub(crate) fn entry<'g, H: RecordHeader>(
     pointer: EntryPtr,
     guard: Guard<'g>,

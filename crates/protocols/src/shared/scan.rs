@@ -1,4 +1,4 @@
-//! Scans that lock what they visit, and the gaps between.
+//! Scans that lock the rows that they visit, and the gaps between them.
 
 use super::gaps::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::lock_table::{Acquired, Name};
@@ -15,14 +15,14 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Whether the caller keeps all other transactions off the table, so that nothing of it needs a lock.
     fn owns(&self, table: TableId) -> bool;
 
-    /// The number of times that the transaction has waited.
+    /// Returns the number of times that the transaction has waited.
     fn waits(&self) -> u64;
 
-    /// From now on, or no longer, what is locked by others is refused with [`Abort::Timeout`] rather than waited for. A
+    /// Sets whether a lock that others have is refused with [`Abort::Timeout`] from now on, rather than waited for. A
     /// transaction begins by waiting.
     fn refuse_waits(&mut self, refuse: bool);
 
-    /// Locks the row of a key, present or absent, and finds its record. The key comes with its hash.
+    /// Locks the row of a key, present or absent, and returns its record if there is one. The key comes with its hash.
     fn lock_key<'g>(
         &mut self,
         table: &'g Table<H>,
@@ -34,16 +34,17 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Locks the row of a record that an index led to.
     fn lock_record(&mut self, table: &Table<H>, record: RecordRef<'_, H>, mode: Mode) -> Result<Acquired, Abort>;
 
-    /// Releases such a row before the transaction's end.
+    /// Releases the row of a record that an index led to, before the transaction's end.
     fn unlock_record(&mut self, table: &Table<H>, record: RecordRef<'_, H>);
 
-    /// Whether the transaction has the row of such a record locked exclusively.
+    /// Whether the transaction has locked the row of a record exclusively.
     fn has_written(&mut self, table: &Table<H>, record: RecordRef<'_, H>) -> bool;
 
-    /// A record for a row whose key had none is about to be linked.
+    /// Called when a record for a row whose key had none is about to be linked.
     fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) {}
 
-    /// Locks the part of a table that is called `name`, a row aside. `target` says the same for people.
+    /// Locks the part of a table that is called `name`, which is not a row. `target` returns a description of the part
+    /// for people.
     fn lock_part(
         &mut self,
         table: &Table<H>,
@@ -53,7 +54,7 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
         target: impl FnOnce() -> LockTarget,
     ) -> Result<(), Abort>;
 
-    /// The gaps that the entry being linked has announced itself to.
+    /// Returns the gaps that the entry being linked has announced itself to.
     fn announced(&mut self) -> &mut Gaps;
 
     /// Locks a gap.
@@ -79,7 +80,7 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     }
 }
 
-/// A scan at work.
+/// A scan in progress, with the locks that it takes.
 pub(crate) struct Scanner<'s, H: RecordHeader, L> {
     pub(crate) table: &'s Table<H>,
     pub(crate) guard: Guard<'s>,
@@ -91,7 +92,7 @@ pub(crate) struct Scanner<'s, H: RecordHeader, L> {
 type Visit<'v> = &'v mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>;
 
 impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
-    /// Visits the rows of the range.
+    /// Locks and visits the rows of the range.
     pub(crate) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if self.scan.lock.waits() {
             return self.walk(visit);
@@ -115,8 +116,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// Whether gaps are locked to be read. At repeatable read they are where rows can move within the range, until the
-    /// scan has ended: else a row that moves to where the scan has been is missed, though it was in the range
+    /// Whether the scan locks gaps to read them. At repeatable read it does where rows can move within the range, until
+    /// the scan has ended. Otherwise a row that moves to where the scan has been is missed, though it was in the range
     /// throughout.
     fn protects_gaps(&self) -> bool {
         (self.isolation == Isolation::Serializable || self.keeps_rows_from_moving())
@@ -124,14 +125,15 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             && self.scan.lock != LockFor::UpdateFree
     }
 
-    /// Rows do not move in a primary index, nor among those with the same columns.
+    /// Whether rows cannot move within the range: they do not move in a primary index, nor among the rows with the same
+    /// columns.
     fn keeps_rows_from_moving(&self) -> bool {
         self.isolation == Isolation::RepeatableRead
             && self.scan.index != IndexRef::Primary
             && is_ordered(self.table, self.scan.index)
     }
 
-    /// Whether another transaction had a lock that was not to be waited for.
+    /// Whether a call failed since another transaction had a lock that was not to be waited for.
     fn is_refused(&self, abort: Abort) -> bool {
         abort == Abort::Timeout && !self.scan.lock.waits()
     }
@@ -143,7 +145,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// An ordered index: batch by batch, each locked, then looked at again until it has not changed, then visited.
+    /// Scans an ordered index, batch by batch. Each batch is locked, then looked at again until it has not changed,
+    /// then visited.
     fn ordered(&mut self, range: &Range, visit: Visit<'_>) -> Result<(), Abort> {
         let backward = self.scan.direction == Direction::Backward;
         if backward && self.protects_gaps() {
@@ -193,8 +196,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// Locks the gaps and rows of a batch that began at `from`, and if it is the last one of a forward scan the gap
-    /// beyond the range's end.
+    /// Locks the gaps and rows of a batch that began at `from`. If it is the last batch of a forward scan, the gap
+    /// beyond the range's end is locked, too.
     fn lock_batch(
         &mut self,
         steps: &[Step<'_, H>],
@@ -219,8 +222,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.lock_up_to_committed(last.as_ref().map_or(from, Bound::Excluded))
     }
 
-    /// Locks what names the gap below the row at which a forward scan breaks off, if its own entry may yet be rolled
-    /// back.
+    /// Locks the entries that name the gap below the row at which a forward scan breaks off, if the row's own entry may
+    /// yet be rolled back.
     fn lock_break(&mut self, rest: &[Step<'_, H>]) -> Result<(), Abort> {
         if !self.protects_gaps() || rest.iter().any(Step::is_committed) {
             return Ok(());
@@ -229,7 +232,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.lock_up_to_committed(Bound::Excluded(&last))
     }
 
-    /// Locks the gap that a backward scan's range ends in, above.
+    /// Locks the gap in which a backward scan's range ends, above it.
     fn lock_above(&mut self, range: &Range) -> Result<(), Abort> {
         if range.is_unbounded_above() {
             return self.locks.read_end(self.table, self.scan.index);
@@ -237,9 +240,9 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.lock_up_to_committed(range.above())
     }
 
-    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or the end's. They are
-    /// looked at again as a whole, when all are locked: an entry that was not committed may go while the next gap is
-    /// waited for, and another one come below it.
+    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or to the index's end.
+    /// When all are locked, they are looked at again as a whole: an entry that was not committed may be rolled back
+    /// while the next gap is waited for, and another one be linked below it.
     fn lock_up_to_committed(&mut self, from: Bound<&Key>) -> Result<(), Abort> {
         loop {
             let mut passed: SmallVec<[Step<'s, H>; 2]> = SmallVec::new();
@@ -267,15 +270,15 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// Whether the first entries from `from` on downwards, up to `limit`, are still these.
+    /// Whether the first entries from `from` downwards, up to `limit` of them, are still these.
     fn begins_still(&self, steps: &[Step<'_, H>], from: Bound<&Key>, limit: usize) -> bool {
         let again = walk::steps(self.table, self.guard, self.scan.index, from, true, limit);
         again.len() == steps.len() && again.iter().zip(steps).all(|(step, again)| step.is_same(again))
     }
 
-    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest is
-    /// looked at first: a search upwards comes to the next leaf later than to the first, and what it finds there may
-    /// have been linked after an entry that it has missed.
+    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest
+    /// entry is looked at first: a search upwards comes to the next leaf later than to the first, and what it finds
+    /// there may have been linked after an entry that it has missed.
     fn are_still(&self, steps: &[Step<'_, H>], from: Bound<&Key>, at_end: bool) -> bool {
         let top = match steps.last() {
             Some(last) if !at_end => Bound::Included(last.key()),
@@ -292,7 +295,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             && down[steps.len()..].iter().all(is_before)
     }
 
-    /// Visits a row that is locked, if it is there.
+    /// Visits a row that is locked, if it is present.
     fn visit_locked(&self, step: &Step<'_, H>, visit: Visit<'_>) -> ControlFlow<()> {
         if step.is_current(self.table, self.scan.index) {
             visit(record::row(step.record))
@@ -301,7 +304,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// Locks one row as the isolation level asks, and visits it if it is there.
+    /// Locks one row as the isolation level asks, and visits it if it is present.
     fn visit(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
         if self.scan.lock == LockFor::UpdateFree {
             return self.visit_free(step, visit);
@@ -315,7 +318,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         Ok(flow)
     }
 
-    /// Locks one row and visits it, if no other transaction has it locked; it stays locked if the scan wants it.
+    /// Locks one row and visits it, unless another transaction has locked it. The row stays locked if the scan wants
+    /// it.
     fn visit_free(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
         let acquired = match self.locks.lock_record(self.table, step.record, self.mode()) {
             Err(abort) if self.is_refused(abort) => return Ok(ControlFlow::Continue(())),
@@ -343,7 +347,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
-    /// An unordered table, all of it.
+    /// Scans a whole table that has no order.
     fn everything(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if self.protects_gaps() {
             self.locks.read_stripes(self.table)?;
@@ -358,7 +362,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.visit_all(&steps, visit)
     }
 
-    /// The rows with certain columns, by a secondary hash index.
+    /// Scans the rows with certain columns, by a secondary hash index.
     fn equal(&mut self, columns: &Key, visit: Visit<'_>) -> Result<(), Abort> {
         let IndexRef::Secondary(index) = self.scan.index else { return Ok(()) };
         if self.protects_gaps() {

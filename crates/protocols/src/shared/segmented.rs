@@ -1,22 +1,22 @@
-//! A vector that grows without moving what is in it.
+//! A vector that grows without moving its values.
 
 use hotrow_sync::OnceLock;
 
-/// Values by position, in segments each twice as large as the one before, made when they are first asked for. Any
-/// thread may ask at any time.
+/// Values by position, in segments each twice as large as the one before. A segment is made when one of its values is
+/// first asked for. Any thread may call any method at any time.
 #[derive(Debug)]
 pub(crate) struct Segmented<T, const FIRST: usize> {
     segments: Box<[OnceLock<Box<[T]>>]>,
 }
 
 impl<T: Default, const FIRST: usize> Segmented<T, FIRST> {
-    /// Room for as many values as a `u32` can count; none is there yet.
+    /// Makes a vector for as many values as a `u32` can count. No segment is made yet.
     pub(crate) fn new() -> Self {
         const { assert!(FIRST.is_power_of_two()) };
         Self { segments: (FIRST.ilog2()..=u32::BITS).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The value at a position.
+    /// Returns the value at a position.
     #[inline]
     pub(crate) fn at(&self, position: u32) -> &T {
         let from_first = position as usize + FIRST;

@@ -36,12 +36,12 @@ impl Default for TimeOuts {
 }
 
 impl TimeOuts {
-    /// The time-outs that a user has chosen.
+    /// Returns the time-outs that a user has chosen.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self { end_deadlocks: settings.deadlock_time_outs, ..Self::default() }
     }
 
-    /// The limits of a transaction's waits.
+    /// Returns the limits of a transaction's waits.
     #[inline]
     pub(crate) fn limits(&self, one_shot: bool) -> Limits {
         match self.end_deadlocks {
@@ -55,23 +55,23 @@ impl TimeOuts {
     }
 }
 
-/// The limits of a transaction's waits, unless its waiter says otherwise. The default is for ever.
+/// The limits of a transaction's waits, unless its waiter has others. By default waits have no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// A wait as a whole.
+    /// The longest wait as a whole.
     whole: Option<Duration>,
-    /// A wait in which nothing moves.
+    /// The longest wait in which nothing moves.
     still: Option<Duration>,
     one_shot: bool,
 }
 
 impl Limits {
-    /// No wait takes longer than this.
+    /// Returns the limits under which no wait takes longer than `limit`.
     pub(crate) fn within(limit: Duration) -> Self {
         Self { whole: Some(limit), ..Self::default() }
     }
 
-    /// The limits of a wait that begins now, as a whole and while nothing moves.
+    /// Returns the limits of a wait that begins now: as a whole, and while nothing moves.
     pub(crate) fn now(&self, waiter: &Waiter) -> (Option<Duration>, Option<Duration>) {
         let own = waiter.lock_timeout();
         let still = match (self.still, waiter.deadlock_timeout()) {
@@ -97,17 +97,17 @@ impl Patience {
         Self { limit: limit.map(|limit| now.after(limit)), still: still.map(|still| (still, now.after(still))) }
     }
 
-    /// When it ends, if nothing moves; never if that is none.
+    /// Returns the time at which the wait ends if nothing moves, or `None` if it has no end.
     pub(crate) fn until(&self) -> Option<Time> {
         [self.limit, self.still.map(|(_, until)| until)].into_iter().flatten().min()
     }
 
-    /// Whether it may be renewed.
+    /// Whether the patience may be renewed.
     pub(crate) fn is_left(&self) -> bool {
         self.until().is_some_and(|until| self.limit.is_none_or(|limit| until < limit))
     }
 
-    /// Something has moved.
+    /// Renews the patience, after something has moved.
     pub(crate) fn renew(&mut self, now: Time) {
         if let Some((still, until)) = &mut self.still {
             *until = now.after(*still);

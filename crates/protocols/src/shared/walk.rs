@@ -1,12 +1,12 @@
-//! Stepping along an index, primary or secondary alike.
+//! Steps along an index, primary or secondary.
 
 use super::record;
 use hotrow_storage::{EntryRef, Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, RecordRef, Table};
 use hotrow_txn::{Abort, Direction, Scan};
 use std::ops::{Bound, ControlFlow};
 
-/// The first and the greatest number of entries that a scan fetches at once: a scan that stops early should not have
-/// locked much, a long one should not look up often.
+/// The numbers of entries that a scan fetches at once: at first, and at most. A scan that stops early should not have
+/// locked much, and a long scan should not search the index often.
 pub(crate) const FIRST_BATCH: usize = 4;
 pub(crate) const GREATEST_BATCH: usize = 256;
 
@@ -14,12 +14,12 @@ pub(crate) const GREATEST_BATCH: usize = 256;
 #[derive(Clone, Copy)]
 pub(crate) struct Step<'g, H: RecordHeader> {
     pub(crate) record: RecordRef<'g, H>,
-    /// The secondary entry that led to the record.
+    /// The secondary entry that led to the record, or `None` in a primary index.
     pub(crate) entry: Option<EntryRef<'g, H>>,
 }
 
 impl<H: RecordHeader> Step<'_, H> {
-    /// The entry's key in its index.
+    /// Returns the key of the entry in its index.
     pub(crate) fn key(&self) -> Key {
         self.entry.map_or_else(|| self.record.key(), |entry| entry.full_key().clone())
     }
@@ -40,13 +40,13 @@ impl<H: RecordHeader> Step<'_, H> {
             }
     }
 
-    /// Whether both are the same entry.
+    /// Whether both steps are at the same entry.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.record.ptr() == other.record.ptr() && self.entry.map(|e| e.ptr()) == other.entry.map(|e| e.ptr())
     }
 }
 
-/// Up to `limit` entries of an ordered index, from `from` on.
+/// Returns up to `limit` entries of an ordered index, from `from` on.
 pub(crate) fn steps<'g, H: RecordHeader>(
     table: &'g Table<H>,
     guard: Guard<'g>,
@@ -76,7 +76,7 @@ pub(crate) fn steps<'g, H: RecordHeader>(
     }
 }
 
-/// The first entry of an ordered index from `from` on, in ascending order.
+/// Returns the first entry of an ordered index from `from` on, in ascending order.
 #[inline]
 pub(crate) fn next<'g, H: RecordHeader>(
     table: &'g Table<H>,
@@ -93,7 +93,7 @@ pub(crate) fn next<'g, H: RecordHeader>(
     }
 }
 
-/// The entries of a secondary index with these columns, hash or ordered.
+/// Returns the entries of a secondary index with these columns. The index may be hash or ordered.
 pub(crate) fn equal_steps<'g, H: RecordHeader>(
     table: &'g Table<H>,
     guard: Guard<'g>,
@@ -108,7 +108,7 @@ pub(crate) fn equal_steps<'g, H: RecordHeader>(
     found
 }
 
-/// A scan's bounds as bounds of whole keys, and which end it begins at.
+/// The bounds of a scan as bounds of whole keys, and the end at which the scan begins.
 ///
 /// In a scan a prefix stands for all the keys that begin with it: `Included` takes them all, `Excluded` none.
 pub(crate) struct Range {
@@ -131,12 +131,12 @@ impl Range {
         Self { lower, upper }
     }
 
-    /// Where a walk in this direction begins.
+    /// Returns the bound at which a walk in this direction begins.
     pub(crate) fn start(&self, backward: bool) -> Bound<&Key> {
         if backward { self.upper.as_ref() } else { self.lower.as_ref() }
     }
 
-    /// The bound after which a backward walk's first gap begins: entries at or above it are beyond the range.
+    /// Returns the bound after which a backward walk's first gap begins: entries at or above it are beyond the range.
     pub(crate) fn above(&self) -> Bound<&Key> {
         match &self.upper {
             Bound::Included(key) => Bound::Excluded(key),
@@ -204,7 +204,7 @@ impl Range {
     }
 }
 
-/// Visits the entries of a scan's range, of whatever index it follows, without a lock.
+/// Visits the entries of a scan's range without a lock, in whatever index the scan follows.
 pub(crate) fn along<'g, H: RecordHeader>(
     table: &'g Table<H>,
     guard: Guard<'g>,

@@ -1,4 +1,4 @@
-//! Dreadlocks: all transactions wait, and one that finds itself among those that it waits for aborts.
+//! Dreadlocks: all transactions wait, and a transaction that finds itself among those that it waits for aborts.
 //!
 //! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all that it waits for, through whomever;
 //! a bitmap that only the transaction itself changes and others read without a latch. It waits looking at the digests
@@ -39,7 +39,7 @@ use std::time::Duration;
 pub struct Dreadlocks {
     config: DreadlocksConfig,
     digests: PerOwner<CachePadded<Digest>>,
-    /// The transactions that wait and do not look by themselves.
+    /// The transactions that wait and do not look at digests by themselves.
     sleepers: OwnerSet,
     pub(super) graph: WaitGraph,
 }
@@ -135,7 +135,7 @@ impl WaitPolicy for Dreadlocks {
 }
 
 impl Dreadlocks {
-    /// The digests of `blockers`: they, and all that they wait for.
+    /// Returns the union of the digests of `blockers`: they, and all that they wait for.
     fn union(&self, blockers: &[InFlight]) -> Bits {
         let mut union = Bits::default();
         // A transaction that is over blocks none, whatever its owner's next transaction waits for.
@@ -146,7 +146,7 @@ impl Dreadlocks {
         union
     }
 
-    /// `waiter` has added to its digest: makes the transactions look again that have united it.
+    /// Makes the transactions look again that have united the digest of `waiter`, after `waiter` has added to it.
     fn alarm_sleepers(&self, waiter: OwnerId) {
         // SeqCst: the other side of both fences above.
         fence(Ordering::SeqCst);
@@ -164,12 +164,13 @@ impl Dreadlocks {
     }
 }
 
-/// Bits of a digest. With more owners than these, some share a bit.
+/// The number of bits of a digest. If there are more owners, some share a bit.
 pub(super) const BITS: u32 = 1024;
 
 const WORDS: usize = BITS as usize / 64;
 
-/// The digest of the transactions that one waits for. Changed by that transaction only, read by all.
+/// The digest of the transactions that one transaction waits for. Only that transaction changes it, and all may read
+/// it.
 #[derive(Debug, Default)]
 struct Digest {
     words: [AtomicU64; WORDS],
@@ -197,7 +198,7 @@ impl Bits {
 }
 
 impl Digest {
-    /// Makes it these bits. Whether it has any that it had not.
+    /// Sets the digest to these bits. Returns whether there are any among them that it did not have.
     fn replace(&self, bits: &Bits) -> bool {
         let mut grown = false;
         for (word, &bits) in self.words.iter().zip(&bits.0) {
@@ -230,15 +231,15 @@ impl Digest {
     }
 }
 
-/// A set of owners, as a bitmap that all may change.
+/// A set of owners, as a bitmap that all threads may change.
 #[derive(Debug)]
 struct OwnerSet {
     words: PerOwner<AtomicU64>,
-    /// No word from this one on was ever used.
+    /// The number of the first word from which on no word was ever used.
     end: AtomicU32,
 }
 
-/// An owner is in a set until this is dropped.
+/// An owner's stay in a set, which ends when this is dropped.
 struct Entered<'s>(&'s OwnerSet, OwnerId);
 
 impl Drop for Entered<'_> {
@@ -253,7 +254,7 @@ impl OwnerSet {
         Self { words: PerOwner::new(), end: AtomicU32::new(0) }
     }
 
-    /// The word of an owner's bit, as if words were owners.
+    /// Returns the word of an owner's bit, numbered as owners are, and the bit.
     fn place(owner: OwnerId) -> (OwnerId, u64) {
         (OwnerId(owner.0 / 64), 1 << (owner.0 % 64))
     }

@@ -1,4 +1,4 @@
-//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-waitfor`,
+//! Strict two-phase locking over one lock table, each engine with its deadlock policy: `2pl-waitdie`, `2pl-waitfor`,
 //! `2pl-dreadlocks`, `2pl-timeout`, `lock-table`.
 //!
 //! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §4, the

@@ -16,7 +16,7 @@ fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// Locks to take, one after the other; the first is given back early, if it is to be.
+/// The locks that a transaction takes, one after the other. The first is released early, if the script says so.
 struct Script {
     locks: Vec<(Name, Mode)>,
     releases_early: bool,

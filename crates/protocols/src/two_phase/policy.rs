@@ -17,22 +17,22 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The knobs of the engine.
     type Config: Default + Clone + Send + Sync;
 
-    /// The knobs that a user has chosen.
+    /// Returns the knobs that a user has chosen.
     fn configure(_settings: &Settings) -> Self::Config {
         Self::Config::default()
     }
 
-    /// The policy for one database.
+    /// Makes the policy for one database.
     fn new(config: &Self::Config) -> Self;
 
-    /// The limits of the waits of a transaction, one-shot or interactive.
+    /// Returns the limits of the waits of a transaction, one-shot or interactive.
     fn limits(&self, one_shot: bool) -> Limits;
 
-    /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
+    /// Begins a transaction of `owner`. `retry` says that its last one was aborted and is tried again now.
     fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool);
 }
 
-/// The levels that all engines of the family offer. A level between the two is raised to serializable.
+/// The isolation levels that all engines of the family offer. A level between the two is raised to serializable.
 pub(super) const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
 
 /// Wait-die: an older transaction waits for a younger one, a younger one aborts. No deadlock can arise.
@@ -84,7 +84,7 @@ impl Policy for WaitDie {
         Limits::within(self.config.wait_limit)
     }
 
-    /// A retry keeps its timestamp, so that it grows older until nothing can abort it.
+    /// Begins a transaction. A retry keeps its timestamp, so that it grows older until nothing can abort it.
     #[inline]
     fn begin(&self, owner: OwnerId, _begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool) {
         if !retry {
@@ -94,7 +94,7 @@ impl Policy for WaitDie {
 }
 
 impl WaitDie {
-    /// Equal timestamps are told apart by the owners' numbers.
+    /// Returns the age of an owner's transaction. Equal timestamps are told apart by the owners' numbers.
     fn age(&self, owner: OwnerId) -> (u64, OwnerId) {
         (self.stamps.get(owner).load(Ordering::Acquire), owner)
     }
@@ -226,7 +226,7 @@ impl WaitPolicy for Centralized {
     }
 }
 
-/// A transaction all of whose locks are names in a lock table.
+/// A listed transaction that holds and awaits names in a lock table only.
 struct NameWait {
     table: Arc<LockTable>,
     owner: OwnerId,

@@ -1,4 +1,4 @@
-//! Deadlocks are found, and nothing else: the policies that detect them, on real threads.
+//! Tests on real threads of the policies that detect deadlocks: they find all deadlocks, and nothing else.
 
 use super::{Dreadlocks, Policy, WaitFor};
 use crate::shared::lock_table::{LockTable, Name, Requester};
@@ -21,7 +21,7 @@ enum Do {
     Close(char, Mode),
     /// Releases one name, and goes on.
     Release(char),
-    /// Ends.
+    /// Ends the transaction.
     End,
     /// Cancels the transaction's waiter; then the transaction ends.
     Cancel,
@@ -35,10 +35,11 @@ const S: Mode = Mode::SHARED;
 const X: Mode = Mode::EXCLUSIVE;
 const I: Mode = Mode::INSERT;
 
-/// The steps of transactions, by their numbers, one after the other. At the end all have ended.
+/// The steps of transactions, by the transactions' numbers, one after the other. At the end all transactions have
+/// ended.
 type Play = &'static [(usize, Do)];
 
-/// A cycle: the waiting transaction, what for, and for whom.
+/// A cycle of waits: the waiting transaction, the lock that it waits for, and the transaction that it waits for.
 type Cycle = &'static [(usize, char, usize)];
 
 fn target(name: char) -> LockTarget {
@@ -80,7 +81,7 @@ struct Stage {
     waiting: usize,
 }
 
-/// Does what it is told, until it is told no more.
+/// Carries out the steps that the thread is sent, until no more come.
 fn act<P: Policy>(
     number: usize,
     mut requester: Requester,
@@ -140,7 +141,7 @@ impl Stage {
         assert_eq!((who, &result), (number, &expected), "{deadlock:?}");
     }
 
-    /// Plays, and tells the deadlock that was met, if one was.
+    /// Carries out a play, and returns the deadlock that was met, if there was one.
     fn play(&mut self, play: Play) -> Option<Deadlock> {
         let mut met = None;
         for &(number, what) in play {
@@ -166,7 +167,8 @@ impl Stage {
                     self.actors[number].waiter.cancel();
                     self.waiting -= 1;
                     self.expect(number, Err(Abort::Cancelled));
-                    // Whoever looked later than the next one would find a cycle of its own in what that one closes.
+                    // A transaction that looked later than the next one would find a cycle of its own
+                    // in what that one closes.
                     while !(self.settled)() {
                         thread::yield_now();
                     }
@@ -183,7 +185,7 @@ impl Stage {
         met
     }
 
-    /// The table, once all are gone.
+    /// Returns the lock table, once all actors have ended.
     fn close(self) -> Arc<LockTable> {
         for Actor { orders, thread, .. } in self.actors {
             drop(orders);
@@ -204,7 +206,7 @@ impl Stage {
     }
 }
 
-/// Plays under a policy, with spinning waiters and without, in one bucket and in many.
+/// Carries out a play under a policy, with spinning waiters and without, in one bucket and in many.
 #[track_caller]
 fn check_policy<P: Detects>(play: Play, cycle: Cycle) {
     let transactions = 1 + play.iter().map(|&(number, _)| number).max().expect("somebody plays");
@@ -215,7 +217,7 @@ fn check_policy<P: Detects>(play: Play, cycle: Cycle) {
         let told_cycle: Vec<_> = told.iter().map(|edge| (edge.waiter, edge.target.clone(), edge.blocker)).collect();
         let edge = |&(waiter, name, blocker): &(usize, char, usize)| (waiter as u32, target(name), blocker as u32);
         let mut turned: Vec<_> = cycle.iter().map(edge).collect();
-        // It may begin with any of them: who finds it is the victim.
+        // The cycle may begin with any of them: the transaction that finds it is the victim.
         let begin = turned.iter().position(|edge| told_cycle.first() == Some(edge)).unwrap_or(0);
         turned.rotate_left(begin);
         assert_eq!(told_cycle, turned, "{name}, spinning {spin} us, {buckets} buckets");
@@ -325,7 +327,7 @@ fn who_lets_go_is_waited_for_no_more() {
         ],
         &[],
     );
-    // Who was granted meanwhile waits for nobody, even before it knows.
+    // A transaction that was granted its lock meanwhile waits for none, even before it knows.
     check(
         &[
             (0, Take('a', X)),
@@ -342,11 +344,11 @@ fn who_lets_go_is_waited_for_no_more() {
     );
 }
 
-/// Rounds of each thread under stress.
+/// The number of rounds of each thread under stress.
 const ROUNDS: u64 = 3_000;
 
-/// Threads that take three locks of six names in each round; those for whom it failed release all and go on. Returns
-/// how many were victims. `order` arranges the names.
+/// Runs threads that take three locks of six names in each round. A thread whose transaction fails releases its locks
+/// and goes on. Returns the number of victims. `order` arranges the names.
 fn stress<P: Policy>(order: fn(&mut [u64; 3])) -> u64 {
     let (table, policy) = (LockTable::new(2), P::new(&P::Config::default()));
     let victims = thread::scope(|scope| {

@@ -80,7 +80,7 @@ impl<P: Policy> Protocol for TwoPhase<P> {
 }
 
 impl<P> TwoPhase<P> {
-    /// Names locked and requests waiting now.
+    /// Returns the number of names that are locked now, and the number of requests that wait.
     pub fn locks(&self) -> (usize, usize) {
         self.table.usage()
     }

@@ -1,4 +1,4 @@
-//! The wait-for graph: all transactions wait, but one that closes a cycle aborts.
+//! The wait-for graph as a deadlock policy: all transactions wait, but a transaction that closes a cycle aborts.
 
 use super::policy::{LEVELS, Policy};
 use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};

@@ -1,4 +1,4 @@
-//! How a transaction asks for its locks.
+//! The admission of a transaction: how it asks for its locks, and waits for them.
 
 use super::Variant;
 use super::counters::Counters;
@@ -15,7 +15,7 @@ use hotrow_sync::{Arc, Backoff, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Accesses, Intent, Statistics};
 use std::time::Duration;
 
-/// A transaction in flight, as the lock manager knows it: what it is in the queue with, and how it waits.
+/// A transaction in flight, as the lock manager knows it: its slot, by which it is in the queue, and its waiter.
 pub(super) struct Member {
     core: Arc<Core>,
     slot: Slot,
@@ -27,12 +27,12 @@ pub(super) struct Member {
     is_concealed: bool,
 }
 
-/// Why a transaction has not been let in.
+/// The reason why a transaction has not been let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The record of a request is dead: the caller finds the one that took its place, and tries again.
+    /// The record of a request is dead. The caller finds the record that took its place, and tries again.
     Dead(usize),
-    /// The transaction is over.
+    /// The transaction is over, with this error.
     Over(Abort),
 }
 
@@ -59,7 +59,7 @@ impl Member {
         }
     }
 
-    /// The transaction is blocked: says what it asks for, if that was concealed.
+    /// Publishes the requests of a transaction that is blocked, if they were concealed.
     #[cold]
     fn publish_late(&mut self, marks: impl Iterator<Item = Mark>) {
         if std::mem::take(&mut self.is_concealed) {
@@ -68,7 +68,7 @@ impl Member {
         }
     }
 
-    /// Adds to what it asks for. Inside the critical section.
+    /// Adds to the requests that the transaction publishes. The caller is in the critical section.
     fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
         if self.core.analyses() {
             self.slot.publish_more(marks);
@@ -100,7 +100,7 @@ impl Member {
         }
     }
 
-    /// Gives everything back.
+    /// Gives back all requests of the transaction, and leaves the queue.
     #[inline]
     pub(super) fn leave(
         &mut self,
@@ -115,7 +115,7 @@ impl Member {
         }
     }
 
-    /// Whether contention analysis falls to the transactions themselves.
+    /// Whether contention analysis falls to the transactions themselves, since their worker is of no pool.
     fn idles(&self) -> bool {
         self.core.analyses() && !self.is_pooled()
     }
@@ -126,21 +126,21 @@ impl Member {
         self.is_pooled.load(Ordering::Relaxed)
     }
 
-    /// Whether the locks of a transaction may be given back together with the requests of the next one: that one is to
-    /// come soon, and no transaction waits.
+    /// Whether the locks of a transaction may be given back together with the requests of the next one: the next one is
+    /// to come soon, and no transaction waits.
     #[inline]
     fn may_keep(&self) -> bool {
         self.is_pooled() && !self.core.are_blocked()
     }
 
-    /// Not blocked any more.
+    /// Whether the transaction is not blocked any more.
     #[inline]
     fn is_called(&self) -> bool {
         !self.slot.waits()
     }
 }
 
-/// A wait for locks, that may end in any way: whatever it ends with but what it waits for, nothing is left of it.
+/// A wait for locks. If it ends in any way without the locks, nothing is left of the requests.
 struct Waiting<'w, R: Requests, U: FnMut(usize)> {
     member: &'w mut Member,
     requests: &'w R,
@@ -199,7 +199,7 @@ impl<R: Requests, U: FnMut(usize)> Drop for Armed<'_, '_, R, U> {
     }
 }
 
-/// The rows of a plan, as requests.
+/// The rows of a plan, as requests that are counted at their records.
 #[derive(Clone, Copy)]
 struct Rows<'r, C: Counters> {
     rows: &'r [PlannedRow<C>],
@@ -244,16 +244,17 @@ impl<C: Counters> Requests for Rows<'_, C> {
     }
 }
 
-/// When locks were kept for the next transaction, and others are blocked as it begins, so many transactions keep none.
+/// The number of transactions of a slot that keep no locks, after locks were kept and other transactions were blocked
+/// as the next one began.
 pub(super) const KEEPS_NOT: u32 = 64;
 
-/// How a transaction asks for its locks.
+/// The admission of one transaction of a VLL engine.
 pub struct VllAdmission<V: Variant> {
     member: Member,
-    /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are
-    /// there.
+    /// Whether the last transaction is over, and has not given back its requests `kept`, all of which are for rows that
+    /// are present.
     keeps: bool,
-    /// So many transactions more keep nothing.
+    /// The number of further transactions that keep no locks.
     keeps_not: u32,
     kept: Vec<PlannedRow<V::Record>>,
 }
@@ -263,7 +264,7 @@ impl<V: Variant> VllAdmission<V> {
         Self { member, keeps: false, keeps_not: 0, kept: Vec::new() }
     }
 
-    /// Says what the plan asks for, while the last transaction's requests are kept or not.
+    /// Publishes the requests of the plan. `keeps` says whether the last transaction's requests are kept.
     #[inline]
     fn publish(&mut self, keeps: bool, plan: &Plan<V::Record>) {
         let prefixes = plan.prefixes.counted();
@@ -273,7 +274,7 @@ impl<V: Variant> VllAdmission<V> {
         }
     }
 
-    /// Says what was added to it. Inside the critical section.
+    /// Publishes requests that were added to the plan. The caller is in the critical section.
     fn publish_more(&self, row: Option<PlannedRow<V::Record>>, prefixes: &[Counted]) {
         self.member.publish_more(marks(row.as_slice(), prefixes));
         if self.member.core.has_ledgers() {
@@ -282,7 +283,7 @@ impl<V: Variant> VllAdmission<V> {
     }
 }
 
-/// The marks of what is asked for.
+/// Returns the marks of the requests for these rows and prefixes.
 #[inline]
 fn marks<H>(rows: &[PlannedRow<H>], prefixes: &[Counted]) -> impl Iterator<Item = Mark> {
     rows.iter().map(mark).chain(prefixes.iter().map(|counted| counted.mark()))

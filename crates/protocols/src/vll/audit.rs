@@ -1,4 +1,4 @@
-//! Whether the invariants hold, at a moment when no call of any transaction is under way.
+//! A check of the invariants, at a moment when no call of any transaction is under way.
 
 use super::counters::Counters;
 use super::critical::Core;

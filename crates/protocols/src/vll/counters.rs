@@ -13,7 +13,7 @@ use hotrow_sync::atomic::Ordering;
 /// A record's header that says where the record's counters are. [`get`](Self::get) and [`set`](Self::set) are called
 /// inside the critical section, or by the transaction that made the record before any other has seen it.
 pub trait Counters: RecordHeader {
-    /// The counters of a record.
+    /// Returns the counters of a record.
     fn get(record: RecordPtr<Self>, guard: Guard<'_>) -> Counts;
 
     /// Sets the counters of a record.
@@ -36,13 +36,13 @@ impl Counters for Colocated {
     }
 }
 
-/// No header: the counters stand in two vectors beside the records, and are found by the record's address.
+/// The empty header: the counters stand in two vectors beside the records, and are found by the record's address.
 #[derive(Debug, Default)]
 pub struct Arrayed;
 
 const _: () = assert!(size_of::<Arrayed>() == 0);
 
-/// The vectors.
+/// The numbers of the two vectors.
 const EXCLUSIVE: usize = 0;
 const SHARED: usize = 1;
 

@@ -23,13 +23,13 @@ pub(super) enum Begun {
     Free,
     /// The transaction is in the queue, and waits for its locks.
     Blocked,
-    /// A record that it asks for is dead: nothing is counted, and the transaction does not wait.
+    /// A record that the transaction asks for is dead. Nothing is counted, and the transaction does not wait.
     Dead(usize),
     /// A counter is exhausted: nothing is counted, and the transaction does not wait.
     Exhausted,
 }
 
-/// The lock manager of one database: everything that is not in the records. Shared by all threads.
+/// The lock manager of one database: everything that is not in the records. All threads share it.
 #[derive(Debug)]
 pub(super) struct Core {
     critical: CachePadded<Latch<Critical>>,
@@ -38,14 +38,14 @@ pub(super) struct Core {
     room: CachePadded<AtomicBool>,
     blocked: CachePadded<AtomicBool>,
     slots: Arc<Slots>,
-    /// Contention analysis, if the engine does any, for one thread at a time.
+    /// The contention analysis, if the engine does any. One thread at a time uses it.
     analyst: Option<Mutex<Analyst>>,
     /// The number of events because of which an analysis may find what the last one did not: a transaction has left the
     /// queue while others were blocked, or tells now what it conceals no longer.
     changes: CachePadded<AtomicU64>,
-    /// A thread wanted to analyse and found another one at it, which is to look again.
+    /// Whether a thread wanted to analyse and found another one at it. The other one looks again then.
     missed: CachePadded<AtomicBool>,
-    /// Whether transactions write down what they ask for.
+    /// Whether transactions write their requests down for audits.
     has_ledgers: AtomicBool,
 }
 
@@ -62,14 +62,16 @@ pub(super) struct Critical {
 #[derive(Debug, Default)]
 struct Analyst {
     analysis: Analysis,
-    /// The queue, as it was when the analysis began.
+    /// The entries of the queue, as it was when the analysis began.
     entries: Vec<Entry>,
-    /// The changes before the last analysis, if that was in vain: until there is another, another one would be, too.
+    /// The number of changes before the last analysis, if that found nothing. Until there is another change, another
+    /// analysis would find nothing, too.
     in_vain: Option<u64>,
 }
 
 impl Core {
-    /// With an empty queue, and room while fewer than `blocked_limit` transactions are blocked.
+    /// Makes a lock manager with an empty queue. There is room while fewer than `blocked_limit` transactions are
+    /// blocked.
     pub(super) fn new(blocked_limit: usize, analyses: bool) -> Arc<Self> {
         let queue = TxnQueue::new(blocked_limit);
         let critical = Critical { queue, had_room: true, had_blocked: false, prefixes: PrefixCounters::default() };
@@ -85,7 +87,7 @@ impl Core {
         })
     }
 
-    /// The slots of its transactions.
+    /// Returns the slots of the database's transactions.
     pub(super) fn slots(&self) -> &Arc<Slots> {
         &self.slots
     }
@@ -96,34 +98,34 @@ impl Core {
         self.analyst.is_some()
     }
 
-    /// Whether transactions write down what they ask for, for audits.
+    /// Whether transactions write their requests down, for audits.
     #[inline]
     pub(super) fn has_ledgers(&self) -> bool {
         // Relaxed: a transaction that does not know yet has no ledger, and the audit sees that.
         self.has_ledgers.load(Ordering::Relaxed)
     }
 
-    /// From now on they do.
+    /// Makes transactions write their requests down from now on.
     pub(super) fn keep_ledgers(&self) {
         // Relaxed: as in `has_ledgers`.
         self.has_ledgers.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a worker of a pool may begin another transaction: as of late.
+    /// Whether a worker of a pool may begin another transaction. The answer may be a little old.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         // Relaxed: one transaction more or less does no harm.
         self.room.load(Ordering::Relaxed)
     }
 
-    /// Whether a transaction is blocked: as of late.
+    /// Whether a transaction is blocked. The answer may be a little old.
     #[inline]
     pub(super) fn are_blocked(&self) -> bool {
         // Relaxed: a transaction that does not know yet conceals what it asks for, and analyses end there.
         self.blocked.load(Ordering::Relaxed)
     }
 
-    /// An analysis may find what the last one did not.
+    /// Notes that an analysis may find what the last one did not.
     pub(super) fn has_changed(&self) {
         self.changes.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -134,7 +136,7 @@ impl Core {
         self.critical.0.lock()
     }
 
-    /// Leaves the critical section, and wakes the transactions that it has let go.
+    /// Leaves the critical section, and then wakes the transactions that were unblocked in it.
     #[inline]
     pub(super) fn leave(&self, mut critical: LatchGuard<'_, Critical>, woken: Woken) {
         let room = critical.queue.has_room();
@@ -188,8 +190,9 @@ impl Core {
         begun
     }
 
-    /// Gives everything back and leaves the queue, blocked or not (FinishTransaction, Fig. 1). `unused` is told of each
-    /// record without a row that no transaction counts on any more: it is dead now. Returns whether others are blocked.
+    /// Gives back all requests and leaves the queue, blocked or not (FinishTransaction, Fig. 1). `unused` is called for
+    /// each record without a row that no transaction counts on any more, and that is dead now. Returns whether other
+    /// transactions are blocked.
     #[inline]
     pub(super) fn finish(
         &self,
@@ -209,9 +212,9 @@ impl Core {
         are_blocked
     }
 
-    /// Contention analysis (SCA, Fig. 4): whether it found a blocked transaction that conflicts with none before it.
-    /// That one has been unblocked and woken. An analyst that is at it already does it for all: it looks again for what
-    /// has changed meanwhile.
+    /// Analyses the contention in the queue (SCA, Fig. 4). Returns whether it found a blocked transaction that
+    /// conflicts with none before it; that transaction has been unblocked and woken. If another thread is analysing
+    /// already, it does so for all: it looks again for what has changed meanwhile.
     ///
     /// Only the list of the transactions in the queue is taken inside the critical section. Their requests are read
     /// outside. Those of transactions that are still in the queue are complete for this purpose, as no transaction adds
@@ -276,7 +279,7 @@ impl Core {
 }
 
 impl Critical {
-    /// Takes all requests back, and the transaction out of the queue.
+    /// Takes all requests of a transaction back, and removes it from the queue.
     #[inline]
     fn give_back(
         &mut self,
@@ -293,7 +296,7 @@ impl Critical {
         self.queue.remove(slot, woken);
     }
 
-    /// Counts everything that is asked for: whether all of it is granted.
+    /// Counts all requests, and returns whether all of them are granted.
     #[inline]
     fn request(&mut self, requests: &impl Requests, prefixes: &[Counted]) -> Result<bool, Refused> {
         let is_free = counts::count(requests)?;

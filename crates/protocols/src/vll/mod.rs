@@ -133,8 +133,8 @@ pub struct Vll<V: Variant> {
 /// Knobs of [`Vll`].
 #[derive(Clone, Debug)]
 pub struct VllConfig {
-    /// At so many blocked transactions a worker of a pool begins no other one. Sessions are not held back: the limit is
-    /// for a closed loop of transactions, and a session's next statement may be about other rows.
+    /// The number of blocked transactions at which a worker of a pool begins no other one. Sessions are not held back:
+    /// the limit is for a closed loop of transactions, and a session's next statement may be about other rows.
     ///
     /// The longer the queue, the likelier a new transaction conflicts with another one in it and is blocked in its
     /// turn. Under high contention a short queue is better, under low contention a long one does no harm. Blocked
@@ -201,29 +201,29 @@ impl<V: Variant> Protocol for Vll<V> {
 pub struct VllWorker {
     core: Arc<Core>,
     is_pooled: Arc<AtomicBool>,
-    /// How its thread waits, of a pool.
+    /// The waiter of the worker's thread, if the worker is of a pool.
     waiter: Option<Waiter>,
     looks: Looks,
     statistics: Statistics,
 }
 
-/// When a worker of a pool analyses the queue next. An analysis delays transactions that could run, so after one that
-/// found nothing the worker lets some time pass, each time twice as much.
+/// The times at which a worker of a pool analyses the queue. An analysis delays transactions that could run. So after
+/// one that found nothing the worker lets some time pass, each time twice as much.
 #[derive(Default)]
 struct Looks {
     next: Time,
-    /// So many in a row have found nothing, up to [`Looks::LONGEST`].
+    /// The number of analyses in a row that have found nothing, up to [`Looks::LONGEST`].
     in_vain: u32,
 }
 
 impl Looks {
-    /// The time after the first analysis that found nothing.
+    /// The time that passes after the first analysis that found nothing.
     const SHORTEST: Duration = Duration::from_nanos(200);
 
-    /// How often it doubles: to 13 µs.
+    /// The number of times that it doubles: up to 13 µs.
     const LONGEST: u32 = 6;
 
-    /// An analysis has ended at this time.
+    /// Notes that an analysis has ended at this time, and whether it `found` a transaction.
     fn note(&mut self, found: bool, now: Time) {
         self.next = if found { now } else { now.after(Self::SHORTEST * (1 << self.in_vain)) };
         self.in_vain = if found { 0 } else { (self.in_vain + 1).min(Self::LONGEST) };

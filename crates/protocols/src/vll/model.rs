@@ -17,12 +17,12 @@ fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// The records, and who is at each: readers count one, a writer a thousand.
+/// The records, and the transactions at each: a reader counts one, a writer a thousand.
 struct World {
     core: Arc<Core>,
     records: [Colocated; 3],
     holders: [AtomicUsize; 3],
-    /// The last record is absent, and nobody has buried it so often.
+    /// The number of transactions that are burying the last record, which is absent.
     buried: AtomicUsize,
 }
 
@@ -110,7 +110,7 @@ impl World {
     }
 }
 
-/// Three threads, each with two transactions.
+/// Runs three threads, each with two transactions.
 fn check(limit: usize, analyses: bool, work: [[&'static [(usize, Intent)]; 2]; 3]) {
     let model = move || {
         let world = World::new(limit, analyses);

@@ -28,7 +28,7 @@ use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::Intent;
 use smallvec::SmallVec;
 
-/// The slots of all transactions in flight. Shared by all threads.
+/// The slots of all transactions in flight, which all threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     places: Segmented<Place, 64>,
@@ -37,7 +37,7 @@ pub(crate) struct Slots {
 
 #[derive(Debug, Default)]
 struct FreeSlots {
-    /// With the turns that were taken on them.
+    /// The free numbers of slots, each with the turns that were taken on it.
     numbers: Vec<(u32, u32)>,
     next: u32,
 }
@@ -46,9 +46,9 @@ struct FreeSlots {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Place {
-    /// Invariant 4.
+    /// Whether the transaction is blocked in the ring (invariant 4).
     waits: AtomicBool,
-    /// Where in the ring it is, while it is there. For the critical section.
+    /// The transaction's position in the ring, while it is there. It is used in the critical section only.
     position: AtomicU64,
     waiter: Mutex<Option<Waiter>>,
     footprint: Footprint,
@@ -58,10 +58,10 @@ struct Place {
 /// The requests of a transaction, as an audit reads them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    /// By name.
+    /// The rows, by the names of their locks.
     pub(crate) rows: Vec<(u64, Intent)>,
     pub(crate) prefixes: Vec<Counted>,
-    /// The turn that this is of.
+    /// The turn of the slot that these requests belong to.
     turn: u32,
 }
 
@@ -80,7 +80,7 @@ struct Footprint {
 /// The length of a footprint that is not told.
 const CONCEALED: u32 = u32::MAX;
 
-/// A transaction in flight's place among all others. For one thread at a time.
+/// The place of a transaction in flight among all others. One thread at a time uses it.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,
@@ -92,7 +92,7 @@ pub(crate) struct Slot {
 }
 
 impl Slots {
-    /// A slot for a transaction that waits through `waiter`.
+    /// Takes a slot for a transaction that waits through `waiter`.
     pub(crate) fn take(self: &Arc<Self>, waiter: Waiter) -> Slot {
         let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
         let (number, turn) = free.numbers.pop().unwrap_or_else(|| {
@@ -109,7 +109,7 @@ impl Slots {
         self.places.at(number)
     }
 
-    /// Wakes those whose flags were cleared.
+    /// Wakes the transactions whose flags were cleared.
     pub(crate) fn wake(&self, woken: Woken) {
         for number in woken {
             let waiter = self.place(number).waiter.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
@@ -119,13 +119,13 @@ impl Slots {
         }
     }
 
-    /// The requests of the transaction of `entry`, if it has written them down.
+    /// Returns the requests of the transaction of `entry`, if it has written them down.
     pub(crate) fn ledger(&self, entry: Entry) -> Option<Ledger> {
         let ledger = self.place(entry.number()).ledger.lock().unwrap_or_else(|poison| poison.into_inner());
         (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
     }
 
-    /// The marks of what the transaction of `entry` asked for, unless it conceals that.
+    /// Returns the marks of the requests of the transaction of `entry`, unless it conceals them.
     pub(crate) fn footprint(&self, entry: Entry) -> Option<impl Iterator<Item = Mark> + Clone + '_> {
         let footprint = &self.place(entry.number()).footprint;
         let len = footprint.len.load(Ordering::Acquire);
@@ -141,8 +141,8 @@ impl Slot {
         self.slots.place(self.number)
     }
 
-    /// The transaction is about to enter the queue: prefetches the cache line of its entry, which would otherwise come
-    /// from another core while all others wait.
+    /// Prefetches the cache line of the entry that a transaction is about to write. Otherwise the line would come from
+    /// another core while all others wait.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_to_write(std::ptr::without_provenance(self.likely));
@@ -154,7 +154,7 @@ impl Slot {
         self.place().waits.load(Ordering::Acquire)
     }
 
-    /// Writes down what the transaction asks for, in its turn to come.
+    /// Writes down the requests of the transaction, for its turn to come.
     #[cold]
     pub(crate) fn write_down(&self, rows: impl Iterator<Item = (u64, Intent)>, prefixes: &[Counted]) {
         let turn = self.turn.wrapping_add(1);
@@ -162,7 +162,7 @@ impl Slot {
         *self.place().ledger.lock().unwrap_or_else(|poison| poison.into_inner()) = ledger;
     }
 
-    /// Adds to what was written down.
+    /// Adds requests to those that were written down.
     #[cold]
     pub(crate) fn write_down_more(&self, row: Option<(u64, Intent)>, prefixes: &[Counted]) {
         let mut ledger = self.place().ledger.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -170,20 +170,20 @@ impl Slot {
         ledger.prefixes.extend_from_slice(prefixes);
     }
 
-    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it
-    /// before, or is over.
+    /// Publishes what the transaction asks for, instead of what it asked for last. The transaction is not in the queue,
+    /// or has concealed its requests until now, or is over.
     pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
         self.append(0, marks);
     }
 
-    /// Says nothing of what the transaction asks for. It is not in the queue, or is over.
+    /// Conceals what the transaction asks for. The transaction is not in the queue, or is over.
     #[inline]
     pub(crate) fn conceal(&self) {
         self.place().footprint.len.store(CONCEALED, Ordering::Release);
     }
 
-    /// Adds to what the transaction asks for, unless it conceals that. Inside the critical section, or before others
-    /// can see it.
+    /// Adds to what the transaction publishes, unless it conceals that. The caller is in the critical section, or
+    /// others cannot see yet what it adds.
     pub(crate) fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
         // Relaxed: only this thread writes it.
         let len = self.place().footprint.len.load(Ordering::Relaxed);
@@ -210,7 +210,7 @@ impl Drop for Slot {
     }
 }
 
-/// A transaction in the ring, told from all that had its slot before and will after; or none.
+/// An entry of the ring: a transaction, told from all that had its slot before and will after, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(u64);
 
@@ -249,25 +249,25 @@ pub(crate) struct TxnQueue {
     head: u64,
     /// The position of the next transaction.
     tail: u64,
-    /// Blocked transactions.
+    /// The number of blocked transactions.
     blocked: usize,
-    /// At so many of them there is no room.
+    /// The number of blocked transactions from which on there is no room.
     limit: usize,
     ring: Box<[Entry]>,
 }
 
-/// Positions of a new ring.
+/// The number of positions of a new ring.
 const POSITIONS: usize = if cfg!(any(test, shuttle)) { 4 } else { 256 };
 
 impl TxnQueue {
-    /// An empty queue with room while fewer than `limit` transactions are blocked.
+    /// Makes an empty queue, with room while fewer than `limit` transactions are blocked.
     pub(crate) fn new(limit: usize) -> Self {
         assert!(limit > 0, "a limit of no blocked transaction leaves no room");
         let ring = vec![NOBODY; POSITIONS].into();
         Self { head: 0, tail: 0, blocked: 0, limit, ring }
     }
 
-    /// Blocked transactions.
+    /// Returns the number of blocked transactions.
     #[inline]
     pub(crate) fn blocked(&self) -> usize {
         self.blocked
@@ -279,7 +279,7 @@ impl TxnQueue {
         self.blocked < self.limit
     }
 
-    /// The transaction enters the queue, having asked for its locks. Whether it is blocked: at the front it is not.
+    /// Enters a transaction that has asked for its locks. Returns whether it is blocked: at the front it is not.
     #[inline]
     pub(crate) fn enqueue(&mut self, slot: &mut Slot, is_blocked: bool) -> bool {
         if self.tail - self.head == self.ring.len() as u64 {
@@ -300,7 +300,8 @@ impl TxnQueue {
         is_blocked
     }
 
-    /// The transaction leaves the queue, from wherever it is. If it was the front, the next one is it now.
+    /// Removes a transaction, wherever it stands. If it was the front, the next one becomes the front, and is
+    /// unblocked.
     #[inline]
     pub(crate) fn remove(&mut self, slot: &Slot, woken: &mut Woken) {
         // Relaxed: for the critical section.
@@ -327,7 +328,7 @@ impl TxnQueue {
         true
     }
 
-    /// All entries of the queue, from its front.
+    /// Returns all entries of the queue, from its front.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Entry> + '_ {
         (self.head..self.tail).map(|position| self.ring[self.index(position)]).filter(|&entry| entry != NOBODY)
     }
@@ -368,7 +369,7 @@ impl TxnQueue {
         woken.push(number);
     }
 
-    /// Drops the holes of a ring that has no position left, in a larger ring if there are few.
+    /// Makes room in a ring that has no position left: drops its holes, and makes the ring larger if there are few.
     #[cold]
     fn make_space(&mut self, slots: &Slots) {
         let present: Vec<_> = self.iter().collect();
@@ -408,7 +409,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A queue and the slots of some transactions, called by letters.
+    /// A queue, and the slots of some transactions, which are called by letters.
     struct Case {
         queue: TxnQueue,
         slots: Arc<Slots>,
@@ -442,7 +443,7 @@ mod tests {
             self.queue.audit(&self.slots).expect("invariants hold after each step");
         }
 
-        /// The queue, blocked ones as capitals.
+        /// Returns the queue as text, with blocked transactions as capitals.
         fn shown(&self) -> String {
             let letter = |number: u32, base: u8| char::from(base + number as u8);
             self.queue

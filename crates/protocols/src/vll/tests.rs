@@ -1,4 +1,4 @@
-//! The paper's examples, step by step, and what happens at the edges.
+//! Tests of the paper's examples, step by step, and of what happens at the edges.
 
 use super::admission::{KEEPS_NOT, Member, Refused};
 use super::counters::Counters;
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The locks that a transaction asks for: positions of records, and intents.
 type Asking = Vec<(usize, Intent)>;
 
-/// Records and transactions, both named by letters.
+/// Records and transactions, both of which are named by letters.
 struct Trace {
     core: Arc<Core>,
     records: Arc<[(char, Colocated)]>,
@@ -65,7 +65,7 @@ impl Trace {
         Self { core: Core::new(99, true), records, transactions: Vec::new() }
     }
 
-    /// `A x z` begins A, with its read set in brackets: `A x z (y)`. `-A` finishes it, `SCA` analyses the queue.
+    /// Does a step: `A x z (y)` begins A, which reads what is in brackets; `-A` finishes it, `SCA` analyses the queue.
     fn step(&mut self, step: &str) {
         if step == "SCA" {
             self.core.analyse(&mut Statistics::default());
@@ -109,7 +109,7 @@ impl Trace {
         self.transactions.push((name.chars().next().expect("a name"), slot, requests));
     }
 
-    /// As the paper prints it: each record's C_X and C_S, then the queue, with blocked transactions in brackets.
+    /// Returns each record's C_X and C_S, then the queue, blocked transactions in brackets, as in the paper.
     fn shown(&self) -> String {
         let counters = self.records.iter().map(|(name, counters)| {
             let counts = counters.counts();
@@ -134,7 +134,7 @@ fn check(records: &str, steps: &[(&str, &str)]) {
     );
 }
 
-/// Does something when it is woken.
+/// A scheduler that calls a closure when its transaction is woken.
 struct WhenWoken(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Scheduler for WhenWoken {
@@ -241,14 +241,14 @@ fn who_asks_twice_is_not_in_its_own_way() {
     );
 }
 
-/// An engine with one table of a key and a number, loaded with some keys.
-/// A waiter that waits for no lock.
+/// Makes a waiter that waits for no lock.
 fn hasty() -> Waiter {
     let waiter = Waiter::thread(Duration::ZERO);
     waiter.set_lock_timeout(Some(Duration::ZERO));
     waiter
 }
 
+/// An engine with one table of a key and a number.
 struct Fixture<V: Variant> {
     instance: Arc<Instance<Vll<V>>>,
     table: TableId,
@@ -423,7 +423,7 @@ fn who_only_reads_a_few_small_rows_does_not_enter_the_queue() {
     each_variant([copies::<Plain>, copies::<Analysed>, copies::<InVectors>]);
 }
 
-/// A waiter that does not survive being suspended.
+/// A waiter whose wait unwinds when it is to be suspended.
 struct Unwinds;
 
 impl Scheduler for Unwinds {

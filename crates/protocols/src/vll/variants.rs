@@ -1,4 +1,4 @@
-//! The engines of the family: they differ in where counters are kept, and in whether the queue is analysed.
+//! The VLL engines. They differ in where counters are kept, and in whether the queue is analysed.
 
 use super::counters::{Arrayed, Counters};
 use crate::shared::counts::Colocated;
@@ -12,7 +12,7 @@ pub trait Variant: Send + Sync + 'static {
     /// Whether the engine looks for blocked transactions that could run (§2.6).
     const ANALYSES: bool;
 
-    /// Leads to a record's counters.
+    /// The header of each record, which leads to the record's counters.
     type Record: Counters;
 }
 

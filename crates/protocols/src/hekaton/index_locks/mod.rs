@@ -46,14 +46,14 @@ use smallvec::SmallVec;
 use std::ops::Bound;
 use stripes::{Stripe, Stripes};
 
-/// Bits by which a block is longer than the next greater one's, and those of the smallest blocks.
+/// The number of bits by which the name of a block is longer than that of the next greater block.
 const BITS_PER_LEVEL: u32 = 4;
 const DEPTH_BITS: u32 = 128;
 
-/// The most blocks in which a range stands.
+/// The most blocks in which one range stands.
 const BLOCKS: u128 = 2;
 
-/// The locks in one index.
+/// The locks on the parts of one index.
 #[derive(Default)]
 pub struct IndexLocks {
     hashes: Stripes<()>,
@@ -67,7 +67,7 @@ impl IndexData for IndexLocks {
     }
 }
 
-/// Locked ranges, by the blocks in which they are.
+/// The locked ranges of an index, by the blocks in which they stand.
 #[derive(Default)]
 struct Ranges {
     /// The levels at which a range was ever locked: the lowest bit is that of the whole index.
@@ -78,13 +78,13 @@ struct Ranges {
 /// A block: its level, and its name.
 type Block = (u32, u64);
 
-/// The blocks of all indexes: each index has a table of its own.
+/// Returns the space of the blocks of an index. All indexes use the same one, since each index has a table of its own.
 fn space() -> KeySpace {
     let granularity = Granularity::new(BITS_PER_LEVEL, DEPTH_BITS).expect("a power of two, and a multiple of it");
     KeySpace::of_bits(granularity)
 }
 
-/// The blocks in which a range stands. None if no key can be in it.
+/// Returns the blocks in which a range stands: no blocks if no key can be in the range.
 fn blocks(range: &Range) -> impl Iterator<Item = Block> + use<> {
     // A key that has no next one bounds the range from below as if it were in it.
     let lower = match range.start(false) {
@@ -115,8 +115,8 @@ impl Ranges {
         }
     }
 
-    /// The stripes in which ranges may be that contain a key with this number, and the name that they have there: from
-    /// the greatest block to the smallest.
+    /// Returns the stripes that may have ranges containing the key with this number, and the name under which they have
+    /// them: from the greatest block to the smallest.
     fn met(&self, number: u128) -> impl Iterator<Item = (&Stripe<Arc<Range>>, u64)> {
         let mut from = 0;
         let levels = std::iter::from_fn(move || {
@@ -133,7 +133,8 @@ impl Ranges {
         })
     }
 
-    /// The transactions that have a lock in a block of the key with this number, on a range for which `is_hit` holds.
+    /// Returns the transactions that have a lock in a block of the key with this number, on a range for which `is_hit`
+    /// holds.
     fn holders(&self, number: u128, mut is_hit: impl FnMut(&Range) -> bool) -> SmallVec<[TxnId; 4]> {
         let mut holders = SmallVec::new();
         for (stripe, name) in self.met(number) {
@@ -148,14 +149,15 @@ impl Ranges {
 pub(super) enum Part {
     /// All keys with this hash.
     Hash(u64),
-    /// The keys in a range; of a hash index all.
+    /// All keys in a range. In a hash index such a part covers all keys of the index.
     Range(Arc<Range>),
-    /// The key with this hash, whose row stays.
+    /// The primary key with this hash, whose row must stay.
     Kept(u64),
 }
 
 impl IndexLocks {
-    /// Locks a part, and says whether it had not before. The caller has a SeqCst fence before it walks.
+    /// Locks a part for a transaction, and returns whether the transaction had not locked it before. The caller issues
+    /// a SeqCst fence before it walks.
     pub(super) fn lock(&self, part: &Part, by: TxnId) -> bool {
         match part {
             Part::Hash(hash) => self.hashes.add(*hash, (), by, |()| true),
@@ -173,12 +175,12 @@ impl IndexLocks {
         }
     }
 
-    /// The transactions that have a lock on a range with this key, in an ordered index.
+    /// Returns the transactions that have a lock on a range that contains this key, in an ordered index.
     pub(super) fn holders_of(&self, key: &Key) -> SmallVec<[TxnId; 4]> {
         self.ranges.holders(BitRange::number(key), |range| range.contains(key))
     }
 
-    /// The latches that a transaction takes which looks for locks of this key, and the ranges that it looks at.
+    /// Returns how many latches a transaction takes that looks for locks on this key, and how many ranges it looks at.
     #[cfg(test)]
     pub(super) fn looks(&self, key: &Key) -> (usize, usize) {
         let (number, mut ranges) = (BitRange::number(key), 0);
@@ -189,14 +191,14 @@ impl IndexLocks {
         (self.ranges.met(number).count(), ranges)
     }
 
-    /// Whether no transaction has a lock.
+    /// Whether no transaction has a lock in this index.
     pub(super) fn are_free(&self) -> bool {
         self.hashes.are_free() && self.kept.are_free() && self.ranges.blocks.are_free()
     }
 }
 
-/// The transactions that keep the key with this hash. The caller has the write lock of the row, and has a SeqCst fence
-/// behind it.
+/// Returns the transactions that keep the key with this hash. The caller has the write lock of the row, and has issued
+/// a SeqCst fence after it took the lock.
 #[inline]
 pub(super) fn keepers<H>(index: &VersionIndex<H>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]>
 where
@@ -205,7 +207,7 @@ where
     of_hash(&index.data().kept, hash)
 }
 
-/// The transactions that have a lock of a hash.
+/// Returns the transactions that have a lock on a hash.
 #[inline]
 fn of_hash(locks: &Stripes<()>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]> {
     let mut holders = SmallVec::new();
@@ -216,8 +218,8 @@ fn of_hash(locks: &Stripes<()>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 
     holders
 }
 
-/// The transactions that have a lock where a row stands in an index. The caller has linked it there, and has a SeqCst
-/// fence behind it.
+/// Returns the transactions that have a lock where a row stands in an index. The caller has linked the row there, and
+/// has issued a SeqCst fence after that.
 #[inline]
 pub(super) fn holders<H>(index: &VersionIndex<H>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]>
 where

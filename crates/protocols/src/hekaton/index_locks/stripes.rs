@@ -10,7 +10,7 @@ use hotrow_sync::{Latch, OnceLock};
 /// The number of stripes of a table.
 const STRIPES: usize = if cfg!(shuttle) { 2 } else { 1024 };
 
-/// Locks by name. Until the first lock is taken there is nothing but a word.
+/// A table of locks by name. Until the first lock is taken it takes one word of memory.
 pub(super) struct Stripes<T>(OnceLock<Box<[Stripe<T>]>>);
 
 impl<T> Default for Stripes<T> {
@@ -20,37 +20,38 @@ impl<T> Default for Stripes<T> {
 }
 
 impl<T> Stripes<T> {
-    /// Bytes of the table, without the lists of locks.
+    /// Returns the size of the table in bytes, without the lists of locks.
     pub fn bytes(&self) -> usize {
         self.0.get().map_or(0, |stripes| size_of_val(&**stripes))
     }
 
-    /// Whether a lock was ever taken.
+    /// Whether any lock was ever taken, so that the table exists.
     #[inline]
     pub fn exist(&self) -> bool {
         self.0.get().is_some()
     }
 
-    /// Adds a transaction's lock, unless it has one there that `is_same`. Returns whether it was added.
+    /// Adds a transaction's lock under a name, unless the transaction has one there for which `is_same` holds. Returns
+    /// whether the lock was added.
     pub fn add(&self, name: u64, what: T, by: TxnId, is_same: impl Fn(&T) -> bool) -> bool {
         let stripes = self.0.get_or_init(|| (0..STRIPES).map(|_| Stripe::default()).collect());
         of_name(stripes, name).add(name, what, by, is_same)
     }
 
-    /// Removes a transaction's lock that `is_same`.
+    /// Removes the lock that a transaction has under a name and for which `is_same` holds.
     pub fn remove(&self, name: u64, by: TxnId, is_same: impl Fn(&T) -> bool) {
         if let Some(stripes) = self.0.get() {
             of_name(stripes, name).remove(name, by, is_same);
         }
     }
 
-    /// The stripe in which the locks of a name are, if there may be any.
+    /// Returns the stripe that has the locks of a name, or `None` if there is certainly no lock under the name.
     #[inline]
     pub fn met(&self, name: u64) -> Option<&Stripe<T>> {
         self.0.get().map(|stripes| of_name(stripes, name)).filter(|stripe| stripe.may_have(name))
     }
 
-    /// Whether there is no lock.
+    /// Whether the table has no lock.
     pub fn are_free(&self) -> bool {
         let is_free = |stripe: &Stripe<T>| stripe.names.load(Ordering::Acquire) == 0;
         self.0.get().is_none_or(|stripes| stripes.iter().all(is_free))
@@ -62,7 +63,7 @@ fn of_name<T>(stripes: &[Stripe<T>], name: u64) -> &Stripe<T> {
     &stripes[(name >> 20) as usize % STRIPES]
 }
 
-/// The bit of a name.
+/// Returns the bit of a stripe's word that stands for a name.
 fn bit(name: u64) -> u64 {
     1 << (name >> 58)
 }
@@ -74,9 +75,9 @@ type Entry<T> = (u64, T, TxnId);
 /// other stripes.
 #[repr(align(64))]
 pub(super) struct Stripe<T> {
-    /// The bits of the names that are held.
+    /// The bits of the names under which there are locks.
     names: AtomicU64,
-    /// In the order of the names.
+    /// The locks of the stripe, in the order of their names.
     held: Latch<Vec<Entry<T>>>,
 }
 
@@ -112,14 +113,14 @@ impl<T> Stripe<T> {
         }
     }
 
-    /// Says which names are held.
+    /// Updates the word that says under which names there are locks.
     fn note(&self, held: &[Entry<T>]) {
         let names = held.iter().fold(0, |names, (name, ..)| names | bit(*name));
         self.names.store(names, Ordering::Release);
     }
 
-    /// Appends the transactions that have a lock of this name for which `is_hit` holds. It is asked of no lock of
-    /// another name.
+    /// Appends the transactions that have a lock under this name for which `is_hit` holds. `is_hit` is not called for
+    /// locks of other names.
     pub fn holders(&self, name: u64, mut is_hit: impl FnMut(&T) -> bool, holders: &mut impl Extend<TxnId>) {
         let held = self.held.lock();
         let of_name = &held[of(&held, name)];
@@ -127,7 +128,7 @@ impl<T> Stripe<T> {
     }
 }
 
-/// The places of the locks of a name.
+/// Returns the range of positions at which the locks of a name stand.
 fn of<T>(held: &[Entry<T>], name: u64) -> std::ops::Range<usize> {
     let first = held.partition_point(|(other, ..)| *other < name);
     first..first + held[first..].partition_point(|(other, ..)| *other == name)

@@ -1,4 +1,5 @@
-//! Locks in indexes against those who link versions there: a walk meets the version, or its maker meets the lock.
+//! Locks in indexes against transactions that link versions there: a walk meets the version, or its maker meets the
+//! lock.
 
 use super::read_locks::transact;
 use super::{Scene, check, together};
@@ -6,7 +7,7 @@ use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeyBuilder, Type, Value}
 use hotrow_txn::{Abort, Concurrency, Inspection, Isolation, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
-/// Counts the rows with a key or a name.
+/// A call that counts the rows with a key or a name.
 type Count = fn(&Scene, &mut dyn Transaction, i64) -> Result<usize, Abort>;
 
 fn with_key(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<usize, Abort> {
@@ -69,7 +70,7 @@ fn nothing_comes_where_somebody_has_looked() {
     }
 }
 
-/// Each inserts only if the other's row is not there.
+/// Each of two transactions inserts a row only if the other's row is not there.
 #[test]
 fn each_looks_for_what_the_other_one_inserts() {
     for (count, names) in WAYS {

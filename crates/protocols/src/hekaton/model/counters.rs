@@ -58,7 +58,7 @@ fn heard(commits: bool) -> Dependencies {
     if commits { Dependencies::Resolved } else { Dependencies::Broken }
 }
 
-/// Whether a transaction has an even number in its slot.
+/// Whether a transaction's number in its slot is even.
 fn is_even(id: TxnId) -> bool {
     id.sequence().is_multiple_of(2)
 }
@@ -120,7 +120,7 @@ fn whoever_asks_is_answered_by_the_one_it_asked() {
                 let mut me = slots.begin(&waiter);
                 for _ in 0..2 {
                     let on = TxnId(asked.load(Ordering::Acquire));
-                    // Those with an even number commit.
+                    // Transactions with an even number commit.
                     let commits = is_even(on);
                     let registered = slots.transactions.register(me, on);
                     match registered {

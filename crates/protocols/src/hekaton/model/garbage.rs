@@ -1,4 +1,5 @@
-//! Collecting versions beside those who read them: what somebody can see stays, and what nobody can see goes.
+//! Collection of versions beside transactions that read them: a version stays while a transaction can see it, and goes
+//! when none can.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -11,7 +12,7 @@ use hotrow_storage::{IndexKind, Key};
 use hotrow_txn::{Abort, Begin, Inspection, Isolation, Write};
 use std::ops::ControlFlow;
 
-/// Versions that are linked.
+/// Returns the number of versions that are linked.
 fn versions(scene: &Scene) -> usize {
     let database = scene.engine.database();
     let mut participant = database.participant();
@@ -25,7 +26,7 @@ fn versions(scene: &Scene) -> usize {
     versions
 }
 
-/// Adds to both rows, in so many transactions; whoever is in the way wins.
+/// Adds to both rows, in so many transactions. A transaction that is refused is not tried again.
 fn change(scene: &Scene, times: i64) -> Result<(), Abort> {
     let mut txn = scene.transaction(&waiter());
     for turn in 0..times {
@@ -38,7 +39,7 @@ fn change(scene: &Scene, times: i64) -> Result<(), Abort> {
     Ok(())
 }
 
-/// Takes a row out, and puts it back.
+/// Deletes a row, and inserts it again.
 fn replace(scene: &Scene, id: i64) -> Result<(), Abort> {
     let mut txn = scene.transaction(&waiter());
     for _ in 0..2 {

@@ -15,7 +15,7 @@ use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, Scan,
 use shuttle::rand::{Rng, thread_rng};
 use std::ops::{Bound, ControlFlow};
 
-/// Primary keys, and codes, are below this.
+/// The number below which primary keys, and codes, are.
 const KEYS: i64 = 3;
 
 struct Scene {
@@ -83,7 +83,7 @@ impl Scene {
         }
     }
 
-    /// A few transactions of one client. It takes its time between calls, or does not.
+    /// Runs a few transactions of one client, with or without pauses between their calls.
     fn run(&self, levels: &[Isolation]) {
         let connect = || Recorder::new(Engine::transaction(&*self.engine, waiter()), &self.recording, "thread");
         let mut txn = connect();

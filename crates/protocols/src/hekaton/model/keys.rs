@@ -1,4 +1,5 @@
-//! Unique keys: of all who want one, at most one row has it. Kept keys: the row stays until its keeper has ended.
+//! Unique keys: of all transactions that want one, at most one gets a row with it. Kept keys: the row stays until its
+//! keeper has ended.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -22,7 +23,7 @@ const KINDS: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Ordered];
 
 type Step = fn(&Scene, &mut dyn Transaction) -> Result<Write, Abort>;
 
-/// Whether a transaction of one step at read committed has done something.
+/// Whether a transaction of one step at read committed has changed something.
 fn does(scene: &Scene, step: Step) -> bool {
     let mut txn = scene.transaction(&waiter());
     let done = txn.begin(&Begin::at(Isolation::ReadCommitted)).and_then(|()| {
@@ -39,7 +40,7 @@ fn rename(scene: &Scene, txn: &mut dyn Transaction, id: i64, name: i64) -> Resul
     })
 }
 
-/// Two change a row, one after the other as a rule, while somebody wants its key or its name.
+/// Two transactions change a row, as a rule one after the other, while another one wants its key or its name.
 #[test]
 fn what_is_replaced_meanwhile_keeps_its_key() {
     let wishes: [Step; 2] = [|s, t| s.insert(t, 0, 7, None), |s, t| s.insert(t, 9, 7, Some(100))];
@@ -61,7 +62,7 @@ fn what_is_replaced_meanwhile_keeps_its_key() {
     }
 }
 
-/// Several want the same key, and the same name, and the one who has the name may give it up.
+/// Several transactions want the same key, and the same name, and the one that has the name may give it up.
 #[test]
 fn of_many_who_want_a_key_at_most_one_gets_it() {
     let wishes: [Step; 3] =
@@ -103,7 +104,7 @@ fn change_and_delete(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Resul
     delete(scene, txn, id)
 }
 
-/// An insert of another row with the key is taken back.
+/// Deletes a row, inserts another row with its key, and takes the insert back.
 fn delete_again(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(), Abort> {
     delete(scene, txn, id)?;
     let savepoint = txn.savepoint();
@@ -112,8 +113,8 @@ fn delete_again(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(),
     Ok(())
 }
 
-/// A row refers to another one. Somebody deletes that one, unless what refers to it is there, and somebody else changes
-/// it.
+/// A row refers to another one. One transaction deletes that one, unless it finds the row that refers to it, and
+/// another transaction changes it.
 #[test]
 fn a_row_whose_key_is_kept_is_there_when_its_keeper_has_committed() {
     let levels = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];
@@ -153,7 +154,8 @@ fn a_row_whose_key_is_kept_is_there_when_its_keeper_has_committed() {
     }
 }
 
-/// A row is inserted and taken back while somebody changes it, having seen it about to be committed.
+/// A row is inserted, and the insert is taken back, while another transaction changes the row, which it has seen about
+/// to be committed.
 #[test]
 fn what_replaces_a_row_that_goes_is_linked_all_the_same() {
     check(|| {

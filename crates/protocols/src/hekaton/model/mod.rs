@@ -51,7 +51,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// With so many rows, whose names begin at 100. `names` is the kind of the index on them.
+    /// Makes a database with so many rows, whose names begin at 100. `names` is the kind of the index on the names.
     fn new(rows: i64, names: IndexKind) -> Arc<Self> {
         let engine = Instance::<Hekaton<Optimistic>>::new(HekatonConfig::default());
         let columns = vec![
@@ -101,7 +101,7 @@ impl Scene {
         txn.insert(self.table, self.row(id, number, name).as_ref())
     }
 
-    /// The names that rows have, when nobody else is there.
+    /// Returns the names that rows have, when no other transaction runs.
     fn names(&self) -> Vec<i64> {
         let mut txn = self.begin(Isolation::Serializable);
         let mut names = Vec::new();
@@ -113,7 +113,7 @@ impl Scene {
         names
     }
 
-    /// The number of a row when nobody else is there.
+    /// Returns the number of a row, when no other transaction runs.
     fn number(&self, id: i64) -> Option<i64> {
         let mut txn = self.begin(Isolation::Serializable);
         let number = self.read(&mut *txn, id).expect("nobody is in the way");

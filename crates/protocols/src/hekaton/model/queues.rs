@@ -26,7 +26,7 @@ enum Cut {
     IsCancelled,
 }
 
-/// A scheduler whose time another thread moves on. No thread waits there for time to pass.
+/// A scheduler whose time another thread moves on. A thread that waits there does not wait for time to pass.
 struct Clock {
     thread: ThreadScheduler,
     now: AtomicU64,
@@ -98,7 +98,7 @@ impl Line {
         txn
     }
 
-    /// Ends the transaction that has row 0. `others` is how many others there are.
+    /// Ends the transaction that has row 0. `others` is the number of other transactions.
     fn end(&self, mut txn: Box<dyn Transaction>, ends: Ends, others: u64) {
         match ends {
             Ends::Commits => return txn.commit().expect("nobody is in the way"),
@@ -111,7 +111,7 @@ impl Line {
         txn.commit().expect("nobody is in the way");
     }
 
-    /// Adds one to row 0, and gives way for as long as others are there.
+    /// Adds one to row 0, and gives way for as long as other transactions are there.
     fn add(&self, number: u64, waiter: &Waiter, undoes: Undoes) -> Result<(), Abort> {
         let mut txn = self.scene.transaction(waiter);
         let mut savepoint = None;
@@ -136,7 +136,7 @@ impl Line {
         }
     }
 
-    /// Does so on a thread of its own.
+    /// Adds one to row 0 as [`add`](Self::add) does, on a thread of its own.
     fn spawn(self: &Arc<Self>, number: u64, waiter: Waiter, undoes: Undoes) -> thread::JoinHandle<Result<(), Abort>> {
         let line = self.clone();
         thread::spawn(move || {
@@ -162,8 +162,8 @@ fn until_it_waits(waiter: &Waiter) {
     }
 }
 
-/// Two wait, one after the other. Then the first writer ends, while the wait of one of the two is cut, and a third one
-/// comes.
+/// Two transactions wait, one after the other. Then the first writer ends, while the wait of one of the two is cut, and
+/// a third transaction comes.
 #[test]
 fn those_that_stay_go_on_in_the_order_in_which_they_came() {
     let cases = [None, Some(Cut::TimesOut), Some(Cut::IsCancelled)]
@@ -202,7 +202,7 @@ fn those_that_stay_go_on_in_the_order_in_which_they_came() {
     }
 }
 
-/// The first writer lets the row go at any time while others meet it, and line up.
+/// The first writer gives the row up at any time while other transactions meet it, and queue.
 #[test]
 fn nobody_waits_for_one_that_has_let_the_row_go() {
     for (ends, undoes) in

@@ -1,4 +1,4 @@
-//! A scan that ends early gives up a part of its range beside those who look for its lock.
+//! Scans that end early, and so give up a part of their range, beside transactions that look for their locks.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -43,7 +43,7 @@ fn a_lock_that_becomes_smaller_is_found_by_the_keys_that_are_left() {
     });
 }
 
-/// The least name.
+/// Returns the least name.
 fn first_name(scene: &Scene, txn: &mut dyn Transaction) -> Result<Option<i64>, Abort> {
     let mut first = None;
     txn.scan(&Scan::all(scene.table, IndexRef::Secondary(IndexId(0))), &mut |row| {

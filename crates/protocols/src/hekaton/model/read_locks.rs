@@ -1,4 +1,5 @@
-//! Read locks, and those who wait for them: who replaces what was read ends after the reader, and not never.
+//! Read locks, and the transactions that wait for them: a transaction that replaces what was read ends after the
+//! reader, and does end.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -13,7 +14,7 @@ use hotrow_sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use hotrow_txn::{Abort, Begin, Concurrency, Inspection, Isolation, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 
-/// Does `work` in a transaction, which is dropped where it fails.
+/// Calls `work` in a transaction, which is dropped where `work` fails.
 pub(super) fn transact(
     scene: &Scene,
     (level, concurrency): (Isolation, Concurrency),
@@ -25,7 +26,8 @@ pub(super) fn transact(
     txn.commit()
 }
 
-/// Two readers of a row, who look twice; one who adds to it, and one who does and takes it back, in whatever order.
+/// Two readers look twice at a row, one transaction adds to the row, and another one adds to it and takes that back, in
+/// whatever order.
 #[test]
 fn a_writer_waits_for_the_last_reader() {
     check(|| {
@@ -67,7 +69,8 @@ fn a_writer_waits_for_the_last_reader() {
     });
 }
 
-/// Each reads the row that the next one writes, and writes only if nobody has written there.
+/// Each of the transactions reads the row that the next one writes, and writes only if no transaction has written
+/// there.
 #[test]
 fn who_reads_what_the_other_writes_is_before_it() {
     check(|| {
@@ -126,7 +129,7 @@ fn a_lock_that_no_change_follows_hides_nothing() {
     }
 }
 
-/// An optimist replaces a row, and its validation fails: a pessimist who has met the row meanwhile sees it.
+/// An optimist replaces a row, and its validation fails. A pessimist that has met the row meanwhile sees it.
 #[test]
 fn a_row_that_is_not_replaced_after_all_is_not_missed() {
     check(|| {

@@ -1,5 +1,5 @@
 //! Speculative reads and ignores: a transaction that commits has read committed versions, and of each other transaction
-//! all of them or none.
+//! either all changes or none.
 //!
 //! | broken | fails |
 //! | --- | --- |
@@ -26,7 +26,7 @@ fn read_both(scene: &Scene, txn: &mut dyn Transaction) -> Result<[i64; 2], Abort
     Ok(seen)
 }
 
-/// Adds to both rows, having read the one that is watched.
+/// Adds to both rows, after it has read the row that is there to be validated.
 fn add_to_both(scene: &Scene, txn: &mut dyn Transaction, number: i64) -> Result<(), Abort> {
     scene.read(txn, WATCHED)?;
     for row in ROWS {
@@ -42,7 +42,7 @@ fn transact(
 ) -> Result<(), Abort> {
     let mut txn = scene.transaction(waiter);
     txn.begin(&Begin::at(level))?;
-    // Whoever fails is dropped where it stands.
+    // A transaction that fails is dropped where it stands.
     work(&mut *txn)?;
     txn.commit()
 }

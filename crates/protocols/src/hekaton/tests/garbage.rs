@@ -23,7 +23,7 @@ fn update_hot(case: &Fixture, writer: &mut dyn Transaction, times: i64) {
     }
 }
 
-/// Another table with as many rows.
+/// Makes another table with as many rows.
 fn beside(case: &Fixture) -> Fixture {
     let columns =
         vec![Column::new("id", Type::Int8), Column::new("number", Type::Int8), Column::nullable("name", Type::Int8)];
@@ -68,7 +68,7 @@ fn a_scan_keeps_one_version_of_a_row_in_all_tables() {
     }
 }
 
-/// The bytes of versions that a table has taken from the system.
+/// Returns the bytes of versions that a table has taken from the system.
 fn version_bytes(case: &Fixture) -> usize {
     let database = case.engine.database();
     let mut participant = database.participant();

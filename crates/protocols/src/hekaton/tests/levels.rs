@@ -20,7 +20,7 @@ pub(super) fn delete(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Resu
     txn.delete(case.table, &Key::Int(id))
 }
 
-/// Rows from `lower` to `upper`.
+/// Returns a scan of the rows from `lower` to `upper`.
 pub(super) fn range(case: &Fixture, lower: i64, upper: i64) -> Scan {
     let bound = |id| Bound::Included(Key::Int(id));
     Scan { lower: bound(lower), upper: bound(upper), ..Scan::all(case.table, IndexRef::Primary) }
@@ -30,7 +30,7 @@ pub(super) fn scan(case: &Fixture, txn: &mut dyn Transaction, lower: i64, upper:
     txn.scan(&range(case, lower, upper), &mut |_| ControlFlow::Continue(())).map(|()| Write::Done)
 }
 
-/// The rows from 0 to 9 whose number is 5 or more.
+/// Returns a scan of the rows from 0 to 9 whose number is 5 or more.
 fn great(case: &Fixture, lock: LockFor) -> Scan {
     Scan { residual: Some(Residual::new(|row| row.value(1).as_int() >= Some(5))), lock, ..range(case, 0, 9) }
 }

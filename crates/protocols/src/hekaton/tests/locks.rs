@@ -24,7 +24,7 @@ fn lock_first(case: &Fixture, txn: &mut dyn Transaction) -> Result<Write, Abort>
     txn.scan(&scan, &mut |_| ControlFlow::Continue(())).map(|()| Write::Done)
 }
 
-/// The first row of all.
+/// Scans to the first row of all.
 fn scan_first(case: &Fixture, txn: &mut dyn Transaction) -> Result<Write, Abort> {
     let mut outcome = Ok(Write::Absent);
     txn.scan(&range(case, 0, 9), &mut |_| {

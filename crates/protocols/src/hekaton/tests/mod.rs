@@ -1,4 +1,4 @@
-//! Versions that come and go, and transactions that meet others on their way out.
+//! Tests of versions that come and go, and of transactions that meet others while these end.
 
 mod garbage;
 mod keys;
@@ -24,7 +24,7 @@ struct Fixture {
     table: TableId,
 }
 
-/// A table with so many rows, all zero, whose names begin at 100; names are unique.
+/// Makes a table with so many rows, all zero, whose names begin at 100. Names are unique.
 fn fixture(rows: i64) -> Fixture {
     fixture_with(rows, HekatonConfig::default())
 }
@@ -89,14 +89,14 @@ impl Fixture {
         txn.insert(self.table, row(&self.engine, self.table, id, 0, name).as_ref())
     }
 
-    /// The key of a name in its index.
+    /// Returns the key of a name in its index.
     fn name(name: i64) -> Key {
         let mut builder = KeyBuilder::default();
         builder.push(Type::Int8, true, &Value::Int8(name));
         builder.finish()
     }
 
-    /// Versions that are linked.
+    /// Returns the number of versions that are linked.
     fn versions(&self) -> usize {
         let database = self.engine.database();
         let mut participant = database.participant();
@@ -184,7 +184,7 @@ fn what_was_deleted_undone_or_left_behind_is_collected() {
         } else {
             txn.abort();
         }
-        // Whoever goes leaves what it has not collected to others.
+        // A transaction object that goes leaves the versions that it has not collected to others.
         drop(txn);
     }
     for round in 0..50 {
@@ -223,7 +223,7 @@ impl RedoSink for Interrupted {
     fn wait_durable(&self, _: Position, _: &Waiter) {}
 }
 
-/// Commits a transaction that has set row 0 to 1, and does `meanwhile` when it has its end timestamp.
+/// Commits a transaction that has set row 0 to 1, and calls `meanwhile` when it has its end timestamp.
 fn while_one_prepares(meanwhile: impl FnOnce(&Fixture) + Send + 'static) -> Arc<Fixture> {
     let case = Arc::new(fixture(4));
     let inner = case.clone();
@@ -236,7 +236,7 @@ fn while_one_prepares(meanwhile: impl FnOnce(&Fixture) + Send + 'static) -> Arc<
     case
 }
 
-/// Each level, for each kind of transaction.
+/// Returns each level, for each kind of transaction.
 fn levels_and_ways() -> impl Iterator<Item = (Isolation, Concurrency)> {
     Isolation::ALL.into_iter().flat_map(|level| Concurrency::ALL.map(|way| (level, way)))
 }

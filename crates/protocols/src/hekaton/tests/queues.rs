@@ -21,7 +21,7 @@ fn begun(case: &Fixture, level: Isolation, label: u32) -> Patient {
     Patient { txn, waiter }
 }
 
-/// Returns when a transaction waits.
+/// Waits until a transaction waits.
 fn until_it_waits(waiter: &Waiter) {
     while waiter.waits_since().is_none() {
         thread::yield_now();
@@ -212,7 +212,7 @@ fn a_wait_ends_at_its_limit_and_when_it_is_cancelled() {
     assert_eq!(idler.give_way(None), Ok(false), "nobody stood in its way");
 }
 
-/// The first writer withdraws what it did between the call that met it and the wait for it.
+/// The first writer withdraws its changes between the call that met it and the wait for it.
 #[test]
 fn a_key_that_was_given_up_before_the_wait_is_not_waited_for() {
     let updates: [First; 2] = [
@@ -251,7 +251,7 @@ fn a_key_that_was_given_up_before_the_wait_is_not_waited_for() {
     }
 }
 
-/// A scheduler under which each wait unwinds, after something else has happened.
+/// A scheduler under which each wait unwinds, after a closure has run.
 struct Unwinds(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Scheduler for Unwinds {
@@ -302,7 +302,7 @@ fn a_wait_that_unwinds_is_in_nobodys_way() {
     }
 }
 
-/// Waits on another thread.
+/// A thread on which a transaction waits.
 type Waiting = thread::JoinHandle<(Result<bool, Abort>, Box<dyn Transaction>)>;
 
 fn give_way(patient: Patient, to: Option<Savepoint>) -> Waiting {

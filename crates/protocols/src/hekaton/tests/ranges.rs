@@ -1,4 +1,4 @@
-//! Locks on ranges: who looks at them, and that nothing comes where one is.
+//! Tests of locks on ranges: which transactions look at them, and that no row comes where one is.
 
 use super::levels::range;
 use super::{Fixture, fixture, row};
@@ -9,7 +9,8 @@ use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, Trans
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// The latches that the insert of a key takes in the primary key's ordered index, and the ranges that it looks at.
+/// Returns the number of latches that the insert of a key takes in the primary key's ordered index, and that of the
+/// ranges that it looks at.
 fn looks(case: &Fixture, id: i64) -> (usize, usize) {
     let database = case.engine.database();
     let mut participant = database.participant();
@@ -20,7 +21,7 @@ fn looks(case: &Fixture, id: i64) -> (usize, usize) {
     looks
 }
 
-/// The rows in a range, or the first of them.
+/// Returns the ids of the rows in a range, or only that of the first row.
 fn count(
     case: &Fixture,
     txn: &mut dyn Transaction,
@@ -63,7 +64,7 @@ fn an_insert_looks_at_no_range_that_is_elsewhere() {
     case.engine.audit().expect("nobody is there");
 }
 
-/// A reader of the first row keeps only what it has come to.
+/// A reader of the first row keeps locked only what it has come to.
 #[test]
 fn a_scan_that_ends_early_locks_what_it_has_come_to() {
     let case = fixture(4);

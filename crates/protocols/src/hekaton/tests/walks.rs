@@ -9,11 +9,11 @@ use hotrow_storage::{
 use hotrow_txn::{Abort, Concurrency, Direction, Engine, Isolation, LockFor, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
-/// Indexes of the number, and one of the name that nothing here follows.
+/// The indexes of the number, and one of the name, which no scan here follows.
 const HASH: IndexRef = IndexRef::Secondary(IndexId(0));
 const ORDERED: IndexRef = IndexRef::Secondary(IndexId(1));
 
-/// Rows 0, 1, 2 … with these numbers.
+/// Makes a table with rows 0, 1, 2 and so on, which have these numbers.
 fn fixture(numbers: &[i64]) -> Fixture {
     let engine = Instance::<Hekaton<Optimistic>>::new(HekatonConfig::default());
     let columns =
@@ -51,7 +51,7 @@ fn scanned(case: &Fixture, level: Isolation, scan: &Scan, meanwhile: &dyn Fn(i64
     Ok(seen)
 }
 
-/// Changes a row at once. False if that would have to wait.
+/// Changes a row at once. Returns `false` if the change would have to wait.
 fn change(case: &Fixture, change: impl Fn(&Fixture, &mut dyn Transaction) -> Result<Write, Abort>) -> bool {
     let mut txn = case.begin(Isolation::ReadCommitted);
     assert_eq!(change(case, &mut *txn), Ok(Write::Done));
@@ -94,8 +94,8 @@ fn rows_that_change_before_the_walk_comes_to_them_are_seen_once() {
     }
 }
 
-/// At repeatable read nothing keeps a row from moving in the range; then the scan would miss it, or see it out of its
-/// order.
+/// At repeatable read nothing keeps a row from moving within the range. If a row moves behind the walk, the scan fails,
+/// since it would miss the row, or see it out of its order.
 #[test]
 fn a_row_that_moves_behind_the_walk_is_not_missed() {
     let moves = |from: i64, to: i64, direction| {

@@ -1,4 +1,5 @@
-//! Giving way to a writer that came before: undoing what was begun, and waiting in that one's queue.
+//! Giving way to the transaction that a call met: the transaction is undone, as a whole or to a savepoint, and waits in
+//! the queue behind the other.
 
 use super::super::queues::{Conflict, Place, Ticket};
 use super::super::shared::Shared;
@@ -8,7 +9,8 @@ use super::{BlockedGuard, HekatonTransaction};
 use hotrow_txn::{Abort, Savepoint};
 
 impl HekatonTransaction {
-    /// Undoes everything since a savepoint, or all, and waits for the transaction that was met. False if none was.
+    /// Undoes everything since a savepoint, or all if `to` is `None`, and waits for the transaction that was met.
+    /// Returns `false` if none was met.
     pub(super) fn undo_and_wait(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
         let conflict = self.reader.look.conflict.take();
         match to.filter(|_| self.running) {
@@ -36,7 +38,7 @@ impl HekatonTransaction {
     fn wait_in_queue(&mut self, conflict: Conflict, slot: SlotNumber) -> Result<(), Abort> {
         let (shared, me, place) = (self.shared.clone(), self.reader.look.me, conflict.place);
         if self.running {
-            // Those that it depends on are about to end; until they have, it cannot leave its epoch.
+            // The transactions that it depends on are about to end. Until they have, it cannot leave its epoch.
             self.wait_for_dependencies()?;
             self.reader.look.turns.retain(|turn| turn.0 != place);
             self.settle_turns();
@@ -79,8 +81,8 @@ impl HekatonTransaction {
         Ok(())
     }
 
-    /// Looks for deadlocks among the transactions that wait at a place for one that waits itself. Only they can close a
-    /// cycle now.
+    /// Looks for deadlocks among the transactions in the queue of a place, after their holder has begun to wait itself.
+    /// Only these transactions can close a cycle now.
     fn look_for_deadlock(&mut self, place: Place) {
         let transactions = &self.shared.transactions;
         let Some(holder) = transactions.queues.holder(place) else { return };
@@ -99,7 +101,8 @@ impl HekatonTransaction {
         }
     }
 
-    /// Ends the turns that the transaction has: where it has locked the row, those behind it wait for its end.
+    /// Ends the turns that the transaction has. Where it has locked the row, the transactions behind it wait for its
+    /// end.
     pub(super) fn settle_turns(&mut self) {
         let Some(slot) = self.slot else { return };
         let (transactions, me) = (&self.shared.transactions, self.reader.look.me);
@@ -112,7 +115,7 @@ impl HekatonTransaction {
         }
     }
 
-    /// Ends the turns of a transaction that is over: the ones behind it are next.
+    /// Ends the turns of a transaction that is over, so that the transactions behind it are next.
     pub(super) fn leave_queues(&mut self) {
         let Some(slot) = self.slot else { return };
         for (place, _) in self.reader.look.turns.drain(..) {
@@ -121,7 +124,7 @@ impl HekatonTransaction {
     }
 }
 
-/// Takes the transaction out of a queue when its wait ends in whatever way, unless it has its turn.
+/// Takes the transaction out of a queue, however its wait ends, unless it has its turn.
 struct QueueGuard<'s> {
     shared: &'s Shared,
     place: Place,

@@ -88,7 +88,7 @@ impl HekatonTransaction {
         }
     }
 
-    /// Begins a call. An error if no transaction is running.
+    /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.running {
@@ -117,7 +117,7 @@ impl HekatonTransaction {
         self.reader.look.publish(snapshot);
     }
 
-    /// The time of this call's reads.
+    /// Returns the time as of which this call reads.
     #[inline]
     fn read_time(&self) -> Timestamp {
         self.reader.fixed.unwrap_or_else(|| {
@@ -132,8 +132,8 @@ impl HekatonTransaction {
         self.shared.transactions.dependencies(self.reader.look.me)
     }
 
-    /// Undoes what was done since a savepoint; all, if the transaction cannot wait for those for which it would have to
-    /// then.
+    /// Undoes what was done since a savepoint. If the transaction would then have to wait for others, and cannot, it is
+    /// rolled back as a whole.
     fn take_back(&mut self, to: usize) {
         let is_less = self.changes.len() > to;
         let mut garbage = Vec::new();
@@ -151,12 +151,12 @@ impl HekatonTransaction {
         }
     }
 
-    /// Waits for others, until the limit.
+    /// Waits until `is_over` holds of the transaction, but no longer than the transaction's limit.
     fn wait_until(&mut self, is_over: impl Fn(&Transactions, TxnId) -> bool) -> Result<(), Abort> {
         self.wait_limited(Some(self.waiter.lock_timeout().unwrap_or(self.default_limit)), is_over)
     }
 
-    /// Waits for others, until a limit, if there is one.
+    /// Waits until `is_over` holds of the transaction, but no longer than the limit, if there is one.
     fn wait_limited(
         &mut self,
         limit: Option<Duration>,
@@ -175,7 +175,7 @@ impl HekatonTransaction {
         }
     }
 
-    /// Waits until all that the transaction depends on have committed (§2.7).
+    /// Waits until all transactions that this one depends on have committed (§2.7).
     fn wait_for_dependencies(&mut self) -> Result<(), Abort> {
         if self.dependencies() == Dependencies::Open {
             self.wait_until(|transactions, me| transactions.dependencies(me) != Dependencies::Open)?;
@@ -190,7 +190,7 @@ impl HekatonTransaction {
         if shared.transactions.waits_for_nobody(me) {
             return Ok(());
         }
-        // Those that it depends on are about to end; until they have, it cannot leave its epoch.
+        // The transactions that it depends on are about to end. Until they have, it cannot leave its epoch.
         self.wait_for_dependencies()?;
         self.changes.close_to_readers(me, &self.database, self.participant.guard());
         let read_locks = self.reader.held.rows().to_vec();
@@ -207,7 +207,7 @@ impl HekatonTransaction {
         if self.deadlock.is_some() { Err(Abort::Deadlock) } else { waited }
     }
 
-    /// Enters an epoch.
+    /// Enters an epoch, after it has published what the transaction may read from then on.
     fn step_in(&mut self) {
         if self.reader.fixed.is_none() {
             self.publish(Snapshot::From(self.shared.clock.now()));
@@ -215,7 +215,7 @@ impl HekatonTransaction {
         self.participant.enter();
     }
 
-    /// Leaves the epoch for a while; the transaction depends on no other.
+    /// Leaves the epoch for a while. The caller ensures that the transaction depends on no other.
     fn step_out(&mut self) {
         if self.reader.fixed.is_none() {
             self.publish(Snapshot::Nothing);
@@ -223,8 +223,8 @@ impl HekatonTransaction {
         self.participant.leave();
     }
 
-    /// Takes the end timestamp, as soon as all have theirs that must end before. Locks that no change followed are read
-    /// locks then.
+    /// Takes the end timestamp, as soon as all transactions that must end before have theirs. Write locks that no
+    /// change followed are made read locks before that.
     fn precommit(&mut self) -> Result<Timestamp, Abort> {
         let (shared, me) = (self.shared.clone(), self.reader.look.me);
         if self.reader.look.kept.is_empty()
@@ -242,15 +242,15 @@ impl HekatonTransaction {
         Ok(shared.transactions.precommit(me, &shared.clock).expect("nobody can make it wait any more"))
     }
 
-    /// Gives up read locks and index locks.
+    /// Gives up all read locks and index locks.
     fn release_locks(&mut self) {
         let guard = self.participant.guard();
         let Reader { held, look, .. } = &mut self.reader;
         record_locks::release_all(held, look.me, &self.shared.transactions, &self.database, guard);
     }
 
-    /// Commits a transaction that has changed something: takes its end timestamp, looks again at what was read, waits
-    /// for those that it depends on, and makes the changes known.
+    /// Commits a transaction that has changed something: takes its end timestamp, validates what was read, waits for
+    /// the transactions that it depends on, and makes the changes known.
     fn commit_changes(&mut self) -> Result<Option<Position>, Abort> {
         let shared = self.shared.clone();
         let me = self.reader.look.me;
@@ -285,8 +285,8 @@ impl HekatonTransaction {
         Ok(handed)
     }
 
-    /// Commits a transaction that has changed nothing. All reads were at one time, or at times of their own, or are
-    /// locked now: there is nothing to look at again.
+    /// Commits a transaction that has changed nothing. Its reads were at one time, or each at a time of its own, or are
+    /// locked now, so nothing needs to be validated.
     fn commit_reads(&mut self) -> Result<Option<Position>, Abort> {
         let (guard, me) = (self.participant.guard(), self.reader.look.me);
         let release = |_, _, words: &Words| {
@@ -303,7 +303,7 @@ impl HekatonTransaction {
         Ok(handed)
     }
 
-    /// The transaction is over: its id is in no version.
+    /// Ends the transaction. Its id is in no version any more.
     fn end(&mut self) {
         self.shared.transactions.end(self.reader.look.me);
         self.leave_queues();
@@ -334,8 +334,8 @@ impl HekatonTransaction {
         self.end();
     }
 
-    /// Asks for what the rows of a plan need: the buckets of all, then the first versions, then where those are others'
-    /// the next.
+    /// Prefetches what the rows of a plan need: the buckets of all rows, then the first version in each bucket, then,
+    /// where that is a version of another row, the next one.
     fn prefetch(&self, rows: &[Access]) {
         let guard = self.participant.guard();
         let index = |access: &Access| self.database.table(guard, access.table).map(VersionTable::primary);
@@ -350,7 +350,8 @@ impl HekatonTransaction {
         }
     }
 
-    /// A slot to run in, and the first transaction there.
+    /// Begins a transaction in the slot that the object has. If it has none, or its slot is used up, another slot is
+    /// taken. Fails with [`Abort::Resources`] if all slots are taken.
     fn take_slot(&mut self) -> Result<(), Abort> {
         let begin = |transactions: &Transactions, last| transactions.begin(last);
         let last = self.slot.map(|_| self.reader.look.me);
@@ -381,8 +382,8 @@ impl Drop for BlockedGuard<'_> {
     }
 }
 
-/// The guard of a call, and a table to look at: one that was rebuilt after the time of all reads has none of the rows
-/// of then.
+/// Returns the guard of a call, and the table that the call uses. Fails if the table was rebuilt after the time of all
+/// reads, since it has none of the rows of that time.
 #[inline]
 fn scene<'g>(
     participant: &'g Participant,
@@ -555,8 +556,8 @@ impl Transaction for HekatonTransaction {
         }
     }
 
-    /// Whether scans take a residual predicate. A transaction takes none for reads that it locks, since a writer looks
-    /// for read locks only on the version that it replaces.
+    /// Whether scans can take a residual predicate. For reads that it locks the transaction takes none, since a writer
+    /// looks for read locks only on the version that it replaces.
     fn takes_residual(&self, lock: LockFor) -> bool {
         match self.reader.tracks {
             Tracks::Nothing => lock.is_update(),
@@ -626,7 +627,7 @@ impl Yielding for HekatonTransaction {
         if !self.running || !self.participant.is_entered() {
             return;
         }
-        // Those that it depends on are about to end; until they have, it cannot leave.
+        // The transactions that it depends on are about to end. Until they have, it cannot leave.
         if self.wait_for_dependencies() == Err(Abort::Cascade) {
             self.roll_back();
             self.failed = Some(Abort::Cascade);

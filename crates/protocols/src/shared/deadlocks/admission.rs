@@ -42,21 +42,21 @@ use hotrow_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use hotrow_txn::{Abort, Tickets};
 use std::time::Duration;
 
-/// Locks that share a place are hot together.
+/// The number of places of the table of hot locks. Locks that share a place are hot together.
 const PLACES: usize = 4096;
 
-/// A lock stays hot until so many times [`COOLED_AFTER`] tickets were returned since it was made hot.
+/// The number of coolings for which a lock stays hot. The locks cool each time [`COOLED_AFTER`] tickets were returned.
 const HOT: u8 = 4;
 const COOLED_AFTER: u32 = 256;
 
 /// The time without a new hot lock after which all locks have cooled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The hot locks. Any thread may call any method.
+/// The locks that are hot. Any thread may call any method.
 pub(super) struct Heat {
     /// Whether any lock is hot.
     is_any: AtomicBool,
-    /// The time at which a lock became hot last, as [`Time`].
+    /// The time at which a lock became hot last, as the number of a [`Time`].
     last: AtomicU64,
     places: Box<[AtomicU8]>,
 }
@@ -88,17 +88,17 @@ impl Heat {
         self.is_any.store(true, Ordering::Release);
     }
 
-    /// Whether no lock was made hot for so long that all have cooled.
+    /// Whether no lock has become hot for so long that all have cooled.
     pub(super) fn is_quiet(&self, now: Time) -> bool {
         now.since(Time(self.last.load(Ordering::Acquire))) > QUIET
     }
 
-    /// The number of places that are hot.
+    /// Returns the number of places that are hot.
     pub(super) fn count(&self) -> usize {
         self.places.iter().filter(|place| place.load(Ordering::Acquire) > 0).count()
     }
 
-    /// Time has passed. The caller has the mutex, as above.
+    /// Cools all locks by one step. The caller has the mutex, as above.
     fn cool(&self) {
         let mut is_any = false;
         for place in &self.places {
@@ -112,19 +112,19 @@ impl Heat {
     }
 }
 
-/// The tickets. The caller has the mutex of the list of waiting transactions.
+/// The tickets for hot locks. The caller has the mutex of the list of waiting transactions.
 #[derive(Default)]
 pub(super) struct HotTickets {
     pub(super) tickets: Tickets,
-    /// Tickets returned since the locks cooled last.
+    /// The number of tickets that were returned since the locks cooled last.
     returned: u32,
-    /// Transactions that were held back, so far.
+    /// The number of transactions that were held back so far.
     pub(super) held_back: u64,
 }
 
 impl HotTickets {
-    /// A transaction returns its ticket: `lost` says that it was the victim of a deadlock, `is_short` that others are
-    /// held back for want of tickets. Locks cool with time.
+    /// Takes back the ticket of a transaction. `lost` says that the transaction was the victim of a deadlock,
+    /// `is_short` that others are held back for want of tickets. Locks cool by a step after so many tickets.
     pub(super) fn take_back(&mut self, holder: u32, now: Time, lost: bool, is_short: bool, heat: &Heat) {
         self.tickets.take_back(holder, now, lost.then_some(Abort::Deadlock), is_short);
         self.returned += 1;
@@ -133,7 +133,7 @@ impl HotTickets {
         }
     }
 
-    /// Time has passed. When no lock is hot any more the limit is as it was in the beginning.
+    /// Cools the locks by a step. When no lock is hot any more the limit is as it was in the beginning.
     fn cool(&mut self, heat: &Heat) {
         self.returned = 0;
         heat.cool();
@@ -142,13 +142,13 @@ impl HotTickets {
         }
     }
 
-    /// All locks have cooled.
+    /// Makes all locks cold, and sets the limit back to what it was in the beginning.
     pub(super) fn cool_all(&mut self, heat: &Heat) {
         (0..HOT).for_each(|_| self.cool(heat));
     }
 }
 
-/// The state of admission beside the list of waiting transactions.
+/// Makes the state of admission, beside the list of waiting transactions.
 pub(super) fn admission() -> (Heat, HotTickets) {
     (Heat::new(), HotTickets::default())
 }

@@ -71,28 +71,29 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Time};
 use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, Tickets, WaitsFor};
 use smallvec::SmallVec;
 
-/// The lock that a listed transaction waits for, and the locks that it holds.
+/// The part of a listed transaction that says which lock it waits for, and which locks it holds.
 pub(crate) trait Blocked: Send {
     /// The name of a lock.
     type Lock: Copy;
 
-    /// The lock that it waits for.
+    /// Returns the lock that the transaction waits for.
     fn awaited(&self) -> Self::Lock;
 
-    /// Whether it holds a lock, in whatever mode.
+    /// Whether the transaction holds a lock, in whatever mode.
     fn holds(&mut self, lock: Self::Lock) -> bool;
 
-    /// A hash of a lock.
+    /// Returns the hash of a lock.
     fn hash(lock: Self::Lock) -> u64;
 
-    /// Whether it is the victim rather than others of its cycle, whatever their age, as it would fall with each of
-    /// them.
+    /// Whether the transaction is to be the victim, rather than others of its cycle, whatever their age: it would fall
+    /// with each of them.
     fn is_to_be_victim(&self) -> bool {
         false
     }
 }
 
-/// The listed transactions of a database. Any thread may call anything, about the transaction that it runs.
+/// The list of the transactions of a database that wait. A thread may call any method, for the transaction that it
+/// runs.
 pub(crate) struct Waits<B> {
     heat: Heat,
     list: Mutex<List<B>>,
@@ -124,11 +125,11 @@ pub struct Request<'r> {
     pub(crate) parked: &'r Arc<Parked>,
     pub(crate) target: LockTarget,
     pub(crate) mode: Mode,
-    /// The transaction's.
+    /// The standing of the transaction.
     pub(crate) standing: Standing,
 }
 
-/// Positions in the list: each transaction waits for the next, and the last for the first.
+/// A cycle as positions in the list: each transaction waits for the next, and the last for the first.
 type Cycle = SmallVec<[usize; 4]>;
 
 /// The answer to a transaction that needs a ticket for a hot lock.
@@ -151,8 +152,9 @@ impl<B: Blocked> Waits<B> {
         self.list.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Lists a transaction whose request is queued, and ends the deadlocks that this closes: the one of which the
-    /// transaction is the victim itself. Other victims are woken, and have a [verdict](Self::verdict).
+    /// Lists a transaction whose request is queued, and ends the deadlocks that this closes. Returns the deadlock of
+    /// which the transaction is the victim itself, if there is one. Other victims are woken, and have a
+    /// [verdict](Self::verdict).
     pub(crate) fn begin(&self, request: Request<'_>, blocked: B) -> Option<Deadlock> {
         let now = request.parked.waiter().now();
         let mut list = self.list();
@@ -182,13 +184,13 @@ impl<B: Blocked> Waits<B> {
         own
     }
 
-    /// Whether any lock is hot: if so, transactions that come to wait are listed even if they hold none.
+    /// Whether any lock is hot. If so, transactions that come to wait are listed even if they hold no lock.
     #[inline]
     pub(crate) fn is_any_hot(&self) -> bool {
         self.heat.is_any()
     }
 
-    /// Whether the lock with this hash is hot, at this time.
+    /// Whether the lock with this hash is hot now. `now` is called only if any lock is hot.
     pub(crate) fn is_hot(&self, lock: u64, now: impl FnOnce() -> Time) -> bool {
         if !self.heat.is_hot(lock) {
             return false;
@@ -200,13 +202,13 @@ impl<B: Blocked> Waits<B> {
         self.heat.is_hot(lock)
     }
 
-    /// Makes a lock hot: a transaction that wanted it was the victim of a deadlock which is not in the list.
+    /// Makes a lock hot, after a transaction that wanted it was the victim of a deadlock which is not in the list.
     pub(crate) fn heat(&self, lock: u64, now: Time) {
         let _list = self.list();
         self.heat.heat(lock, now);
     }
 
-    /// There is a deadlock: all locks that are waited for become hot.
+    /// Makes all locks hot that are waited for, after a deadlock was found.
     #[cold]
     fn heat_awaited(&self, listed: &[Listed<B>], now: Time) {
         let waiting = listed.iter().filter(|listed| !listed.is_held_back && !listed.blocked.is_to_be_victim());
@@ -229,8 +231,8 @@ impl<B: Blocked> Waits<B> {
         Admission::HeldBack
     }
 
-    /// A transaction that has been held back for a while looks whether tickets count that need not. Returns when to
-    /// look again.
+    /// Looks, for a transaction that has been held back for a while, whether tickets count whose leases are over.
+    /// Returns the time at which to look again.
     pub(crate) fn look_at_leases(&self, now: Time) -> Time {
         let mut wakes = Wakes::new();
         let mut list = self.list();
@@ -244,7 +246,8 @@ impl<B: Blocked> Waits<B> {
         next
     }
 
-    /// A transaction that had a ticket has released its locks; `lost` says that it was the victim of a deadlock.
+    /// Takes back the ticket of a transaction that has released its locks. `lost` says that it was the victim of a
+    /// deadlock.
     pub(crate) fn return_ticket(&self, standing: &Standing, now: Time, lost: bool) {
         let mut wakes = Wakes::new();
         let mut list = self.list();
@@ -255,7 +258,7 @@ impl<B: Blocked> Waits<B> {
         wake(wakes);
     }
 
-    /// The state of admission now.
+    /// Returns the present state of admission, for statistics.
     pub(crate) fn admission(&self) -> AdmissionStatistics {
         let list = self.list();
         AdmissionStatistics {
@@ -267,7 +270,8 @@ impl<B: Blocked> Waits<B> {
         }
     }
 
-    /// The deadlock of which the transaction that waits at `parked` was made the victim by another one.
+    /// Returns the deadlock of which the transaction that waits at `parked` was made the victim by another one, if
+    /// there is one. A deadlock is returned once.
     pub(crate) fn verdict(&self, parked: &Arc<Parked>) -> Option<Deadlock> {
         if !parked.is_doomed() {
             return None;
@@ -276,7 +280,7 @@ impl<B: Blocked> Waits<B> {
         list.listed.iter_mut().find(|listed| Arc::ptr_eq(&listed.parked, parked))?.verdict.take()
     }
 
-    /// Takes a transaction off the list that waits at `parked`, if it is there.
+    /// Takes the transaction that waits at `parked` off the list, and returns its locks, if it was listed.
     pub(crate) fn end(&self, parked: &Arc<Parked>) -> Option<B> {
         let mut list = self.list();
         let at = list.listed.iter().position(|listed| Arc::ptr_eq(&listed.parked, parked))?;
@@ -307,7 +311,7 @@ impl<B: Blocked> List<B> {
         });
     }
 
-    /// Lets in the transactions that hold the lock for which the transaction waits that was listed last.
+    /// Lets in the transactions that hold the lock for which the last listed transaction waits.
     fn let_in_holders(&mut self, now: Time, wakes: &mut Wakes) {
         let Self { listed, hot: HotTickets { tickets, .. } } = self;
         let Some((last, others)) = listed.split_last_mut() else { return };
@@ -319,14 +323,14 @@ impl<B: Blocked> List<B> {
         }
     }
 
-    /// Whether a transaction waits for a lock that the transaction holds that was listed last.
+    /// Whether a transaction waits for a lock that the last listed transaction holds.
     fn keeps_somebody_waiting(&mut self) -> bool {
         let Some((last, others)) = self.listed.split_last_mut() else { return false };
         let mut waiting = others.iter().filter(|other| !other.is_held_back && !other.parked.is_granted());
         waiting.any(|other| last.blocked.holds(other.blocked.awaited()))
     }
 
-    /// Lets in as many as there are tickets for, the oldest first.
+    /// Lets in as many held-back transactions as there are tickets for, the oldest first.
     fn let_in(&mut self, now: Time, wakes: &mut Wakes) {
         let Self { listed, hot: HotTickets { tickets, .. } } = self;
         while tickets.is_free() {
@@ -338,7 +342,7 @@ impl<B: Blocked> List<B> {
 }
 
 impl<B> Listed<B> {
-    /// Ends the time for which it is held back.
+    /// Lets the transaction in, which ends the time for which it is held back.
     fn let_in(&mut self, tickets: &mut Tickets, now: Time, wakes: &mut Wakes) {
         self.is_held_back = false;
         tickets.give(self.standing.number(), now);
@@ -351,7 +355,7 @@ fn wake(wakes: Wakes) {
     wakes.iter().for_each(|parked| parked.wake());
 }
 
-/// The place in a cycle of the transaction that is to be its victim; of equals, of the first.
+/// Returns the place in a cycle of the transaction that is to be its victim. Of equals, the first is the victim.
 fn victim<B: Blocked>(list: &[Listed<B>], cycle: &Cycle) -> usize {
     let is_rather = |one: usize, other: usize| {
         let [one, other] = [one, other].map(|place| &list[cycle[place]]);
@@ -361,7 +365,7 @@ fn victim<B: Blocked>(list: &[Listed<B>], cycle: &Cycle) -> usize {
     (1..cycle.len()).fold(0, |victim, place| if is_rather(place, victim) { place } else { victim })
 }
 
-/// The deadlock of a cycle, for people.
+/// Describes the deadlock of a cycle for people.
 fn describe<B>(list: &[Listed<B>], cycle: &Cycle) -> Deadlock {
     let waits = cycle.iter().enumerate().map(|(position, &at)| {
         let next = cycle[(position + 1) % cycle.len()];
@@ -375,7 +379,8 @@ fn describe<B>(list: &[Listed<B>], cycle: &Cycle) -> Deadlock {
     Deadlock { waits: waits.collect() }
 }
 
-/// A shortest cycle through the transaction that was listed last, which comes first in it.
+/// Returns a shortest cycle through the last listed transaction, which comes first in it, or `None` if there is no
+/// cycle.
 fn cycle<B: Blocked>(list: &mut [Listed<B>]) -> Option<Cycle> {
     let start = list.len() - 1;
     // With the place in this list of the one through which each was reached.
@@ -401,7 +406,7 @@ fn cycle<B: Blocked>(list: &mut [Listed<B>]) -> Option<Cycle> {
     None
 }
 
-/// The way from the first of `reached` to the one at `place`.
+/// Returns the path from the first of `reached` to the one at `place`.
 fn path(reached: &[(usize, usize)], mut place: usize) -> Cycle {
     let mut path = Cycle::new();
     loop {

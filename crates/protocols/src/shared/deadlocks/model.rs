@@ -6,7 +6,7 @@ use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Time, Waiter, Wake, thread};
 use std::time::Duration;
 
-/// Holds a lock with its own number.
+/// The part of a transaction that holds the lock with its own number, and awaits another one.
 struct Holding(u32, u32);
 
 impl Blocked for Holding {
@@ -37,7 +37,7 @@ fn standing(number: u32) -> Standing {
     standing
 }
 
-/// Gets a ticket; none if the wait was cancelled first. In the model no time passes, so no lease ends.
+/// Gets a ticket. Returns `false` if the wait was cancelled first. In the model no time passes, so no lease ends.
 fn ticket(waits: &Waits<Holding>, waiter: &Waiter, number: u32) -> bool {
     let parked = Arc::new(Parked::new(waiter.clone()));
     let (target, mode, standing) = (LockTarget::Database, Mode::EXCLUSIVE, standing(number));
@@ -52,7 +52,7 @@ fn ticket(waits: &Waits<Holding>, waiter: &Waiter, number: u32) -> bool {
     parked.is_granted()
 }
 
-/// A list with one ticket.
+/// Makes a list with one ticket.
 fn one_ticket() -> Arc<Waits<Holding>> {
     let waits = Waits::new();
     waits.heat(HOT_LOCK.into(), Time(0));

@@ -1,10 +1,10 @@
-//! Tests of the list by itself: transactions that hold and await locks which are numbers.
+//! Tests of the list by itself, with transactions that hold and await locks which are numbers.
 
 use super::*;
 use hotrow_sync::{Time, Waiter};
 use std::time::Duration;
 
-/// Holds the locks with these numbers, and awaits one.
+/// The part of a transaction that holds the locks with these numbers, and awaits one.
 struct Numbers(Vec<u32>, u32);
 
 impl Blocked for Numbers {
@@ -40,7 +40,7 @@ fn begin_as(waits: &Waits<Numbers>, parked: &Arc<Parked>, standing: Standing, nu
     waits.begin(request, numbers).map(|deadlock| labels(&deadlock))
 }
 
-/// The labels of a deadlock's transactions, the victim's first.
+/// Returns the labels of a deadlock's transactions, the victim's first.
 fn labels(deadlock: &Deadlock) -> Vec<u32> {
     let waits = &deadlock.waits;
     for (at, edge) in waits.iter().enumerate() {
@@ -69,8 +69,8 @@ fn standing_of(began: u64, one_shot: bool, defeats: u32) -> Standing {
     standing
 }
 
-/// Transactions, labelled 0, 1, 2 and so on, that come to wait one after the other: what each holds, and what it waits
-/// for.
+/// A test case: transactions, labelled 0, 1, 2 and so on, that come to wait one after the other, each with the locks
+/// that it holds, and the lock that it waits for.
 type Case = &'static [(&'static [u32], u32)];
 
 #[test]
@@ -146,7 +146,8 @@ fn the_victim_is_the_youngest_and_a_one_shot_transaction_before_all_others_but_n
         ([one_shot, old, standing(2, true, 0)], 2),
         ([old, beaten, young], 2),
         ([beaten, beaten, beaten], 2),
-        // Of one age: the one that closes the cycle, and not who has been a victim often enough; of those the youngest.
+        // Of one age: the victim is the transaction that closes the cycle, unless it has been a victim often enough. If
+        // all have been, it is the youngest.
         ([later, soon, soon], 2),
         ([soon, later, soon], 2),
         ([soon, later, stubborn], 0),
@@ -187,7 +188,7 @@ fn each_of_the_cycles_that_one_wait_closes_has_a_victim() {
     assert_eq!(verdicts, [Some(vec![0, 2]), Some(vec![1, 2]), None]);
 }
 
-/// A hot lock, and a list with so many tickets given out.
+/// Makes a list with a hot lock, and with so many tickets given out.
 fn hot(tickets: usize) -> Arc<Waits<Numbers>> {
     let waits = Waits::new();
     waits.heat(HOT_LOCK.into(), Time(0));
@@ -201,14 +202,14 @@ fn hot(tickets: usize) -> Arc<Waits<Numbers>> {
 
 const HOT_LOCK: u32 = 7;
 
-/// A standing of the transaction object with this number.
+/// Returns the standing of the transaction object with this number.
 fn numbered(number: u32, began: u64) -> Standing {
     let mut standing = Standing::default();
     standing.begin(number, false, false, || Time(began));
     standing
 }
 
-/// Whether a transaction that comes to the hot lock is let in at once.
+/// Returns whether a transaction that comes to the hot lock is let in at once.
 fn seek(waits: &Waits<Numbers>, parked: &Arc<Parked>, standing: Standing, numbers: Numbers, now: Time) -> bool {
     let request = Request { parked, target: LockTarget::Database, mode: Mode::EXCLUSIVE, standing };
     matches!(waits.seek_ticket(request, HOT_LOCK.into(), numbers, now), Admission::LetIn(_))

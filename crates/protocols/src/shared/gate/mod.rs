@@ -38,7 +38,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// The gate of one database. Shared by all threads.
+/// The gate of one database, which all threads share.
 pub(crate) struct Gate {
     closed: CachePadded<AtomicBool>,
     state: Mutex<State>,
@@ -48,9 +48,9 @@ pub(crate) struct Gate {
 struct State {
     phase: Phase,
     queue: VecDeque<Request>,
-    /// The words of all passes.
+    /// The words of all passes that exist.
     words: Vec<Arc<Word>>,
-    /// Closings so far.
+    /// The number of closings so far.
     closings: u64,
 }
 
@@ -58,16 +58,16 @@ struct State {
 enum Phase {
     #[default]
     Open,
-    /// Waiting for so many passes that are inside and marked with this closing's number.
+    /// The closer waits for so many passes that are inside and marked with this closing's number.
     Closing {
         number: u64,
         awaited: usize,
         parked: Arc<Parked>,
-        /// The pass that closes the gate has it already, and has let readers in.
+        /// Whether the pass that closes the gate has it already, and has let readers in.
         excludes: bool,
     },
     Closed,
-    /// Invariant 6.
+    /// The pass that closed the gate has let readers in (invariant 6).
     Reading,
 }
 
@@ -89,21 +89,22 @@ struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Enter,
-    /// As `Enter`, for a pass that only reads.
+    /// The request to enter, of a pass that only reads.
     Read,
     Close,
-    /// To be alone again, having let readers in.
+    /// The request of a pass that has let readers in to be alone again.
     Exclude,
 }
 
-/// A pass's place to wait at.
+/// The place where a pass waits.
 struct Parked {
     word: Arc<Word>,
     granted: AtomicBool,
     waiter: Waiter,
 }
 
-/// A transaction in flight as the gate knows it. For one thread at a time; dropped, it gives up what it has.
+/// A transaction in flight as the gate knows it. One thread at a time uses it. When it is dropped, it gives up what it
+/// has.
 pub(crate) struct Pass {
     gate: Arc<Gate>,
     word: Arc<Word>,
@@ -116,7 +117,7 @@ enum PassState {
     Outside,
     Inside,
     Alone,
-    /// With readers that it lets in.
+    /// The pass is alone but for readers that it lets in.
     Reading,
 }
 
@@ -124,12 +125,12 @@ enum PassState {
 type Wakes = Vec<Arc<Parked>>;
 
 impl Gate {
-    /// A gate, open.
+    /// Makes a gate, which is open.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { closed: CachePadded(AtomicBool::new(false)), state: Mutex::default() })
     }
 
-    /// A pass that waits through `waiter`.
+    /// Makes a pass that waits through `waiter`.
     pub(crate) fn pass(self: &Arc<Self>, waiter: Waiter) -> Pass {
         let word = Arc::new(CachePadded(AtomicU64::new(OUTSIDE)));
         self.state().words.push(word.clone());
@@ -179,7 +180,7 @@ impl Gate {
         self.closed.0.store(false, Ordering::Release);
     }
 
-    /// The pass that has closed the gate lets readers in, those of the queue first.
+    /// Lets readers in beside the pass that has closed the gate, those of the queue first.
     fn read(&self, state: &mut State, wakes: &mut Wakes) {
         state.phase = Phase::Reading;
         let (readers, others): (VecDeque<_>, VecDeque<_>) =
@@ -188,7 +189,7 @@ impl Gate {
         readers.into_iter().for_each(|reader| let_in(reader.parked, wakes));
     }
 
-    /// A pass left that closing `number` has marked.
+    /// Counts down the passes that closing `number` waits for, after a pass left that it has marked.
     #[cold]
     fn left(&self, number: u64) {
         let mut wakes = Wakes::new();
@@ -207,7 +208,7 @@ impl Gate {
         wake(wakes);
     }
 
-    /// The pass that is alone leaves.
+    /// Opens the gate, when the pass that is alone leaves.
     fn open(&self) {
         let mut wakes = Wakes::new();
         let mut state = self.state();
@@ -217,7 +218,7 @@ impl Gate {
         wake(wakes);
     }
 
-    /// Takes a request back. `false` if it was granted meanwhile.
+    /// Takes a request back. Returns `false` if the request was granted meanwhile.
     fn withdraw(&self, parked: &Arc<Parked>) -> bool {
         let mut wakes = Wakes::new();
         let mut state = self.state();
@@ -237,7 +238,8 @@ impl Gate {
     }
 }
 
-/// Lets a pass in from the queue. Its owner waits and leaves the word alone; a closer looks at it under the mutex.
+/// Lets a pass in from the queue. The pass's owner waits and leaves the word alone; a closer looks at the word under
+/// the mutex.
 fn let_in(parked: Arc<Parked>, wakes: &mut Wakes) {
     parked.word.0.store(INSIDE, Ordering::Release);
     grant(parked, wakes);
@@ -255,8 +257,9 @@ fn wake(wakes: Wakes) {
 }
 
 impl Pass {
-    /// Enters beside other passes that enter, behind one that is closing the gate. Waits no longer than `limit`. A pass
-    /// that only `reads` is let in by one that has closed the gate and [lets readers in](Self::let_readers_in).
+    /// Enters beside other passes that enter, and behind a pass that is closing the gate. Waits no longer than `limit`.
+    /// A pass that only `reads` is also let in by a pass that has closed the gate and [lets readers
+    /// in](Self::let_readers_in).
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -275,13 +278,13 @@ impl Pass {
         Ok(())
     }
 
-    /// Whether it has entered, beside others.
+    /// Whether the pass has entered, beside others.
     #[inline]
     pub(crate) fn is_inside(&self) -> bool {
         self.state == PassState::Inside
     }
 
-    /// Whether a pass waits for those inside to leave.
+    /// Whether another pass waits for those inside to leave.
     #[inline]
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.gate.is_closed()
@@ -296,7 +299,8 @@ impl Pass {
         }
     }
 
-    /// Keeps all other passes out. Waits no longer than `limit` for those inside, and those before it.
+    /// Closes the gate to all other passes. Waits no longer than `limit` for the passes inside, and for those queued
+    /// before.
     #[cold]
     pub(crate) fn close(&mut self, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {
         debug_assert_eq!(self.state, PassState::Outside, "a pass is used once at a time");
@@ -305,7 +309,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Lets those in that only read, while this pass, which is alone, only reads itself.
+    /// Lets in passes that only read, while this pass, which is alone, only reads itself.
     #[cold]
     pub(crate) fn let_readers_in(&mut self) {
         debug_assert_eq!(self.state, PassState::Alone, "only a pass that is alone lets others in");
@@ -317,16 +321,16 @@ impl Pass {
         self.state = PassState::Reading;
     }
 
-    /// Whether it has let readers in, and must [exclude](Self::exclude_readers) them before it writes.
+    /// Whether the pass has let readers in, and must [exclude](Self::exclude_readers) them before it writes.
     #[inline]
     pub(crate) fn lets_readers_in(&self) -> bool {
         self.state == PassState::Reading
     }
 
-    /// Lets no more readers in, and waits for those inside no longer than `limit`.
+    /// Lets no more readers in, and waits for those inside, no longer than `limit`.
     ///
     /// # Errors
-    /// The wait has ended otherwise. Then readers are let in as before.
+    /// Fails if the wait has ended before they have left. Readers are let in then as before.
     #[cold]
     pub(crate) fn exclude_readers(
         &mut self,
@@ -337,7 +341,7 @@ impl Pass {
         self.queue(Side::Exclude, limit, statistics)
     }
 
-    /// Gives up what [`enter`](Self::enter) or [`close`](Self::close) gave, if anything.
+    /// Gives up what [`enter`](Self::enter) or [`close`](Self::close) gave, if the pass has either.
     #[inline]
     pub(crate) fn leave(&mut self) {
         match std::mem::replace(&mut self.state, PassState::Outside) {
@@ -382,7 +386,8 @@ impl Pass {
         }
     }
 
-    /// Takes what `side` asks for if no pass is before it, or queues. Returns whether it was taken.
+    /// Takes what `side` asks for, if no pass is before this one, or puts the request in the queue. Returns whether it
+    /// was taken.
     fn ask(&self, side: Side) -> bool {
         let mut state = self.gate.state();
         match (&state.phase, side) {
@@ -408,7 +413,7 @@ fn pass_state(side: Side) -> PassState {
     }
 }
 
-/// Takes a request back whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+/// Takes a request back if its wait unwinds: a suspended coroutine is dropped, or a scheduler panics.
 struct Unwinding<'p> {
     pass: &'p Pass,
     side: Side,

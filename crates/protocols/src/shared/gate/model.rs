@@ -25,7 +25,7 @@ fn take(pass: &mut Pass, side: Side) -> Result<(), Abort> {
     }
 }
 
-/// Notes who is inside, and that it may be.
+/// Notes that a pass is inside, and checks that it may be beside the others.
 fn look(inside: &AtomicUsize, side: Side) {
     let weight = if side == Side::Close { ALONE } else { 1 };
     let before = inside.fetch_add(weight, Ordering::AcqRel);

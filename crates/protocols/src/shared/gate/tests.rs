@@ -8,7 +8,7 @@ fn pass(gate: &Arc<Gate>) -> Pass {
     gate.pass(Waiter::thread(Duration::ZERO))
 }
 
-/// A pass that refuses to wait.
+/// Makes a pass that refuses to wait.
 fn hasty(gate: &Arc<Gate>) -> Pass {
     let waiter = Waiter::thread(Duration::ZERO);
     waiter.cancel();
@@ -31,7 +31,7 @@ fn close(pass: &mut Pass) -> Result<(), Abort> {
     pass.close(None, &mut Statistics::default())
 }
 
-/// How many wait in the queue, the one that is closing the gate included.
+/// Returns the number of passes in the queue, the one that is closing the gate included.
 fn waiting(gate: &Gate) -> usize {
     let state = gate.state();
     state.queue.len() + usize::from(matches!(state.phase, Phase::Closing { .. }))
@@ -188,7 +188,7 @@ fn readers_of_the_queue_are_let_in_before_those_that_wait_for_the_end() {
     writing.join().expect("the gate is open").expect("its wait has no limit");
 }
 
-/// A scheduler under which a wait unwinds, as that of a suspended coroutine does which is dropped.
+/// A scheduler under which a wait unwinds, as the wait of a suspended coroutine does when the coroutine is dropped.
 struct Unwinds;
 
 impl hotrow_sync::Scheduler for Unwinds {

@@ -8,19 +8,19 @@ use hotrow_txn::{LockTarget, LockWait};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// Room for so many further heads is kept by a bucket that needs it no more.
+/// The number of further heads for which a bucket that does not need them keeps room.
 const KEPT_HEADS: usize = 8;
 
 /// The heads of one bucket.
 #[derive(Default)]
 pub(super) struct Heads {
     first: Head,
-    /// Heads of further names.
+    /// The heads of further names, if the bucket has any.
     #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has more than one head")]
     more: Option<Box<Vec<Head>>>,
 }
 
-/// A name in use.
+/// The head of a name in use: the transactions that hold it, and those that wait for it.
 #[derive(Default)]
 pub(super) struct Head {
     name: u64,
@@ -38,7 +38,7 @@ struct Granted {
 /// A request that waits.
 pub(super) struct Waiting {
     pub(super) owner: OwnerId,
-    /// The mode that the owner is to hold once granted, all in all.
+    /// The modes that the owner is to hold once the request is granted, with those that it holds already.
     pub(super) mode: Mode,
     pub(super) upgrade: bool,
     /// The thing that the name stands for.
@@ -58,12 +58,13 @@ impl Heads {
         self.more.as_mut()?.iter_mut().find(|head| head.is_of(name))
     }
 
-    /// The modes in which `owner` holds a name.
+    /// Returns the modes in which `owner` holds a name.
     pub(super) fn held(&mut self, name: Name, owner: OwnerId) -> Mode {
         self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
     }
 
-    /// The transactions that hold a name or wait before `owner`, which waits for it; none if it does not.
+    /// Returns the transactions that hold a name, or wait for it before `owner`, which waits for it. Returns none if
+    /// `owner` does not wait for it.
     pub(super) fn in_the_way(&mut self, name: Name, owner: OwnerId) -> Blockers {
         let Some(head) = self.find(name) else { return Blockers::new() };
         let mut queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -71,7 +72,7 @@ impl Heads {
         place.map_or_else(Blockers::new, |place| head.everybody(owner, place))
     }
 
-    /// The head of a name, or a free one that is its head from now on.
+    /// Returns the head of a name. If the name has none, a free head becomes its head.
     #[inline]
     pub(super) fn find_or_make(&mut self, name: Name) -> &mut Head {
         let elsewhere = self.more.as_ref().and_then(|more| more.iter().position(|head| head.is_of(name)));
@@ -87,7 +88,8 @@ impl Heads {
         more.last_mut().expect("just pushed")
     }
 
-    /// Takes a transaction off a name for good: it ends, or was granted what it does not want any more.
+    /// Releases a name of a transaction for good: the transaction ends, or was granted a lock that it does not want any
+    /// more.
     #[inline]
     pub(super) fn release(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
@@ -108,7 +110,7 @@ impl Heads {
         self.tidy(name);
     }
 
-    /// Takes a request out of the queue. `false` if it is not there: it was granted.
+    /// Takes a request out of the queue. Returns `false` if the request is not there, as it was granted.
     pub(super) fn withdraw<P: WaitPolicy>(
         &mut self,
         name: Name,
@@ -129,7 +131,7 @@ impl Heads {
         true
     }
 
-    /// Forgets a free head that is not the bucket's first.
+    /// Removes a free head, unless it is the bucket's first.
     #[inline]
     fn tidy(&mut self, name: Name) {
         let Some(more) = &mut self.more else { return };
@@ -145,7 +147,7 @@ impl Heads {
         std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
     }
 
-    /// Adds all waits, by the transactions' labels.
+    /// Appends all waits of the bucket, with the transactions' labels.
     pub(super) fn waits(&self, label: &impl Fn(OwnerId) -> u32, waits: &mut Vec<LockWait>) {
         for head in self.heads() {
             let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -165,7 +167,7 @@ impl Heads {
         }
     }
 
-    /// Names in use, and requests waiting.
+    /// Returns the number of names in use, and the number of waiting requests.
     pub(super) fn usage(&self) -> (usize, usize) {
         self.heads().fold((0, 0), |(names, waiting), head| {
             (names + usize::from(!head.is_free()), waiting + head.waiting.as_ref().map_or(0, |queue| queue.len()))
@@ -184,7 +186,7 @@ impl Head {
         self.name == name.0 && !self.is_free()
     }
 
-    /// The modes that `owner` holds, and those that all others hold together.
+    /// Returns the modes that `owner` holds, and those that all other transactions hold together.
     #[inline]
     pub(super) fn holders(&self, owner: OwnerId) -> (Mode, Mode) {
         let mut modes = (Mode::NONE, Mode::NONE);
@@ -214,14 +216,15 @@ impl Head {
         own.expect("an upgrade has a granted request").mode = mode;
     }
 
-    /// Where a request belongs in the queue: upgrades go before others.
+    /// Returns the place in the queue at which a request belongs. Upgrades stand before other requests.
     pub(super) fn place(&self, upgrade: bool) -> usize {
         let Some(waiting) = &self.waiting else { return 0 };
         if upgrade { waiting.iter().take_while(|waiting| waiting.upgrade).count() } else { waiting.len() }
     }
 
-    /// The blockers of a request at `place`, leaving out those that another one of them waits for: requests that
-    /// conflict, from the nearest on to one that waits for all before it; and if there is none, holders.
+    /// Returns the blockers of a request at `place`. These are the requests that conflict with it, from the nearest one
+    /// back to a request that waits for all before it; and if there is no such request, holders too. A blocker is left
+    /// out if another one waits for it.
     pub(super) fn blockers(&self, owner: OwnerId, mode: Mode, place: usize) -> Blockers {
         let mut blockers = Blockers::new();
         let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place)).rev();
@@ -236,7 +239,7 @@ impl Head {
         blockers
     }
 
-    /// All other holders of the name, and all that wait before `place`.
+    /// Returns all other holders of the name, and all transactions that wait before `place`.
     pub(super) fn everybody(&self, owner: OwnerId, place: usize) -> Blockers {
         let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place));
         let holders = self.granted.iter().filter(|held| held.owner != owner);
@@ -248,7 +251,7 @@ impl Head {
         self.waiting.get_or_insert_default().insert(place, request);
     }
 
-    /// Grants from the front what can be granted.
+    /// Grants the requests that can be granted, from the front.
     #[inline]
     fn grant_waiting(&mut self, wakes: &mut Wakes) {
         if self.waiting.is_some() {
@@ -272,8 +275,8 @@ impl Head {
         }
     }
 
-    /// Tells the policy the blockers of the requests from `place` on whose blockers can have changed: those up to the
-    /// first that hides the requests before it from those behind it.
+    /// Tells the policy the blockers of those requests from `place` on whose blockers can have changed. These are the
+    /// requests up to the first that hides the requests before it from those behind it.
     pub(super) fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {
@@ -290,7 +293,7 @@ impl Head {
 
 #[cfg(all(test, not(shuttle)))]
 impl Heads {
-    /// The places at which transactions wait for the bucket's first name.
+    /// Returns the places where transactions wait for the bucket's first name.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Arc<Parked>> {
         self.first.waiting.iter().flat_map(|waiting| waiting.iter()).map(|waiting| &waiting.parked)
     }

@@ -39,7 +39,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u64);
 
-/// A transaction in flight as the lock table knows it: small numbers, used again once their owner is gone.
+/// A transaction object as the lock table knows it. The numbers are small, and used again once their owner is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnerId(pub(crate) u32);
 
@@ -65,38 +65,39 @@ pub trait WaitPolicy: Send + Sync {
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
     fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool;
 
-    /// A request is being queued behind `blockers`. Called under the bucket's latch.
+    /// Called when a request is queued behind `blockers`, under the bucket's latch.
     fn queued(&self, _request: Queued<'_>, _blockers: &[OwnerId]) {}
 
-    /// The blockers of a waiting request are `blockers` now. Returns whether there are new ones among them, because of
-    /// which the transaction must look for a deadlock again. Called under the bucket's latch.
+    /// Called under the bucket's latch when the blockers of a waiting request are `blockers` now. Returns whether there
+    /// are new ones among them, because of which the transaction must look for a deadlock again.
     fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
         false
     }
 
-    /// Whether the policy wants to know of a transaction that begins to wait, and ends.
+    /// Whether the policy is told when a transaction begins to wait, and when it ends to.
     const LISTS: bool = false;
 
-    /// A request is queued and about to wait: the deadlock that this closes, if it is to be the victim of it itself.
-    /// Called under no latch.
+    /// Called under no latch when a request is queued and its transaction is about to wait. Returns the deadlock that
+    /// this closes, if the transaction itself is to be its victim.
     fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
         None
     }
 
-    /// The deadlock of which a transaction that waits was made the victim by another one.
+    /// Returns the deadlock of which a transaction that waits was made the victim by another one, if there is one.
     fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
         None
     }
 
-    /// Whether the transaction that waits will never commit, as another one has not.
+    /// Whether the transaction that waits can never commit, since a transaction that it follows has not.
     fn is_doomed(&self) -> bool {
         false
     }
 
-    /// The request of a transaction that waits was granted, or is about to be withdrawn.
+    /// Called when the request of a transaction that waits was granted, or is about to be withdrawn.
     fn ends_to_wait(&self, _requester: &Requester) {}
 
-    /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, it does not wait any more.
+    /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, the transaction does not wait any
+    /// more.
     fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
         None
     }
@@ -106,14 +107,14 @@ pub trait WaitPolicy: Send + Sync {
         parked.wait(deadline)
     }
 
-    /// `waiter` waits no more: its request was granted, or is withdrawn.
+    /// Called when `waiter` does not wait any more: its request was granted, or is withdrawn.
     fn wait_ended(&self, _waiter: OwnerId) {}
 }
 
 /// A request that has to wait, as a policy sees it.
 pub struct Queued<'r> {
     pub(crate) waiter: OwnerId,
-    /// The mode that it asks for, in addition to what it holds.
+    /// The modes that the request asks for, in addition to those that its transaction holds.
     pub(crate) mode: Mode,
     pub(crate) target: LockTarget,
     pub(crate) parked: &'r Arc<Parked>,
@@ -127,12 +128,12 @@ pub(crate) struct LockTable {
 
 #[derive(Default)]
 struct Owners {
-    /// Where each waits, by its number.
+    /// The place where each transaction waits, by the transaction's number.
     parked: Vec<Arc<Parked>>,
     free: Vec<u32>,
 }
 
-/// Room for so many held names is kept from one transaction to the next.
+/// The number of held names for which room is kept from one transaction to the next.
 const KEPT_HELD: usize = 1 << 14;
 
 #[repr(align(64))]
@@ -145,16 +146,16 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held(Name);
 
-/// A transaction in flight as the lock table's user.
+/// A transaction object as a user of the lock table.
 pub struct Requester {
     id: OwnerId,
     parked: Arc<Parked>,
     held: Vec<Held>,
     table: Arc<LockTable>,
     limits: Limits,
-    /// How its transaction stands when a deadlock's victim is chosen.
+    /// The standing of the transaction when a deadlock's victim is chosen.
     standing: Standing,
-    /// Locks that are not free are refused.
+    /// Whether requests for locks that are not free are refused.
     refuses_waits: bool,
     /// The deadlock that the transaction was the victim of.
     deadlock: Option<Deadlock>,
@@ -163,7 +164,7 @@ pub struct Requester {
 /// The transactions to wake, after the latch is released.
 type Wakes = SmallVec<[Arc<Parked>; 4]>;
 
-/// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+/// Withdraws a request if its wait unwinds: a suspended coroutine is dropped, or a scheduler panics.
 struct Unwinding<'r, P: WaitPolicy> {
     requester: &'r Requester,
     name: Name,
@@ -182,7 +183,7 @@ impl<P: WaitPolicy> Drop for Unwinding<'_, P> {
     }
 }
 
-/// Why a wait ended without the lock.
+/// The reason why a wait ended without the lock.
 #[derive(PartialEq)]
 enum Refused {
     TimedOut,
@@ -191,7 +192,7 @@ enum Refused {
     Deadlock(Deadlock),
 }
 
-/// Whether a lock is new to its requester.
+/// The answer to whether an acquired lock is new to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
     /// The requester held no mode of the name before.
@@ -201,13 +202,13 @@ pub(crate) enum Acquired {
 }
 
 impl LockTable {
-    /// A lock table with this many buckets, rounded up to a power of two.
+    /// Makes a lock table with this many buckets, rounded up to a power of two.
     pub(crate) fn new(buckets: usize) -> Arc<Self> {
         let buckets = (0..buckets.next_power_of_two()).map(|_| Bucket(Latch::new(Heads::default()))).collect();
         Arc::new(Self { buckets, owners: Mutex::new(Owners::default()) })
     }
 
-    /// A requester that waits through `waiter`.
+    /// Makes a requester that waits through `waiter`.
     pub(crate) fn requester(self: &Arc<Self>, waiter: Waiter) -> Requester {
         let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
         let mut owners = self.owners.lock().expect("no panic under the mutex");
@@ -234,7 +235,7 @@ impl LockTable {
         }
     }
 
-    /// Asks the processor to fetch a name's bucket.
+    /// Prefetches the bucket of a name.
     #[inline]
     pub(crate) fn prefetch(&self, name: Name) {
         hotrow_storage::prefetch(std::ptr::from_ref(self.bucket(name)).cast());
@@ -247,12 +248,12 @@ impl LockTable {
 }
 
 impl Requester {
-    /// The number by which the policy knows it.
+    /// Returns the number by which the policy knows the requester.
     pub(crate) fn id(&self) -> OwnerId {
         self.id
     }
 
-    /// A transaction begins, called `label`, whose waits have these limits.
+    /// Begins a transaction that reports call `label`, and whose waits have these limits.
     #[inline]
     pub(crate) fn begin(&mut self, label: u32, limits: Limits) {
         self.parked.set_label(label);
@@ -261,25 +262,26 @@ impl Requester {
         self.deadlock = None;
     }
 
-    /// Begins the transaction where deadlocks have victims: `again` says that it is the retry of the one before.
+    /// Begins the transaction's standing, where deadlocks have victims. `again` says that it is the retry of the one
+    /// before.
     #[inline]
     pub(crate) fn stand(&mut self, one_shot: bool, again: bool) {
         let Self { standing, parked, .. } = self;
         standing.begin(self.id.0, one_shot, again, || parked.waiter().now());
     }
 
-    /// How its transaction stands when a deadlock's victim is chosen.
+    /// Returns the standing of the transaction when a deadlock's victim is chosen.
     pub(crate) fn standing(&mut self) -> &mut Standing {
         &mut self.standing
     }
 
-    /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]; other transactions do not
+    /// Sets whether a lock that is not free is refused with [`Abort::Timeout`] from now on. Other transactions do not
     /// learn that it was asked for.
     pub(crate) fn refuse_waits(&mut self, refuse: bool) {
         self.refuses_waits = refuse;
     }
 
-    /// The deadlock that the transaction was the victim of.
+    /// Returns the deadlock that the transaction was the victim of, if there was one.
     pub(crate) fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref()
     }
@@ -289,24 +291,24 @@ impl Requester {
         self.parked.waiter()
     }
 
-    /// Where it waits.
+    /// Returns the place where the requester waits.
     pub(crate) fn parked(&self) -> &Arc<Parked> {
         &self.parked
     }
 
-    /// The lock table.
+    /// Returns the lock table.
     pub(crate) fn table(&self) -> &Arc<LockTable> {
         &self.table
     }
 
-    /// Whether it holds any name.
+    /// Whether the requester holds any name.
     #[inline]
     pub(crate) fn holds_any(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Locks `name` in `mode`, in addition to what is held of it. `target` says what the name is the name of; it is
-    /// called when the request has to wait.
+    /// Locks `name` in `mode`, in addition to the modes in which it is held. `target` returns the thing that the name
+    /// stands for; it is called only when the request has to wait.
     #[inline]
     pub(crate) fn acquire<P: WaitPolicy>(
         &mut self,
@@ -448,12 +450,12 @@ impl Requester {
         Ok(())
     }
 
-    /// The blockers of its request: holders of the lock and requests before it.
+    /// Returns the blockers of the requester's request: holders of the lock, and requests before it.
     fn in_the_way(&self, name: Name) -> Blockers {
         self.table.bucket(name).0.lock().in_the_way(name, self.id)
     }
 
-    /// Takes the waiting request back. `false` if it was granted meanwhile.
+    /// Takes the waiting request back. Returns `false` if it was granted meanwhile.
     fn withdraw(&self, name: Name, policy: &impl WaitPolicy) -> bool {
         let mut wakes = Wakes::new();
         let mut heads = self.table.bucket(name).0.lock();
@@ -463,18 +465,18 @@ impl Requester {
         withdrawn
     }
 
-    /// The policy forgets the wait before the flag that ended it is taken down.
+    /// Tells the policy that the wait is over, before the flag that ended the wait is taken down.
     fn wait_ended(&self, policy: &impl WaitPolicy) {
         policy.wait_ended(self.id);
         self.parked.reset();
     }
 
-    /// The modes in which it holds a name.
+    /// Returns the modes in which the requester holds a name.
     pub(crate) fn holds(&self, name: Name) -> Mode {
         self.table.bucket(name).0.lock().held(name, self.id)
     }
 
-    /// Releases one name, whatever its modes, while the transaction goes on.
+    /// Releases one name in all modes, while the transaction goes on.
     pub(crate) fn release(&mut self, name: Name, policy: &impl WaitPolicy) {
         let Some(position) = self.held.iter().rposition(|held| held.0 == name) else { return };
         self.held.remove(position);
@@ -485,7 +487,7 @@ impl Requester {
         wake(wakes);
     }
 
-    /// Releases everything.
+    /// Releases all names of the requester.
     #[inline]
     pub(crate) fn release_all(&mut self) {
         while let Some(Held(name)) = self.held.pop() {
@@ -514,7 +516,7 @@ impl LockTable {
         wake(wakes);
     }
 
-    /// All waits: which transaction waits for which lock, and for which transactions.
+    /// Returns all waits: which transaction waits for which lock, and for which transactions.
     pub(crate) fn waits(&self) -> Vec<LockWait> {
         let owners = self.owners.lock().expect("no panic under the mutex");
         let labels: Vec<_> = owners.parked.iter().map(|parked| parked.label()).collect();
@@ -531,7 +533,8 @@ impl LockTable {
         self.bucket(name).0.lock().held(name, owner) != Mode::NONE
     }
 
-    /// Names held or waited for, and requests waiting: for people, and for tests that expect none.
+    /// Returns the number of names that are held or waited for, and the number of waiting requests. People read them,
+    /// and tests expect none.
     pub(crate) fn usage(&self) -> (usize, usize) {
         self.buckets.iter().fold((0, 0), |(names, waiting), bucket| {
             let (more, queued) = bucket.0.lock().usage();

@@ -141,7 +141,7 @@ fn exclusive_locks_exclude_under_stress() {
     assert_eq!(table.usage(), (0, 0));
 }
 
-/// A scheduler under which a wait unwinds, as that of a suspended coroutine does which is dropped.
+/// A scheduler under which a wait unwinds, as the wait of a suspended coroutine does when the coroutine is dropped.
 struct Unwinds;
 
 impl hotrow_sync::Scheduler for Unwinds {

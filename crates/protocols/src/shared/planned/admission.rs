@@ -1,4 +1,4 @@
-//! The requests of a planned engine for the locks of a plan: its part in the frame.
+//! The part that a planned engine supplies to the frame: requests for the locks of a plan.
 
 use super::copies::Copies;
 use super::plan::{Needs, Place, Plan, PlannedRow};
@@ -24,7 +24,7 @@ pub trait Admission: Send + 'static {
     /// The header of each record.
     type Header: RecordHeader;
 
-    /// The properties of its rows that a plan has to find out.
+    /// The properties of rows that a plan must find out for the engine.
     const NEEDS: Needs;
 
     /// Whether the engine implements [`lock_made`](Self::lock_made). Such an engine has a record for each row of a
@@ -50,24 +50,25 @@ pub trait Admission: Send + 'static {
         statistics: &mut Statistics,
     ) -> Result<(), Abort>;
 
-    /// The transaction has the database alone, and brought no plan: waits until nothing is left of the transactions
-    /// that are over.
+    /// Called when the transaction has the database alone, and has brought no plan. Waits until nothing is left of the
+    /// transactions that are over.
     ///
     /// # Errors
-    /// The wait lasted for `limit`, or was cancelled.
+    /// Fails if the wait lasted for `limit`, or was cancelled.
     fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
         Ok(())
     }
 
-    /// Whether locks can be added in this partition at all. Elsewhere no record is made for a row that is absent: no
-    /// transaction would count on it.
+    /// Whether locks can be added in this partition at all. In other partitions no record is made for a row that is
+    /// absent, as no transaction would count on it.
     #[inline]
     fn comes_to(&self, _partition: u16) -> bool {
         true
     }
 
     /// Adds the lock of a row with this key to those of an admitted plan, if no other transaction has asked for a
-    /// conflicting one. The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
+    /// conflicting one. The plan has the row afterwards. Returns `false` if the lock cannot be had; nothing has changed
+    /// then.
     fn add_row(
         &mut self,
         scene: Scene<'_, Self::Header>,
@@ -75,8 +76,8 @@ pub trait Admission: Send + 'static {
         row: PlannedRow<Self::Header>,
     ) -> bool;
 
-    /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be
-    /// linked, and no other transaction has seen it. If it is linked, [`add_made`](Self::add_made) says so.
+    /// Locks a record exclusively that the transaction has just made, for a key that had none. The record is about to
+    /// be linked, and no other transaction has seen it. If it is linked, the caller calls [`add_made`](Self::add_made).
     #[inline]
     fn lock_made(
         &mut self,
@@ -86,31 +87,31 @@ pub trait Admission: Send + 'static {
     ) {
     }
 
-    /// The plan has a row from now on whose record was locked when it was made.
+    /// Adds a row to the plan whose record was locked when it was made.
     #[inline]
     fn add_made(&mut self, plan: &mut Plan<Self::Header>, row: PlannedRow<Self::Header>) {
         plan.rows.push(row);
     }
 
-    /// Adds prefix locks of one place to those of an admitted plan, all or none, if no other transaction has asked for
-    /// a conflicting one.
+    /// Adds prefix locks of one place to those of an admitted plan, if no other transaction has asked for a conflicting
+    /// one: all of them, or none. Returns whether they were added.
     fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;
 
-    /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
+    /// Gives back all locks of an admitted plan, and empties the plan but for [`Plan::unused`].
     fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);
 
-    /// A transaction is over that has committed, and another one is to come soon: whether its locks are kept until
-    /// then. They are given back by the next [`admit`](Self::admit), or [`release_kept`](Self::release_kept). The plan
-    /// is empty then.
+    /// Called when a transaction is over that has committed, and another one is to come soon. Returns whether its locks
+    /// are kept until then; if so, the plan is empty afterwards. The next [`admit`](Self::admit), or
+    /// [`release_kept`](Self::release_kept), gives them back.
     #[inline]
     fn keep(&mut self, _scene: Scene<'_, Self::Header>, _plan: &mut Plan<Self::Header>) -> bool {
         false
     }
 
-    /// Gives back what was kept.
+    /// Gives back the locks that were kept.
     fn release_kept(&mut self, _scene: Scene<'_, Self::Header>, _statistics: &mut Statistics) {}
 
-    /// Copies a row as committed without asking for its lock, if that is sound now.
+    /// Copies a row as it was committed last, without asking for its lock, if that is sound now.
     fn glance(
         &mut self,
         _scene: Scene<'_, Self::Header>,
@@ -121,8 +122,8 @@ pub trait Admission: Send + 'static {
         Glance::Busy
     }
 
-    /// Copies all rows of a plan that has rows to read only, at one moment, without asking for their locks, if that is
-    /// sound now: whether it was. The plan's records are not looked at afterwards.
+    /// Copies all rows of a plan that only reads rows, at one moment, without asking for their locks, if that is sound
+    /// now. Returns whether it was. The plan's records are not looked at afterwards.
     fn copy_rows(
         &mut self,
         _scene: Scene<'_, Self::Header>,

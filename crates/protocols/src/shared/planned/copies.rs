@@ -1,4 +1,4 @@
-//! Rows copied all at once: what a transaction that only reads needs no locks for.
+//! Copies of all rows that a transaction reads: a transaction that only reads needs no locks for them.
 //!
 //! If at one moment no transaction may be writing any of its rows, each row is as it was committed last, and all are of
 //! that moment: the transaction is serialized there, and holds nothing from then on. That is worth it for a few small
@@ -10,11 +10,12 @@ use crate::shared::record;
 use hotrow_storage::{Key, RecordHeader, RecordPtr, Row, RowRef, Table, TableId};
 use hotrow_txn::{Accesses, Intent};
 
-/// More rows, or bytes of them, than this are locked rather than copied: others are kept waiting meanwhile.
+/// The most rows of a plan that are copied. Plans with more rows, or more bytes than the next constant, are locked,
+/// since other transactions are kept waiting while rows are copied.
 const MOST_ROWS: usize = 16;
 const MOST_BYTES: usize = 1024;
 
-/// Copies of a plan's rows, in its order. The memory is used again by the next transaction.
+/// Copies of a plan's rows, in the plan's order. The next transaction uses the memory again.
 #[derive(Default)]
 pub struct Copies {
     rows: Vec<Copy>,
@@ -28,8 +29,8 @@ struct Copy {
 }
 
 impl Copies {
-    /// Makes room for the rows of a plan that was made of `accesses`. `false` if they should be locked: there are many,
-    /// they are large, they will be written, or the plan has more or less than these rows.
+    /// Makes room for the rows of a plan that was made of `accesses`. Returns `false` if they should be locked: there
+    /// are many, they are large, they will be written, or the plan has more or less than these rows.
     pub(super) fn prepare<H: RecordHeader>(
         &mut self,
         scene: Scene<'_, H>,
@@ -77,14 +78,14 @@ impl Copies {
         }
     }
 
-    /// Whether the copy at a position of the plan is that of the row with this key. Two keys may have one name, and
-    /// copies are of rows.
+    /// Whether the copy at a position of the plan is that of the row with this key. Two keys may share a name, but a
+    /// copy is of one row.
     pub(super) fn is_of(&self, position: usize, id: TableId, key: &Key) -> bool {
         let copy = &self.rows[position];
         copy.table == id && copy.key == *key
     }
 
-    /// The row at a position of the plan, if it was there.
+    /// Returns the copy of the row at a position of the plan, or `None` if the row was absent.
     pub(super) fn row(&self, position: usize) -> Option<RowRef<'_>> {
         let copy = &self.rows[position];
         copy.is_present.then(|| copy.row.as_ref())

@@ -1,4 +1,4 @@
-//! The plan: what an access set needs locked, found out before anything is asked for.
+//! The plan: the locks that an access set needs, found out before any of them is asked for.
 
 use super::prefixes;
 use super::scene::Scene;
@@ -10,22 +10,22 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-/// More rows than this in the ranges of one plan, and its transaction keeps the whole database instead.
+/// The most rows in the ranges of one plan. If there are more, the transaction keeps the whole database instead.
 const RANGE_ROWS: usize = 1 << 16;
 
-/// A set is searched from its beginning as long as it is no larger than this.
+/// The number of rows up to which a set is searched from its beginning.
 const SEARCHED: usize = 64;
 
-/// A row of a plan: one lock.
+/// A row of a plan, which stands for one lock.
 #[derive(Debug)]
 pub struct PlannedRow<H> {
     pub(crate) table: TableId,
-    /// [`Access::lock_name`] of the row.
+    /// The name of the row's lock, by [`Access::lock_name`].
     pub(crate) name: u64,
     pub(crate) intent: Intent,
-    /// The partition that it lives in, for engines that keep partitions apart.
+    /// The partition that the row lives in, for engines that keep partitions apart.
     pub(crate) partition: u16,
-    /// The record that carries the lock, for engines whose records do.
+    /// The record that carries the lock, for engines whose records carry locks.
     pub(crate) record: Option<RecordPtr<H>>,
 }
 
@@ -38,35 +38,37 @@ impl<H> Clone for PlannedRow<H> {
 impl<H> Copy for PlannedRow<H> {}
 
 impl<'s, H: RecordHeader> Scene<'s, H> {
-    /// The record of a planned row, if it has one and its table is there.
+    /// Returns the record of a planned row, if it has one and its table still exists.
     #[inline]
     pub(crate) fn record_of(self, row: &PlannedRow<H>) -> Option<RecordRef<'s, H>> {
         Some(self.deref(self.table(row.table)?, row.record?))
     }
 }
 
-/// The properties of its rows that a plan has to find out for an engine.
+/// The properties of rows that a plan must find out for an engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
-    /// The records, also of absent rows, since records carry the locks.
+    /// Whether records are found, also for absent rows, since records carry the locks.
     pub(crate) records: bool,
-    /// The partitions of the rows.
+    /// Whether the partitions of the rows are found.
     pub(crate) partitions: bool,
 }
 
-/// Where a prefix lock has to be so that conflicting transactions meet it, for engines that keep partitions apart.
+/// The place where a prefix lock must be so that conflicting transactions meet it, for engines that keep partitions
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this partition: it is about rows that live there.
+    /// One partition: the lock is about rows that live there.
     Partition(u16),
-    /// In one partition that all agree on, by this hash: it is about columns that rows of any partition may have.
+    /// One partition that all transactions agree on, by this hash: the lock is about columns that rows of any partition
+    /// may have.
     Hashed(u64),
-    /// In all partitions.
+    /// All partitions.
     Everywhere,
 }
 
 impl<H: RecordHeader> PlannedRow<H> {
-    /// The row of `table` that has this key.
+    /// Makes the planned row for the row of `table` that has this key.
     #[inline]
     pub(super) fn new(
         table: &Table<H>,
@@ -79,7 +81,7 @@ impl<H: RecordHeader> PlannedRow<H> {
         Self::unfound(table, key, name, intent, needs).with(needs.records.then(|| record.ptr()))
     }
 
-    /// A planned row whose record is not known.
+    /// Makes a planned row whose record is not known.
     #[inline]
     pub(super) fn unfound(table: &Table<H>, key: &Key, name: u64, intent: Intent, needs: Needs) -> Self {
         let partition = if needs.partitions { table.partition_of(key) as u16 } else { 0 };
@@ -103,30 +105,31 @@ impl<H: RecordHeader> PlannedRow<H> {
     }
 }
 
-/// The locks that one transaction takes before it runs, and has come to take since. The lists are used again by the
-/// next transaction.
+/// The locks that one transaction takes before it runs, and those that it has come to take since. The next transaction
+/// uses the lists again.
 pub struct Plan<H> {
-    /// The access set's rows, in its order, then those of ranges, then those that were added late.
+    /// The rows: first those of the access set, in its order, then those of ranges, then those that were added late.
     pub(crate) rows: Vec<PlannedRow<H>>,
-    /// Prefix locks for ranges and for index entries that come or go.
+    /// The prefix locks for ranges, and for index entries that come or go.
     pub(crate) prefixes: PrefixLocks,
-    /// Where those are, beside the partitions of the rows.
+    /// The places of the prefix locks, beside the partitions of the rows.
     pub(crate) places: Vec<Place>,
-    /// The ranges that a scan may walk: those of the access set, and what is locked for them.
+    /// The ranges that a scan may walk: those of the access set, and those that are locked for them.
     ranges: Vec<RangeAccess>,
-    /// Whether its maker knew that it might lack rows: they are added late.
+    /// Whether the maker of the access set knew that it might lack rows, so that they are added late.
     pub(super) is_partial: bool,
-    /// Entries that may come and go: their common prefixes are locked exclusively.
+    /// The index entries that may come and go, known by their common prefixes, which are locked exclusively.
     entries_below: Vec<EntriesAccess>,
-    /// Records that no transaction counts on any more and that are not present: to be unlinked.
+    /// The records to be unlinked: they are not present, and no transaction counts on them any more.
     pub(crate) unused: Vec<(TableId, RecordPtr<H>)>,
-    /// The records that are unlinked.
+    /// The records that were unlinked, to be retired.
     pub(super) garbage: Vec<Garbage>,
-    /// The row that is asked for next, if the procedure keeps to its order.
+    /// The position of the row that is asked for next, if the procedure keeps to the plan's order.
     next: usize,
-    /// The row that a scan comes to next, if it walks the ranges in their order.
+    /// The position of the row that a scan comes to next, if it walks the ranges in their order.
     next_in_range: usize,
-    /// The names of the first `sorted.len()` rows with their positions, in order, once a long set was searched.
+    /// The names of the first `sorted.len()` rows with the rows' positions, in order of the names, once a long set was
+    /// searched.
     sorted: Vec<(u64, u32)>,
 }
 
@@ -148,17 +151,17 @@ impl<H> Default for Plan<H> {
     }
 }
 
-/// How far the plan lets a scan walk.
+/// The part of its range that the plan lets a scan walk.
 pub(super) enum Reach {
-    /// To its end.
+    /// The whole range.
     Whole,
-    /// Within this range, if it holds the scan's beginning: a reconnaissance broke off where that ends. How many such
-    /// ranges there are: more than one if the scan went farther than an earlier attempt did.
+    /// This range, if it holds the scan's beginning: a reconnaissance broke off where it ends. The number is that of
+    /// such ranges: more than one if the scan went farther than an earlier attempt did.
     Part(walk::Range, usize),
 }
 
 impl Reach {
-    /// Whether a walk in this direction has left it at `step`.
+    /// Whether a walk in this direction is beyond the part at `step`.
     pub(super) fn is_past<H: RecordHeader>(&self, step: &Step<'_, H>, backward: bool) -> bool {
         match self {
             Reach::Whole => false,
@@ -167,7 +170,7 @@ impl Reach {
     }
 }
 
-/// The tables of a plan: most rows are of the same one as the row before.
+/// The table of the row that was looked at last: most rows are of the same table as the row before.
 struct Tables<'s, H: RecordHeader> {
     scene: Scene<'s, H>,
     last: Option<&'s Table<H>>,
@@ -183,7 +186,7 @@ impl<'s, H: RecordHeader> Tables<'s, H> {
     }
 }
 
-/// The access set is too large to be locked part by part.
+/// The error of an access set that is too large to be locked part by part.
 pub(super) struct TooLarge;
 
 impl<H: RecordHeader> Plan<H> {
@@ -197,7 +200,8 @@ impl<H: RecordHeader> Plan<H> {
         self.next = 0;
     }
 
-    /// Finds out what `accesses` need. With `records`, absent rows get records that are not present, to carry locks.
+    /// Finds out which locks `accesses` need. If `needs` has records, absent rows get records that are not present, to
+    /// carry their locks.
     #[inline]
     pub(super) fn resolve(&mut self, scene: Scene<'_, H>, accesses: &Accesses, needs: Needs) -> Result<(), TooLarge> {
         self.clear();
@@ -245,7 +249,7 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// The record that carries the lock of a row in the access set.
+    /// Returns the record that carries the lock of a row in the access set.
     #[cold]
     fn record_of(&mut self, scene: Scene<'_, H>, table: &Table<H>, access: &Access) -> RecordPtr<H> {
         if let Some(record) = table.find(scene.guard, &access.key, access.hash) {
@@ -255,7 +259,7 @@ impl<H: RecordHeader> Plan<H> {
         placeholder(table, scene, &access.key, access.hash).ptr()
     }
 
-    /// A row of the access set is absent: if it will be written it will be inserted.
+    /// Handles a row of the access set that is absent: if it will be written, it will be inserted.
     #[cold]
     fn absent(&mut self, table: &Table<H>, access: &Access) {
         if access.intent == Intent::Write {
@@ -263,13 +267,13 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// [`PlannedRow::find_again`].
+    /// Replaces the record of the row at a position, as [`PlannedRow::find_again`] does.
     #[cold]
     pub(crate) fn find_again(&mut self, scene: Scene<'_, H>, position: usize) {
         self.rows[position].find_again(scene);
     }
 
-    /// The ranges that will be scanned: their prefixes, and the rows that are in them now.
+    /// Adds the locks of the ranges that will be scanned: their prefixes, and the rows that are in them now.
     #[inline]
     fn ranges(
         &mut self,
@@ -315,7 +319,7 @@ impl<H: RecordHeader> Plan<H> {
         if rows.len() < RANGE_ROWS { Ok(()) } else { Err(TooLarge) }
     }
 
-    /// An index entry that will come or go.
+    /// Adds the locks of an index entry that will come or go.
     fn entry(&mut self, scene: Scene<'_, H>, entry: &EntryAccess, needs: Needs) {
         let Some(table) = scene.table(entry.table) else { return };
         if needs.partitions {
@@ -339,7 +343,7 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// Index entries of which it is known how their keys begin.
+    /// Adds the locks of index entries that will come or go, of which only the beginnings of their keys are known.
     fn entries(&mut self, scene: Scene<'_, H>, entries: &EntriesAccess, needs: Needs) {
         let Some(table) = scene.table(entries.table) else { return };
         let EntriesAccess { table: id, index, ref prefix } = *entries;
@@ -354,7 +358,8 @@ impl<H: RecordHeader> Plan<H> {
         self.entries_below.push(entries.clone());
     }
 
-    /// Whether the entry with this key may come or go, as far as is known by how the keys of such entries begin.
+    /// Whether the access set says that the entry with this key may come or go, by the beginnings of such entries'
+    /// keys.
     #[inline]
     pub(super) fn holds_entry(&self, table: TableId, index: IndexRef, key: &Key) -> bool {
         let holds = |entries: &EntriesAccess| {
@@ -363,7 +368,7 @@ impl<H: RecordHeader> Plan<H> {
         self.entries_below.iter().any(holds)
     }
 
-    /// Unlinks the records that no transaction counts on any more.
+    /// Unlinks the records of absent rows that no transaction counts on any more.
     #[inline]
     pub(super) fn unlink_unused(&mut self, scene: Scene<'_, H>) {
         while let Some((id, pointer)) = self.unused.pop() {
@@ -374,12 +379,13 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// Whether a scan may walk anywhere.
+    /// Whether the plan has any range that a scan may walk.
     pub(super) fn has_ranges(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// How far the plan lets a scan walk; none if not at all. `ordered` says that its index is.
+    /// Returns the part of its range that the plan lets a scan walk, or `None` if it may not be walked at all.
+    /// `ordered` says whether the scan's index is ordered.
     pub(super) fn reach_of(&self, scan: &Scan, ordered: bool) -> Option<Reach> {
         let wanted = walk::Range::new(&scan.lower, &scan.upper);
         let backward = scan.direction == Direction::Backward;
@@ -409,7 +415,7 @@ impl<H: RecordHeader> Plan<H> {
             .or(part.map(|part| Reach::Part(part, parts)))
     }
 
-    /// The position of the next row in the access set's order, if it is this one.
+    /// Returns the position of the next row in the access set's order, if `is_it` holds of that row.
     #[inline]
     pub(super) fn next_if(&mut self, is_it: impl FnOnce(&PlannedRow<H>) -> bool) -> Option<usize> {
         let position = self.next;
@@ -420,7 +426,7 @@ impl<H: RecordHeader> Plan<H> {
         Some(position)
     }
 
-    /// Whether a row of the plan has this record. `records` keeps those of a plan that was searched.
+    /// Whether a row of the plan has this record. `records` caches the records of a plan that was searched.
     pub(super) fn has_record(&self, record: RecordPtr<H>, records: &OnceCell<HashSet<RecordPtr<H>>>) -> bool {
         let all = || self.rows.iter().filter_map(|row| row.record);
         if self.rows.len() <= SEARCHED {
@@ -429,7 +435,7 @@ impl<H: RecordHeader> Plan<H> {
         records.get_or_init(|| all().collect()).contains(&record)
     }
 
-    /// Whether this record is the next one of the ranges, in their order, and may be touched so.
+    /// Whether this record is the next one of the ranges, in their order, and its row may be touched as `intent` says.
     #[inline]
     pub(super) fn is_next_in_range(&mut self, record: RecordPtr<H>, intent: Intent) -> bool {
         let is_it = |row: &PlannedRow<H>| row.record == Some(record) && covers(row.intent, intent);
@@ -438,8 +444,8 @@ impl<H: RecordHeader> Plan<H> {
         is_next
     }
 
-    /// The position of a row with this key, whose lock has this name, and an intent that covers `intent`. The plan is
-    /// admitted.
+    /// Returns the position of the row with this key, whose lock has this name, and whose intent covers `intent`, or
+    /// `None` if the plan has no such row. The plan is admitted.
     pub(super) fn find(
         &mut self,
         scene: Scene<'_, H>,
@@ -478,13 +484,13 @@ fn covers(held: Intent, wanted: Intent) -> bool {
     held == Intent::Write || wanted == Intent::Read
 }
 
-/// Where the locks of a range are.
+/// Returns the place where the locks of a range are.
 fn place_of_range<H: RecordHeader>(table: &Table<H>, index: IndexRef, lower: &Bound<Key>, upper: &Bound<Key>) -> Place {
     let partition = (index == IndexRef::Primary).then(|| table.partition_of_range(lower, upper));
     partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16))
 }
 
-/// Forgets the rows of tables that have been dropped meanwhile: no transaction counts on them any more.
+/// Removes the rows of tables that have been dropped meanwhile: no transaction counts on them any more.
 #[inline]
 pub(crate) fn drop_lost_tables<H: RecordHeader>(scene: Scene<'_, H>, rows: &mut Vec<PlannedRow<H>>) {
     let mut last = None;
@@ -498,7 +504,7 @@ pub(crate) fn drop_lost_tables<H: RecordHeader>(scene: Scene<'_, H>, rows: &mut 
     }
 }
 
-/// A record for a key that has none, not present: it carries the locks of the absent row.
+/// Makes a record for a key that has none. It is not present, and carries the locks of the absent row.
 #[cold]
 pub(super) fn placeholder<'g, H: RecordHeader>(
     table: &'g Table<H>,

@@ -9,12 +9,13 @@ fn space(table: TableId, index: IndexRef) -> KeySpace {
     KeySpace::of_index(table, index, Granularity::default())
 }
 
-/// An entry with this key, or all entries with these columns, will come or go.
+/// Adds the locks for an entry with this key, or all entries with these columns, that will come or go.
 pub(super) fn push_entry(locks: &mut PrefixLocks, table: TableId, index: IndexRef, key: &Key) {
     locks.push(space(table, index).point(key), true);
 }
 
-/// A range will be scanned; if rows are to be written, so that no other transaction scans it.
+/// Adds the locks for a range that will be scanned. If rows are to be written, the locks are exclusive, so that no
+/// other transaction scans the range.
 pub(super) fn push_range(locks: &mut PrefixLocks, range: &RangeAccess) {
     let prefixes = space(range.table, range.index).range(&range.lower, &range.upper, Cover::default());
     for prefix in prefixes {
@@ -22,7 +23,7 @@ pub(super) fn push_range(locks: &mut PrefixLocks, range: &RangeAccess) {
     }
 }
 
-/// The range that is locked for a range, if it is known to be more.
+/// Returns the range that is locked for a range, if it is known to be larger.
 pub(super) fn locked_range(range: &RangeAccess) -> Option<RangeAccess> {
     let prefixes = space(range.table, range.index).range(&range.lower, &range.upper, Cover::CommonPrefix);
     let is_string = |bound: &Bound<Key>| match bound {
@@ -45,7 +46,7 @@ pub(super) fn locked_range(range: &RangeAccess) -> Option<RangeAccess> {
     Some(RangeAccess { lower, upper, ..range.clone() })
 }
 
-/// Whether an entry with this key may come or go under the locks that are held: it, or a prefix of it, is locked
+/// Whether an entry with this key may come or go under the held locks: its key, or a prefix of it, is locked
 /// exclusively.
 pub(super) fn holds_entry(held: &mut PrefixLocks, table: TableId, index: IndexRef, key: &Key) -> bool {
     if held.is_empty() {

@@ -23,7 +23,7 @@ impl<'s, H: RecordHeader> Scene<'s, H> {
         self.database.table(self.guard, id)
     }
 
-    /// A record of a plan, which is not freed: its locks are counted, or it was found under this guard.
+    /// Returns a record of a plan. The record is not freed: its locks are counted, or it was found under this guard.
     #[inline]
     pub(crate) fn deref(self, table: &'s Table<H>, record: RecordPtr<H>) -> RecordRef<'s, H> {
         record::deref(record, self.guard, table)

@@ -27,15 +27,16 @@
 use crate::shared::contention::AnalysisCounts;
 use smallvec::SmallVec;
 
-/// Levels of a block, so that its exits are the bits of a word.
+/// The number of levels of a block. With six, its exits are the bits of a word.
 const LEVELS: u32 = 6;
 
-/// Nodes and exits of a block. Node 1 is the topmost; below node n are 2n and 2n + 1. There is no node 0.
+/// The number of exits of a block, and of places for its nodes. Node 1 is the topmost; below node n are 2n and 2n + 1.
+/// There is no node 0.
 const PLACES: usize = 1 << LEVELS;
 
 const _: () = assert!(PLACES == u64::BITS as usize);
 
-/// The nodes on the way to an exit.
+/// The nodes on the way to each exit, one bit each.
 const WAY: [u64; PLACES] = {
     let mut ways = [0; PLACES];
     let mut exit = 0;
@@ -50,7 +51,7 @@ const WAY: [u64; PLACES] = {
     ways
 };
 
-/// The exits below a node.
+/// The exits below each node, one bit each.
 const BELOW: [u64; PLACES] = {
     let mut below = [0; PLACES];
     let mut exit = 0;
@@ -65,7 +66,7 @@ const BELOW: [u64; PLACES] = {
     below
 };
 
-/// A node itself, and the nodes above and below it.
+/// Each node itself, and the nodes above and below it, one bit each.
 const RELATED: [u64; PLACES] = {
     let mut related = [0; PLACES];
     let mut node = 1;
@@ -84,27 +85,27 @@ const RELATED: [u64; PLACES] = {
 /// The requests in a block: a bit for each place, of shared and of exclusive requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bits {
-    /// Nodes.
+    /// The nodes that are locked.
     locked: [u64; 2],
-    /// Exits.
+    /// The exits that are passed.
     passed: [u64; 2],
 }
 
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Block {
-    /// The leading bits of all that is below, and how many they are.
+    /// The leading bits of all prefixes in and below the block, and the number of these bits.
     prefix: u64,
     depth: u32,
-    /// Requests that are counted here.
+    /// The number of requests that are counted in this block.
     users: u32,
     bits: Bits,
-    /// By place, shared and exclusive.
+    /// The counters of locks, by place, shared and exclusive.
     locks: [[u32; 2]; PLACES],
     passes: [[u32; 2]; PLACES],
 }
 
-/// Where a request is counted.
+/// The place where a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Count {
     block: u32,
@@ -114,38 +115,38 @@ struct Count {
     exclusive: bool,
 }
 
-/// All that one transaction has requested. To be used again.
+/// The places where one transaction's requests are counted. The next transaction uses the list again.
 #[derive(Clone, Debug, Default)]
 pub struct Counts(SmallVec<[Count; 4]>);
 
-/// The leading bits of some keys of 64 bits.
+/// The leading bits of some keys, which have 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BitPrefix {
     /// The bits, from the most significant one.
     pub(super) bits: u64,
-    /// How many of them count.
+    /// The number of bits that count.
     pub(super) depth: u32,
 }
 
-/// The counters of all prefixes of keys of 64 bits that have been asked for. For one thread.
+/// The counters of all prefixes of 64-bit keys that have been asked for. One thread uses them.
 pub(super) struct Subtrees {
-    /// The first ones are those of the first twelve levels, in order.
+    /// All blocks. The first ones are those of the first twelve levels, in order.
     blocks: Vec<Block>,
-    /// Unused blocks.
+    /// The numbers of unused blocks.
     free: Vec<u32>,
-    /// A hash table of open addressing: numbers of the other blocks, or 0. At most a quarter full.
+    /// The numbers of the other blocks, or 0, in a hash table of open addressing, at most a quarter full.
     index: Box<[u32]>,
     used: usize,
 }
 
-/// The blocks of the first twelve levels.
+/// The number of blocks of the first twelve levels.
 const STANDING: usize = 1 + PLACES;
 
-/// The slots of an unused hash table.
+/// The number of slots of an unused hash table.
 const SLOTS_MIN: usize = 256;
 
 impl Bits {
-    /// Whether what is asked for at a place conflicts with these.
+    /// Whether a request that is counted at a place conflicts with these requests.
     #[inline]
     fn conflict(&self, count: Count) -> bool {
         let place = usize::from(count.place);
@@ -158,7 +159,7 @@ impl Bits {
         in_the_way != 0
     }
 
-    /// The word that a request's bit is in.
+    /// Returns the word that has a request's bit.
     #[inline]
     fn word(&mut self, count: Count) -> &mut u64 {
         let words = if count.is_lock { &mut self.locked } else { &mut self.passed };
@@ -189,9 +190,9 @@ impl Default for Subtrees {
 }
 
 impl Subtrees {
-    /// Counts a request for everything below a prefix (RequestPrefixLock of Fig. 6): whether it conflicts with none
-    /// before it. Where it was counted is added to `counts`. One transaction does not ask for two prefixes of which one
-    /// begins with the other.
+    /// Counts a request for everything below a prefix (RequestPrefixLock of Fig. 6). Returns whether it conflicts with
+    /// none before it. The places where it was counted are added to `counts`. One transaction does not ask for two
+    /// prefixes of which one begins with the other.
     #[inline]
     pub(super) fn request(&mut self, prefix: BitPrefix, exclusive: bool, counts: &mut Counts) -> bool {
         let BitPrefix { bits, depth } = prefix;
@@ -210,7 +211,7 @@ impl Subtrees {
         !conflicts
     }
 
-    /// Whether the request conflicts with one that was counted before.
+    /// Counts a request at a place, and returns whether it conflicts with one that was counted before.
     #[inline]
     fn count(&mut self, count: Count, counts: &mut Counts) -> bool {
         let block = &mut self.blocks[count.block as usize];
@@ -222,7 +223,7 @@ impl Subtrees {
         conflicts
     }
 
-    /// Gives everything back that was requested (ReleasePrefixLock of Fig. 6).
+    /// Gives back all requests in `counts` (ReleasePrefixLock of Fig. 6).
     #[inline]
     pub(super) fn release(&mut self, counts: &mut Counts) {
         for &count in &counts.0 {
@@ -240,12 +241,12 @@ impl Subtrees {
         counts.0.clear();
     }
 
-    /// Whether nothing is requested.
+    /// Whether no request is counted.
     pub(super) fn is_empty(&self) -> bool {
         self.used == 0 && self.blocks[0].users == 0
     }
 
-    /// The number of the block below the first `depth` of `bits`, which is made if need be.
+    /// Returns the number of the block below the first `depth` of `bits`. The block is made if there is none.
     #[inline]
     fn block(&mut self, bits: u64, depth: u32) -> u32 {
         if depth <= LEVELS {
@@ -280,7 +281,7 @@ impl Subtrees {
         number
     }
 
-    /// Where a block is in the index, or would be.
+    /// Returns the slot of the index where a block is, or would be.
     #[inline]
     fn find(&self, prefix: u64, depth: u32) -> usize {
         let mask = self.index.len() - 1;
@@ -295,7 +296,7 @@ impl Subtrees {
         }
     }
 
-    /// Takes a block out of the index, and moves those up that are behind it because of it.
+    /// Removes a block from the index, and moves those up that stand behind it because of it.
     #[inline]
     fn discard(&mut self, number: u32) {
         let mask = self.index.len() - 1;
@@ -328,7 +329,7 @@ impl Subtrees {
     }
 }
 
-/// The slot where a block belongs, in a table of any size.
+/// Returns the hash of a block, by which a table of any size finds the block's slot.
 #[inline]
 fn home(prefix: u64, depth: u32) -> usize {
     let product = u128::from(prefix ^ u64::from(depth)) * 0x9E37_79B9_7F4A_7C15;
@@ -339,16 +340,16 @@ fn home(prefix: u64, depth: u32) -> usize {
 /// queue stay where they are.
 #[derive(Debug, Default)]
 pub struct SubtreeAnalysis {
-    /// The requests so far, by block.
+    /// The requests so far in the queue, by block.
     asked: Vec<Bits>,
-    /// The blocks of which something was asked for.
+    /// The numbers of the blocks that have any of these requests.
     touched: Vec<u32>,
     counts: AnalysisCounts,
 }
 
 impl SubtreeAnalysis {
-    /// The blocked transactions of a queue that conflict with none before them (Fig. 4). The paper's analysis is over
-    /// when it has found one; but then the next begins at the front again.
+    /// Appends the blocked transactions of a queue that conflict with none before them (Fig. 4) to `found`. The paper's
+    /// analysis is over when it has found one transaction, but then the next analysis begins at the front again.
     pub(super) fn find<'c, T>(&mut self, queue: impl Iterator<Item = (T, bool, &'c Counts)>, found: &mut Vec<T>) {
         self.counts.runs += 1;
         for (transaction, is_blocked, Counts(counts)) in queue {
@@ -365,7 +366,7 @@ impl SubtreeAnalysis {
         }
     }
 
-    /// The counters so far.
+    /// Returns the counts of all runs so far.
     pub(super) fn counts(&self) -> AnalysisCounts {
         self.counts
     }
@@ -390,7 +391,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// `0110` as a prefix.
+    /// Returns the prefix whose bits are `text`, such as `0110`.
     fn prefix(text: &str) -> BitPrefix {
         let bits = u64::from_str_radix(text, 2).unwrap_or(0);
         let depth = text.len() as u32;

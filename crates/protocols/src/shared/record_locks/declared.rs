@@ -33,34 +33,34 @@ use hotrow_storage::{Database, Guard, RecordPtr, RecordRef, TableId};
 use hotrow_txn::{Abort, Access, Intent};
 use std::cmp::Ordering;
 
-/// So many rows are looked up together: what is fetched for the first is still in a core's cache when the last is
-/// fetched.
+/// The number of rows that are looked up together. What is fetched for the first of them is still in a core's cache
+/// when the last is fetched.
 const LOOKED_UP_TOGETHER: usize = 1024;
 
-/// The row of an access is looked for among so many of the set.
+/// The number of rows of the set, from the last access on, among which the row of the next access is looked for.
 const LOOKED_THROUGH: usize = 16;
 
-/// So many rows are sorted by comparing each with each.
+/// The number of rows up to which they are sorted by comparing each with each.
 const RANKED: usize = 24;
 
-/// The place of a row that is not there yet.
+/// The place of a row that has not been filled in yet.
 const UNFILLED: u32 = u32::MAX;
 
-/// The rows of one access set. The lists are used again by the next transaction.
+/// The rows of one access set and their locks. The next transaction uses the lists again.
 pub(super) struct Declared<L> {
     order: Order,
-    /// By the places in the set.
+    /// The records of the rows that are locked, by the rows' positions in the set.
     locked: Vec<Option<Locked<L>>>,
-    /// The position of the last access.
+    /// The position in the set of the last access.
     last: usize,
 }
 
 /// The order in which rows are locked.
 #[derive(Default)]
 struct Order {
-    /// In this order.
+    /// The rows in the order in which they are locked.
     rows: Vec<Row>,
-    /// In the order of the set.
+    /// The rows in the order of the set.
     unsorted: Vec<Row>,
 }
 
@@ -87,17 +87,17 @@ impl<L> Default for Declared<L> {
 }
 
 impl<L: RecordLock> Declared<L> {
-    /// Forgets the last transaction's.
+    /// Forgets the rows of the last transaction.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.locked.clear();
         self.last = 0;
     }
 
-    /// Locks the rows. Nothing of the last transaction is left here.
+    /// Locks the rows of the access set. Nothing of the last transaction may be left here.
     ///
     /// # Errors
-    /// Those of a wait. The rows that are locked by then stay so until the transaction aborts.
+    /// Returns the error of a wait. The rows that are locked by then stay so until the transaction aborts.
     #[inline]
     pub(super) fn lock(
         &mut self,
@@ -124,13 +124,13 @@ impl<L: RecordLock> Declared<L> {
         Ok(())
     }
 
-    /// The transaction has released a record.
+    /// Forgets a record that the transaction has released.
     pub(super) fn forget(&mut self, record: RecordPtr<L>) {
         let of_record = |locked: &&mut Option<Locked<L>>| locked.as_ref().is_some_and(|locked| locked.record == record);
         self.locked.iter_mut().filter(of_record).for_each(|locked| *locked = None);
     }
 
-    /// The record of a row of the set that is locked in the mode, if it has the row.
+    /// Returns the record of a row, if the set has the row and it is locked in the mode.
     #[inline]
     pub(super) fn find<'s>(&mut self, row: &Sought<'_, 's, L>, mode: Mode) -> Option<RecordRef<'s, L>> {
         let is_of_row =
@@ -146,7 +146,7 @@ impl<L: RecordLock> Declared<L> {
 }
 
 impl Order {
-    /// Brings the rows into their order, each once, with the access that needs the strongest lock of it.
+    /// Sorts the rows, and keeps each once, with the access that needs the strongest lock of it.
     #[inline]
     fn sort(&mut self, accesses: &[Access]) {
         self.rows.clear();
@@ -158,8 +158,8 @@ impl Order {
         }
     }
 
-    /// Brings few rows into the order of their names, if all are different: the place of each is the number of smaller
-    /// ones. No branch depends on a name, so the processor guesses none wrong.
+    /// Sorts few rows by their names, if all names are different: the place of each row is the number of smaller names.
+    /// No branch depends on a name, so the processor predicts none wrong. Returns whether the rows were sorted.
     #[inline]
     fn rank(&mut self) -> bool {
         let Self { unsorted, rows, .. } = self;
@@ -172,7 +172,7 @@ impl Order {
         rows.iter().all(|row| row.place != UNFILLED)
     }
 
-    /// Sorts any rows.
+    /// Sorts any number of rows.
     fn sort_many(&mut self, accesses: &[Access]) {
         let same = |one: &Row, other: &Row| {
             let [one, other] = [one, other].map(|row| &accesses[row.place as usize]);

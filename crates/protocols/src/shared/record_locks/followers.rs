@@ -1,4 +1,4 @@
-//! The graph of transactions that follow others.
+//! The graph of transactions that follow other transactions.
 
 use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub(super) struct Member {
     parked: Arc<Parked>,
     is_doomed: AtomicBool,
-    /// At how many rows it follows transactions in flight.
+    /// The number of rows at which the transaction follows transactions in flight.
     leaders: AtomicUsize,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Role<'p> {
     pub(super) number: Option<u64>,
 }
 
-/// Transactions in flight that follow or may be followed, by their numbers.
+/// The transactions in flight that follow others or may be followed, by their numbers.
 #[derive(Default)]
 pub(super) struct Graph {
     nodes: HashMap<u64, Node>,
@@ -33,7 +33,7 @@ pub(super) struct Graph {
 #[derive(Clone)]
 pub(super) struct Edge {
     pub(super) leader: u64,
-    /// A hash of the row at which it follows, and the row for reports.
+    /// A hash of the row at which the transaction follows, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
 }
@@ -54,12 +54,12 @@ impl Member {
         self.is_doomed.load(Ordering::Acquire)
     }
 
-    /// At how many rows it follows transactions in flight.
+    /// Returns the number of rows at which the transaction follows transactions in flight.
     pub(super) fn leaders(&self) -> usize {
         self.leaders.load(Ordering::Acquire)
     }
 
-    /// Dooms the transaction. Whether it was not doomed before; then the caller wakes it.
+    /// Dooms the transaction. Returns whether it was not doomed before; if so, the caller wakes it.
     pub(super) fn doom(&self) -> bool {
         let is_new = !self.is_doomed.swap(true, Ordering::AcqRel);
         if is_new {
@@ -72,7 +72,7 @@ impl Member {
         self.parked.wake();
     }
 
-    /// The transaction is over, and no node has this any more.
+    /// Makes the state ready for the next transaction, after one is over and no node has this state any more.
     pub(super) fn reset(&self) {
         if self.is_doomed.swap(false, Ordering::AcqRel) {
             self.parked.reset();
@@ -90,7 +90,7 @@ impl Role<'_> {
 }
 
 impl Graph {
-    /// Adds a transaction, under a number that was never used.
+    /// Adds a transaction to the graph, and returns its number, which was never used before.
     pub(super) fn add(&mut self, member: &Arc<Member>) -> u64 {
         self.last += 1;
         let node = Node { member: member.clone(), leaders: SmallVec::new(), followers: SmallVec::new() };
@@ -98,8 +98,8 @@ impl Graph {
         self.last
     }
 
-    /// Makes a transaction follow another at a row from now on. Returns whether it did not before. The leader must not
-    /// follow the follower.
+    /// Makes a transaction follow another at a row from now on. Returns whether it did not follow it there before. The
+    /// leader must not follow the follower.
     pub(super) fn follow(&mut self, follower: u64, leader: u64, row: u64, target: impl FnOnce() -> LockTarget) -> bool {
         let Some(node) = self.nodes.get_mut(&follower) else { return false };
         if node.leaders.iter().any(|edge| edge.leader == leader && edge.row == row) {
@@ -114,12 +114,12 @@ impl Graph {
         true
     }
 
-    /// Whether one transaction follows another, directly or not.
+    /// Whether one transaction follows another, directly or through others.
     pub(super) fn follows(&self, follower: u64, leader: u64) -> bool {
         self.with_followers(leader)[1..].contains(&follower)
     }
 
-    /// A transaction and all that follow it, directly or not.
+    /// Returns a transaction and all that follow it, directly or through others.
     pub(super) fn with_followers(&self, number: u64) -> SmallVec<[u64; 8]> {
         let mut all = SmallVec::from_elem(number, 1);
         let mut next = 0;
@@ -137,12 +137,12 @@ impl Graph {
         Some(&self.nodes.get(&number)?.member)
     }
 
-    /// A leader of a transaction, and where it is followed.
+    /// Returns an edge to a leader of a transaction, if it has one.
     pub(super) fn leader(&self, number: u64) -> Option<Edge> {
         self.nodes.get(&number)?.leaders.first().cloned()
     }
 
-    /// The transactions that follow one at a row.
+    /// Returns the transactions that follow `leader` at a row.
     pub(super) fn followers_at(&self, leader: u64, row: u64) -> SmallVec<[u64; 4]> {
         let followers = self.nodes.get(&leader).map_or(&[][..], |node| &node.followers);
         let is_at = |edge: &Edge| edge.leader == leader && edge.row == row;
@@ -150,7 +150,7 @@ impl Graph {
         followers.iter().filter(follows).copied().collect()
     }
 
-    /// The rows at which transactions follow `leader` that `follower` follows, or that are itself.
+    /// Returns the rows at which `follower`, or a transaction that it follows, follows `leader`.
     pub(super) fn rows_between(&self, leader: u64, follower: u64) -> SmallVec<[u64; 4]> {
         let followers = self.nodes.get(&leader).map_or(&[][..], |node| &node.followers);
         let between = followers.iter().filter(|&&next| next == follower || self.follows(follower, next));
@@ -161,7 +161,7 @@ impl Graph {
         rows
     }
 
-    /// A transaction is over. Returns the transactions that followed it, to be woken.
+    /// Removes a transaction that is over. Returns the transactions that followed it, which the caller wakes.
     pub(super) fn remove(&mut self, number: u64) -> Vec<Arc<Member>> {
         let Some(Node { leaders, followers, .. }) = self.nodes.remove(&number) else { return Vec::new() };
         for edge in leaders {

@@ -22,7 +22,7 @@
 
 use hotrow_sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-/// Rows that share a place have one score.
+/// The number of places of the scores. Rows that share a place have one score.
 const PLACES: usize = 4096;
 
 /// The amount that a deadlock adds to a score.
@@ -34,7 +34,7 @@ const HIGHEST: u8 = 16;
 /// The rows that are read to be written. Any thread may call any method.
 pub(crate) struct Foresight {
     scores: Box<[AtomicU8]>,
-    /// The number of scores above zero. While it changes it may be off by the threads that change it.
+    /// The number of scores above zero. While threads change it, it may be off by the number of these threads.
     above_zero: AtomicUsize,
 }
 
@@ -51,18 +51,18 @@ impl Foresight {
         self.above_zero.load(Ordering::Acquire) > 0
     }
 
-    /// Whether the row with this hash is.
+    /// Whether the row with this hash is read to be written.
     pub(super) fn is_read_to_write(&self, row: u64) -> bool {
         self.score(row).load(Ordering::Acquire) > 0
     }
 
-    /// A reader of the row was the victim of a deadlock with another reader, as both wanted to write it. Whether the
-    /// row was read to be written before.
+    /// Notes that a reader of the row was the victim of a deadlock with another reader, as both wanted to write the
+    /// row. Returns whether the row was read to be written before.
     pub(super) fn deadlocked(&self, row: u64) -> bool {
         self.change(row, |score| (score + DEADLOCK).min(HIGHEST)) > 0
     }
 
-    /// The row was locked to be written when it was read: whether it `was_written` then.
+    /// Notes whether a row that was locked to be written when it was read `was_written` then.
     pub(super) fn learn(&self, row: u64, was_written: bool) {
         let is_known = was_written && self.score(row).load(Ordering::Acquire) == HIGHEST;
         if !is_known {
@@ -74,7 +74,7 @@ impl Foresight {
         &self.scores[row as usize % PLACES]
     }
 
-    /// Changes a score. Returns what it was.
+    /// Changes a score, and returns what it was before.
     fn change(&self, row: u64, change: impl Fn(u8) -> u8) -> u8 {
         let score = self.score(row);
         let changed = score.fetch_update(Ordering::AcqRel, Ordering::Acquire, |score| Some(change(score)));

@@ -4,29 +4,29 @@ use hotrow_storage::{RecordPtr, TableId, mix};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A record and its table.
+/// A record whose lock is held, and its table.
 pub(super) struct HeldRecord<H> {
     pub(super) table: TableId,
     pub(super) record: RecordPtr<H>,
 }
 
-/// The records whose locks are held, in whatever modes, in the order in which they were taken.
+/// The records whose locks a transaction holds, in whatever modes, in the order in which they were taken.
 ///
-/// Adding one and releasing all take no search. A transaction that holds few looks through them; the places of many are
-/// noted when one is first asked for.
+/// Adding a record takes no search, and neither does releasing all. A transaction that holds few locks searches them
+/// one by one. For many locks, the places are noted when one is first searched for.
 pub(super) struct Held<H> {
     records: Vec<HeldRecord<H>>,
-    /// The first of them, as many as are noted here.
+    /// The first of the records, as many as have been noted.
     noted: HashSet<RecordPtr<H>, BuildHasherDefault<PointerHasher>>,
 }
 
-/// So many are looked through one by one.
+/// The number of records up to which a search goes through them one by one.
 const LOOKED_THROUGH: usize = 32;
 
-/// Room for so many is kept from one transaction to the next.
+/// The number of records for which room is kept from one transaction to the next.
 const KEPT: usize = 1 << 14;
 
-/// A hash of an address.
+/// A hasher for addresses.
 #[derive(Default)]
 pub(super) struct PointerHasher(u64);
 
@@ -63,13 +63,13 @@ impl<H> Default for Held<H> {
 }
 
 impl<H> Held<H> {
-    /// Adds one whose lock was not held.
+    /// Adds a record whose lock was not held.
     #[inline]
     pub(super) fn push(&mut self, table: TableId, record: RecordPtr<H>) {
         self.records.push(HeldRecord { table, record });
     }
 
-    /// Takes away the one that was added last.
+    /// Removes and returns the record that was added last.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<HeldRecord<H>> {
         let held = self.records.pop()?;
@@ -106,7 +106,7 @@ impl<H> Held<H> {
         self.noted.contains(&record)
     }
 
-    /// Takes one away, which is one of the last in all likelihood. Whether it was there.
+    /// Removes a record, which in all likelihood is one of the last. Returns whether it was there.
     pub(super) fn remove(&mut self, record: RecordPtr<H>) -> bool {
         let Some(place) = self.records.iter().rposition(|held| held.record == record) else { return false };
         self.records.remove(place);
@@ -116,7 +116,7 @@ impl<H> Held<H> {
         true
     }
 
-    /// Takes all of them away, the last one first.
+    /// Removes all records, the last one first, and calls `release` for each.
     #[inline]
     pub(super) fn drain(&mut self, mut release: impl FnMut(HeldRecord<H>)) {
         while let Some(held) = self.records.pop() {

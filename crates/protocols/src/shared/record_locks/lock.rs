@@ -7,37 +7,37 @@ use hotrow_txn::Abort;
 
 /// The part of a transaction in flight that asks for the locks of records.
 pub trait LockOwner: Send {
-    /// A transaction begins.
+    /// Begins a transaction.
     fn begin(&mut self);
 }
 
-/// A lock in the header of its record. The default is free.
+/// A lock in the header of its record. The default is a free lock.
 pub trait RecordLock: RecordHeader {
     /// The part of a transaction that asks for the lock.
     type Owner: LockOwner;
 
-    /// Whether a transaction that finds the lock taken waits, for it and for names alike; otherwise it is refused, and
-    /// may try again.
+    /// Whether a transaction that finds a lock taken waits for it, be it a record's or a name's. Otherwise the
+    /// transaction is refused, and may try again.
     const WAITS: bool = true;
 
-    /// Takes the lock, to read or exclusively, if it is free.
+    /// Takes the lock, to read or exclusively, if it is free. Returns whether it was taken.
     fn take_free(&self, owner: &Self::Owner, exclusive: bool) -> bool;
 
     /// Takes the lock, to read or exclusively, if that can be done without waiting. A transaction that `upgrades` holds
-    /// it to read, and wants it exclusively.
+    /// the lock to read, and wants it exclusively. Returns whether it was taken.
     fn take(&self, owner: &Self::Owner, upgrades: bool, exclusive: bool) -> bool;
 
-    /// Whether no transaction holds it.
+    /// Whether no transaction holds the lock.
     fn is_free(&self) -> bool;
 
-    /// Whether the transaction holds it exclusively.
+    /// Whether the transaction holds the lock exclusively.
     fn is_owned_by(&self, owner: &Self::Owner) -> bool;
 
     /// Takes the lock of a record that no other transaction has seen, exclusively.
     fn take_made(&self, owner: &Self::Owner);
 
-    /// Waits until it has the lock, or patience ends, or `watch` finds a deadlock. Of a wait that unwinds nothing is
-    /// left but an upgrade that was granted.
+    /// Waits until the transaction has the lock, or its patience ends, or `watch` finds a deadlock. If the wait
+    /// unwinds, nothing is left of it but an upgrade that was granted.
     fn wait(
         &self,
         owner: &Self::Owner,
@@ -47,7 +47,8 @@ pub trait RecordLock: RecordHeader {
         watch: &mut dyn Watch,
     ) -> Ended;
 
-    /// The label of the transaction that waits for all other readers to leave, this one among them, if there is one.
+    /// Returns the label of the transaction that waits for all other readers to leave, this one among them, if there is
+    /// one.
     fn upgrading(&self, _owner: &Self::Owner) -> Option<u32> {
         None
     }
@@ -56,34 +57,35 @@ pub trait RecordLock: RecordHeader {
     fn release(&self, owner: &Self::Owner);
 }
 
-/// Follows the wait for a record's lock.
+/// An observer of a wait for a record's lock.
 pub trait Watch {
-    /// The request is queued. Whether its wait is a deadlock, of which the transaction is to be the victim.
+    /// Called when the request is queued. Returns whether its wait closes a deadlock of which the transaction is to be
+    /// the victim.
     fn begins(&mut self) -> bool;
 
     /// Whether another transaction has made this one, which waits, the victim of a deadlock.
     fn is_victim(&mut self) -> bool;
 
-    /// The request was granted, or is about to be withdrawn.
+    /// Called when the request was granted, or is about to be withdrawn.
     fn ends(&mut self);
 }
 
-/// The end of a wait.
+/// The way in which a wait for a lock ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With the lock.
+    /// The transaction has the lock.
     Granted,
-    /// With the lock, but the transaction is to end.
+    /// The transaction has the lock, but was cancelled, so it is to end.
     GrantedCancelled,
-    /// Without it.
+    /// The transaction does not have the lock: its patience has ended.
     TimedOut,
-    /// Without it: the transaction is to end.
+    /// The transaction does not have the lock: it was cancelled, so it is to end.
     Cancelled,
-    /// Without it: it would never have been granted.
+    /// The transaction does not have the lock, and would never have been granted it.
     Deadlock,
-    /// Without it: the transaction will never commit, as one that it follows does not.
+    /// The transaction does not have the lock, and will never commit, as one that it follows does not.
     Doomed,
-    /// Without it: transactions do not wait for this lock.
+    /// The transaction does not have the lock: transactions do not wait for this lock.
     Refused,
 }
 

@@ -61,7 +61,7 @@ use hotrow_storage::Database;
 use hotrow_txn::LockStatistics;
 use std::ops::ControlFlow;
 
-/// The numbers of locks of records and names that are held, and of names that are waited for.
+/// Returns the numbers of locks of records and names that are held, and of names that are waited for.
 pub(crate) fn statistics<L: RecordLock>(database: &Database<L>, names: &LockTable) -> LockStatistics {
     let (names, waiting) = names.usage();
     let mut held = names as u64;

@@ -3,10 +3,10 @@
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
-/// Where the numbers of a database's transactions come from.
+/// The source of the numbers of a database's transactions.
 #[derive(Debug, Default)]
 pub struct Numbers {
-    /// Blocks that were given out.
+    /// The number of blocks that were given out.
     blocks: AtomicU64,
 }
 
@@ -17,7 +17,7 @@ pub struct Number {
     numbers: Arc<Numbers>,
 }
 
-/// Numbers in a block: each transaction object takes a block, and another one when that is used up.
+/// The number of numbers in a block. Each transaction object takes a block, and another one when that is used up.
 const BLOCK: u64 = 1 << 24;
 
 impl Number {
@@ -25,7 +25,7 @@ impl Number {
         Self { now: numbers.add_block(), numbers: numbers.clone() }
     }
 
-    /// Another transaction begins.
+    /// Takes the next number, for another transaction that begins.
     #[inline]
     pub(crate) fn renew(&mut self) {
         self.now += 1;
@@ -41,7 +41,7 @@ impl Number {
 }
 
 impl Numbers {
-    /// The number before a block's first.
+    /// Takes another block, and returns the number before its first.
     fn add_block(&self) -> u64 {
         self.blocks.fetch_add(1, Ordering::AcqRel) * BLOCK
     }

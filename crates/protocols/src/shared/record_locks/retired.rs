@@ -63,7 +63,7 @@ use hotrow_txn::{Abort, EarlyReleaseStatistics, LockPart, LockTarget};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// Rows that share a place are hot together, and have one bound.
+/// The number of places for the heat of rows. Rows that share a place are hot together, and have one bound.
 const PLACES: usize = 1024;
 
 /// The amount that a wait adds to a row's heat.
@@ -72,26 +72,26 @@ const WAIT: i32 = 4;
 /// The highest heat.
 const HIGHEST: i32 = 16;
 
-/// So many waits make a row hot again that was retired too early once, and twice as many each time, up to so many
-/// times.
+/// The number of waits that make a row hot again that was retired too early once. For each further time it doubles, up
+/// to so many times.
 const FORGIVES_AFTER: i32 = 64;
 const MOST_LAPSES: u8 = 12;
 
-/// Bounds are counted in these parts of an entry.
+/// The number of parts of an entry in which bounds are counted.
 const PARTS: u32 = 8;
 
-/// The bound of a chain, at first and at most.
+/// The bound of a chain, at first and, below, at most.
 const FIRST_BOUND: u32 = 4 * PARTS;
 const HIGHEST_BOUND: u32 = 64 * PARTS;
 
-/// The retired rows of a database. Any thread may call anything.
+/// The retired rows of a database. Any thread may call any method.
 pub(crate) struct RetiredRows<L> {
     places: Box<[Place]>,
-    /// Entries of all chains, and places that are hot. While they change they may be off by the threads that change
-    /// them.
+    /// The number of entries of all chains, and that of places that are hot. While threads change them, they may be off
+    /// by the number of these threads.
     entries: AtomicUsize,
     hot: AtomicUsize,
-    /// Entries that there ever were, and transactions that followed one.
+    /// The number of entries that there ever were, and that of transactions that followed one.
     retired_ever: AtomicU64,
     followed_ever: AtomicU64,
     state: Mutex<State<L>>,
@@ -99,12 +99,12 @@ pub(crate) struct RetiredRows<L> {
 
 /// The state of the rows that share a place.
 struct Place {
-    /// In their chains.
+    /// The number of entries in the chains of these rows.
     entries: AtomicU32,
     heat: AtomicI32,
     /// The number of times that a row was retired too early.
     lapses: AtomicU8,
-    /// In parts of an entry.
+    /// The most entries of one chain, in parts of an entry.
     bound: AtomicU32,
 }
 
@@ -113,7 +113,7 @@ struct State<L> {
     graph: Graph,
 }
 
-/// The entries of a record, at least one.
+/// The chain of a record, which has at least one entry.
 struct Chain {
     table: TableId,
     entries: Vec<Entry>,
@@ -134,18 +134,18 @@ pub(super) struct Part<L> {
     /// The transaction's number, once it has retired a row or followed.
     number: Option<u64>,
     retired: Vec<RecordPtr<L>>,
-    /// The places of rows at which it followed.
+    /// The places of the rows at which the transaction has followed others.
     followed: Vec<u64>,
     garbage: Vec<Garbage>,
 }
 
-/// A leader of a transaction.
+/// A leader of a transaction that is still in flight.
 pub(super) struct Leader {
     pub(super) number: u64,
     /// A hash of the row at which the leader is followed, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
-    /// The number of leaders.
+    /// The number of leaders that the transaction has.
     pub(super) count: usize,
 }
 
@@ -186,7 +186,7 @@ impl<L> Part<L> {
         Self { member, number: None, retired: Vec::new(), followed: Vec::new(), garbage: Vec::new() }
     }
 
-    /// The transaction's number.
+    /// Returns the transaction's number, if it has one.
     #[inline]
     pub(super) fn number(&self) -> Option<u64> {
         self.number
@@ -197,25 +197,25 @@ impl<L> Part<L> {
         Role { member: &self.member, number: self.number }
     }
 
-    /// Whether it is doomed.
+    /// Whether the transaction is doomed.
     #[inline]
     pub(super) fn is_doomed(&self) -> bool {
         self.role().is_doomed()
     }
 
-    /// Whether it follows transactions in flight.
+    /// Whether the transaction follows transactions in flight.
     #[inline]
     pub(super) fn follows(&self) -> bool {
         self.number.is_some() && self.member.leaders() > 0
     }
 
-    /// Whether it has retired a row of this record.
+    /// Whether the transaction has retired the row of this record.
     #[inline]
     pub(super) fn has_retired(&self, record: RecordPtr<L>) -> bool {
         self.retired.contains(&record)
     }
 
-    /// Hands what was replaced to reclamation.
+    /// Hands what was replaced by undoing to the participant, which reclaims it.
     #[inline]
     pub(super) fn reclaim(&mut self, participant: &mut Participant) {
         self.garbage.drain(..).for_each(|garbage| participant.retire(garbage));
@@ -231,7 +231,7 @@ impl<L: RecordLock> RetiredRows<L> {
         &self.places[row as usize % PLACES]
     }
 
-    /// Whether a chain may have entries.
+    /// Whether any chain may have entries.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         self.entries.load(Ordering::Acquire) > 0
@@ -248,7 +248,7 @@ impl<L: RecordLock> RetiredRows<L> {
         self.hot.load(Ordering::Acquire) > 0
     }
 
-    /// Counters of the rows so far.
+    /// Returns the counts of retired rows and followers so far.
     pub(crate) fn statistics(&self) -> EarlyReleaseStatistics {
         EarlyReleaseStatistics {
             hot: self.hot.load(Ordering::Acquire) as u64,
@@ -258,7 +258,7 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// A transaction comes to wait for a row's lock.
+    /// Notes that a transaction comes to wait for a row's lock.
     pub(super) fn awaited(&self, record: RecordPtr<L>) {
         let row = hash(record);
         self.heat(row, |heat| (heat + WAIT).min(HIGHEST));
@@ -266,7 +266,7 @@ impl<L: RecordLock> RetiredRows<L> {
         let _ = self.place(row).bound.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
     }
 
-    /// A row was retired too early.
+    /// Makes a row cold that was retired too early.
     #[cold]
     fn cool(&self, row: u64) {
         let more = |lapses: u8| Some((lapses + 1).min(MOST_LAPSES));
@@ -284,7 +284,7 @@ impl<L: RecordLock> RetiredRows<L> {
         };
     }
 
-    /// Whether a row is hot that the transaction has locked exclusively, and there is room for its entry.
+    /// Whether a row that the transaction has locked exclusively is hot, and its chain has room for an entry.
     pub(super) fn has_room(&self, part: &Part<L>, record: RecordPtr<L>) -> bool {
         let place = self.place(hash(record));
         if place.heat.load(Ordering::Acquire) <= 0 {
@@ -296,7 +296,8 @@ impl<L: RecordLock> RetiredRows<L> {
         is_own || (entries.len() as u32) < place.bound.load(Ordering::Acquire) / PARTS
     }
 
-    /// Adds the entry of a row that the transaction has locked exclusively, and releases then. The row was so `before`.
+    /// Adds the entry of a row that the transaction has locked exclusively, and releases after that. `before` is the
+    /// row as it was before the transaction.
     pub(super) fn retire(&self, part: &mut Part<L>, row: HeldRecord<L>, before: Row) {
         let mut state = self.state();
         let State { chains, graph } = &mut *state;
@@ -311,14 +312,15 @@ impl<L: RecordLock> RetiredRows<L> {
         part.retired.push(row.record);
     }
 
-    /// Counts entries that were added at a row's place, or taken away.
+    /// Counts entries that were added at a row's place, or removed there if `more` is negative.
     fn count(&self, record: RecordPtr<L>, more: i32) {
         self.place(hash(record)).entries.fetch_add(more as u32, Ordering::AcqRel);
         self.entries.fetch_add(more as usize, Ordering::AcqRel);
     }
 
-    /// The transaction wants a row's lock again that it has retired, or has it exclusively again. Those behind it are
-    /// doomed; if it may write, those too that have only read the row: what they saw is not what it leaves.
+    /// Dooms transactions behind this one at a row that it has retired, as it wants the row's lock again, or has it
+    /// exclusively again. If it may write, the transactions are doomed too that have only read the row: what they saw
+    /// is not what it leaves.
     #[cold]
     pub(super) fn recall(&self, part: &Part<L>, record: RecordPtr<L>, is_exclusive: bool) {
         let Some(own) = part.number else { return };
@@ -337,10 +339,12 @@ impl<L: RecordLock> RetiredRows<L> {
         wake(&doomed);
     }
 
-    /// The transaction has come to have a row's lock. What is dead there it undoes, if it has the lock exclusively.
+    /// Decides what a row's chain means for a transaction that has come to have the row's lock: it follows the last
+    /// entry's transaction, or undoes dead entries if it has the lock exclusively.
     ///
     /// # Errors
-    /// [`Abort::Cascade`] if it is doomed; [`Abort::Timeout`] if it would follow, and is not to wait.
+    /// [`Abort::Cascade`] if the transaction is doomed; [`Abort::Timeout`] if it would follow another, and is not to
+    /// wait.
     #[inline]
     pub(super) fn found(
         &self,
@@ -414,8 +418,8 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// The transaction has released a record's lock: undoes the dead entries there, unless others have the lock, which
-    /// do so then.
+    /// Undoes the dead entries of a record whose lock the transaction has released. If others have the lock by now,
+    /// they undo the entries.
     #[inline]
     pub(super) fn settle(&self, part: &mut Part<L>, owner: &L::Owner, record: RecordRef<'_, L>) {
         while self.is_any_at(record.ptr()) && self.state().table_of_dead(record.ptr()).is_some() {
@@ -427,12 +431,12 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// A transaction that waits for a leader, which it follows at this row, was the victim of a deadlock.
+    /// Notes that a transaction that waits for a leader, which it follows at this row, was the victim of a deadlock.
     pub(super) fn deadlocked(&self, row: u64) {
         self.cool(row);
     }
 
-    /// A leader that is still in flight, if there is one.
+    /// Returns a leader that is still in flight, or `None` if there is none.
     ///
     /// # Errors
     /// [`Abort::Cascade`] if the transaction is doomed.
@@ -447,8 +451,8 @@ impl<L: RecordLock> RetiredRows<L> {
         Ok(state.graph.leader(number).map(leader))
     }
 
-    /// The transaction has committed, with its changes in place, or was rolled back, but for those that it retired.
-    /// These are undone by [`settle_retired`](Self::settle_retired).
+    /// Notes that the transaction has committed, with its changes in place, or was rolled back, but for the changes
+    /// that it retired. [`settle_retired`](Self::settle_retired) undoes these.
     pub(super) fn decided(&self, part: &mut Part<L>, is_committed: bool) {
         let Some(number) = part.number.take() else { return };
         let mut state = self.state();
@@ -473,7 +477,7 @@ impl<L: RecordLock> RetiredRows<L> {
         wake(&followers);
     }
 
-    /// Takes away the entries of a transaction that has no leaders: they are the first of their chains.
+    /// Removes the entries of a transaction that has no leaders: they are the first of their chains.
     fn committed(&self, state: &mut State<L>, number: u64, part: &mut Part<L>) {
         for record in part.retired.drain(..) {
             let Some(Chain { entries, .. }) = state.chains.get_mut(&record) else { continue };
@@ -490,7 +494,7 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// Undoes what a transaction retired that was rolled back, as far as others have not locked it.
+    /// Undoes the retired changes of a transaction that was rolled back, where no other transaction has locked the row.
     #[inline]
     pub(super) fn settle_retired(
         &self,
@@ -509,7 +513,7 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// The record's table is gone.
+    /// Removes the chain of a record whose table is gone.
     #[cold]
     fn forget(&self, record: RecordPtr<L>) {
         let entries = self.state().chains.remove(&record).map_or(0, |chain| chain.entries.len());
@@ -518,19 +522,19 @@ impl<L: RecordLock> RetiredRows<L> {
 }
 
 impl<L> Part<L> {
-    /// The transaction's number from now on.
+    /// Returns the number of the transaction, which is added to the graph if it has none.
     fn enlist(&mut self, graph: &mut Graph) -> u64 {
         *self.number.get_or_insert_with(|| graph.add(&self.member))
     }
 }
 
 impl<L> State<L> {
-    /// The transaction of a chain's last entry that is not dead.
+    /// Returns the transaction of the last entry of a chain that is not dead.
     fn last_alive(&self, record: RecordPtr<L>) -> Option<u64> {
         self.chains.get(&record)?.entries.iter().rfind(|entry| !entry.is_dead).map(|entry| entry.transaction)
     }
 
-    /// The table of a record that has a dead entry.
+    /// Returns the table of a record that has a dead entry, or `None` if it has none.
     fn table_of_dead(&self, record: RecordPtr<L>) -> Option<TableId> {
         let chain = self.chains.get(&record)?;
         chain.entries.iter().any(|entry| entry.is_dead).then_some(chain.table)
@@ -547,7 +551,7 @@ impl<L> State<L> {
     }
 }
 
-/// A hash of a record.
+/// Returns the hash of a record.
 fn hash<L: RecordLock>(record: RecordPtr<L>) -> u64 {
     RecordWait::hash(RecordOrName::Record(record))
 }

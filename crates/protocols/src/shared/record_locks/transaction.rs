@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 /// A transaction in flight.
 pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
 
-/// The parts of a transaction's locks.
+/// The parts from which a transaction object is made.
 pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
     /// The engine's capabilities, without those that a setting takes away.
@@ -31,11 +31,11 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     /// The locks of names without a record, and how the transaction waits.
     pub(crate) requester: Requester,
     pub(crate) time_outs: &'p TimeOuts,
-    /// The list in which deadlocks are looked for, unless they end by time-out or cannot arise.
+    /// The list in which deadlocks are looked for, or `None` if they end by time-out or cannot arise.
     pub(crate) waits: Option<Arc<RecordWaits<L>>>,
-    /// The rows that are read to be written, if reads of such rows are locked as writes.
+    /// The rows that are read to be written, or `None` if their reads are locked as reads.
     pub(crate) foresight: Option<Arc<Foresight>>,
-    /// The rows whose next writer may go on before the last one has committed, if any may.
+    /// The rows whose next writer may go on before the last one has committed, or `None` if no row is released early.
     pub(crate) retired: Option<Arc<RetiredRows<L>>>,
     pub(crate) owner: L::Owner,
 }
@@ -52,7 +52,7 @@ pub struct RecordLocking<L: RecordLock> {
 }
 
 impl<L: RecordLock> RecordLocking<L> {
-    /// A transaction of these parts.
+    /// Makes a transaction object of these parts.
     pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
         let Parts { info, capabilities, requester, time_outs, waits, foresight, retired, owner } = parts;
         let locking = Self {
@@ -66,7 +66,7 @@ impl<L: RecordLock> RecordLocking<L> {
         LockingTransaction::new(database, locking)
     }
 
-    /// Locks a row, present or absent, to the transaction's end.
+    /// Locks a row, present or absent, to the transaction's end, and returns its record if it is present.
     #[inline]
     fn find<'s>(&mut self, row: Sought<'_, 's, L>, mode: Mode) -> Result<Option<RecordRef<'s, L>>, Abort> {
         if let Some(found) = self.find_declared(&row, mode) {
@@ -76,13 +76,13 @@ impl<L: RecordLock> RecordLocking<L> {
         Ok(found.filter(RecordRef::is_present))
     }
 
-    /// The level at which reads lock now: a transaction that follows others keeps its reads.
+    /// Returns the level at which reads lock now. A transaction that follows others keeps its read locks.
     #[inline]
     fn reads_as(&self) -> Isolation {
         if self.locks.follows() { Isolation::Serializable } else { self.level.now() }
     }
 
-    /// A row of the access set that was found and locked in the mode as the transaction began.
+    /// Returns a row of the access set that was found and locked in the mode as the transaction began.
     #[inline]
     fn find_declared<'s>(&mut self, row: &Sought<'_, 's, L>, mode: Mode) -> Option<RecordRef<'s, L>> {
         self.declared.as_mut()?.find(row, mode)

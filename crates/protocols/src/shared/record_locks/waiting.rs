@@ -1,5 +1,5 @@
-//! A transaction that waits for a record, a name, a ticket or the end of one that it follows: what is listed of it
-//! meanwhile.
+//! The part of a transaction that is listed while it waits for a record, a name, a ticket, or the end of one that it
+//! follows.
 
 use super::followers::Role;
 use super::held::Held;
@@ -23,7 +23,7 @@ pub(super) enum Ticket {
     Held,
 }
 
-/// The transactions that wait for records, names or others' ends, and hold some or are followed.
+/// The list of the transactions that wait for records, names or others' ends, and hold some locks or are followed.
 pub(crate) type RecordWaits<L> = Waits<RecordWait<L>>;
 
 /// A transaction that waits for a record, a name or an end.
@@ -32,7 +32,7 @@ pub(crate) struct RecordWait<L> {
     owner: OwnerId,
     awaited: RecordOrName<L>,
     held: Held<L>,
-    /// The number by which its followers know it.
+    /// The number by which the transaction's followers know it, if it has one.
     number: Option<u64>,
 }
 
@@ -80,16 +80,16 @@ impl<L: RecordLock> Blocked for RecordWait<L> {
     }
 }
 
-/// A transaction that may come to wait: while it is listed the list has the records that it holds.
+/// A transaction that may come to wait. While it is listed, the list has the records that it holds.
 pub(super) struct Listing<'l, L: RecordLock> {
     pub(super) waits: Option<&'l RecordWaits<L>>,
     pub(super) held: &'l mut Held<L>,
     pub(super) role: Option<Role<'l>>,
-    /// Where it waits, while it is listed.
+    /// The place where the transaction waits, while it is listed.
     pub(super) listed: Option<Arc<Parked>>,
 }
 
-/// The wait of a transaction for a record.
+/// The observer of a transaction's wait for a record.
 pub(super) struct WaitsForRecord<'l, L: RecordLock, T> {
     pub(super) listing: Listing<'l, L>,
     pub(super) requester: &'l Requester,
@@ -119,7 +119,8 @@ impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
 }
 
 impl<L: RecordLock> Listing<'_, L> {
-    /// Lists the transaction, if it holds anything, is followed, or any lock is hot: the deadlock that its wait closes.
+    /// Lists the transaction, if it holds anything, is followed, or any lock is hot. Returns the deadlock that its wait
+    /// closes, if the transaction is the victim.
     pub(super) fn begin(
         &mut self,
         requester: &Requester,
@@ -131,7 +132,7 @@ impl<L: RecordLock> Listing<'_, L> {
         waits.begin(request, self.wait(requester, awaited))
     }
 
-    /// The entry of the transaction in the list of those that wait.
+    /// Makes the entry of the transaction for the list of those that wait.
     pub(super) fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
         self.listed = Some(requester.parked().clone());
         let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
@@ -142,12 +143,12 @@ impl<L: RecordLock> Listing<'_, L> {
         self.role?.number
     }
 
-    /// Whether the transaction will never commit, as a leader of its does not.
+    /// Whether the transaction will never commit, since a leader of its does not.
     pub(super) fn is_doomed(&self) -> bool {
         self.role.is_some_and(Role::is_doomed)
     }
 
-    /// The deadlock of which the transaction was made the victim by another one.
+    /// Returns the deadlock of which the transaction was made the victim by another one, if there is one.
     pub(super) fn verdict(&self) -> Option<Deadlock> {
         self.waits?.verdict(self.listed.as_ref()?)
     }
@@ -166,7 +167,8 @@ impl<L: RecordLock> Drop for Listing<'_, L> {
     }
 }
 
-/// A transaction that is held back, or about to be: however that ends, it knows then whether it has a ticket.
+/// A transaction that is held back, or about to be. However that ends, the transaction knows then whether it has a
+/// ticket.
 pub(super) struct Seeking<'l, L: RecordLock> {
     pub(super) listing: Listing<'l, L>,
     pub(super) requester: &'l Requester,
@@ -174,7 +176,7 @@ pub(super) struct Seeking<'l, L: RecordLock> {
 }
 
 impl<L: RecordLock> Seeking<'_, L> {
-    /// Records that the transaction has a ticket and was not listed.
+    /// Notes that the transaction has got a ticket at once, so it was not listed.
     pub(super) fn let_in(&mut self, wait: RecordWait<L>) {
         self.listing.listed = None;
         *self.listing.held = wait.held;
@@ -193,7 +195,7 @@ impl<L: RecordLock> Drop for Seeking<'_, L> {
     }
 }
 
-/// A transaction that waits for the end of one that it follows: however that ends, it may wait again then.
+/// A transaction that waits for the end of one that it follows. However that ends, the transaction may wait again then.
 pub(super) struct Following<'l, L: RecordLock> {
     pub(super) listing: Listing<'l, L>,
     pub(super) requester: &'l Requester,
@@ -206,7 +208,7 @@ impl<L: RecordLock> Drop for Following<'_, L> {
     }
 }
 
-/// How a transaction waits for a name.
+/// The policy by which a transaction that locks records waits for a name.
 pub(super) struct WaitsForName<'l, L: RecordLock>(pub(super) Latch<Listing<'l, L>>);
 
 impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {

@@ -1,5 +1,5 @@
-//! A lock manager of the traditional kind: a hash table of names to queues of requests, all of which one caller at a
-//! time works on.
+//! A lock manager of the traditional kind: a hash table of names to queues of requests. One caller at a time works on
+//! it.
 //!
 //! **Source.** VLL §1 describes it, and §3.1.1 and §3.2 measure against it: a lock head for each name in use, with a
 //! linked list of requests that is walked when a lock is asked for or released. Here a transaction places all its
@@ -36,25 +36,25 @@ use hotrow_txn::number_of;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
-/// No request, or no head.
+/// The number that stands for no request, or for no head.
 const NONE: u32 = u32::MAX;
 
-/// The queues of all names. `W` is what an owner is to the caller.
+/// The queues of all names. `W` is the caller's value for an owner.
 pub(crate) struct RequestQueues<W> {
-    /// The first head of each chain; as many as a power of two.
+    /// The first head of each chain. The number of buckets is a power of two.
     buckets: Vec<u32>,
     heads: Pool<Head>,
     requests: Pool<Request>,
     owners: Pool<Owner<W>>,
 }
 
-/// An owner's number among those that are there.
+/// The number of an owner among those that have joined and not left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerId(u32);
 
 struct Head {
     name: u64,
-    /// The next head of the bucket.
+    /// The next head of the same bucket.
     chained: u32,
     first: u32,
     last: u32,
@@ -64,10 +64,10 @@ struct Head {
 struct Request {
     head: u32,
     owner: u32,
-    /// The requests before and behind it in the queue.
+    /// The requests before and behind this one in the queue.
     before: u32,
     behind: u32,
-    /// The owner's next request.
+    /// The next request of the same owner.
     sibling: u32,
     blockers: u32,
     modes: Modes,
@@ -81,7 +81,7 @@ struct Owner<W> {
     who: Option<W>,
 }
 
-/// Values in one vector, addressed by their places. A place is used again as soon as it is free.
+/// A pool of values in one vector, addressed by their places. A place is used again as soon as it is free.
 struct Pool<T> {
     places: Vec<T>,
     free: Vec<u32>,
@@ -94,20 +94,20 @@ impl<W> Default for RequestQueues<W> {
 }
 
 impl<W> RequestQueues<W> {
-    /// A new owner, which asks for nothing.
+    /// Adds an owner, which asks for nothing yet.
     pub(crate) fn join(&mut self, who: W) -> OwnerId {
         OwnerId(self.owners.take(Owner { first: NONE, awaited: 0, who: Some(who) }))
     }
 
-    /// An owner that has released everything goes away; another one may get its number.
+    /// Removes an owner that has released everything. Another owner may get its number.
     pub(crate) fn part(&mut self, owner: OwnerId) {
         debug_assert_eq!(self.owners[owner.0].first, NONE, "it still asks for something");
         self.owners[owner.0].who = None;
         self.owners.give(owner.0);
     }
 
-    /// Asks for a name. All that an owner asks for in this way it asks for in one step, in any order and as often as it
-    /// likes.
+    /// Asks for a name. An owner makes all requests of this kind in one step, in any order; it may ask for a name more
+    /// than once.
     #[inline]
     pub(crate) fn request(&mut self, owner: OwnerId, name: u64, modes: Modes) {
         let head = self.find_or_make(name);
@@ -121,12 +121,12 @@ impl<W> RequestQueues<W> {
         self.owners[owner.0].awaited += u32::from(blockers > 0);
     }
 
-    /// Whether `owner` could have a name in these modes beside all others that asked for it, granted or not.
+    /// Whether `owner` could have a name in these modes beside all other owners that asked for it, granted or not.
     pub(crate) fn is_free(&self, owner: OwnerId, name: u64, modes: Modes) -> bool {
         self.queue(name).all(|(_, request)| request.owner == owner.0 || !request.modes.conflicts(modes))
     }
 
-    /// Takes a name that [is free](Self::is_free), for an owner that waits for nothing.
+    /// Takes a name that [is free](Self::is_free), for an owner all of whose requests are granted.
     pub(crate) fn add(&mut self, owner: OwnerId, name: u64, modes: Modes) {
         debug_assert!(self.is_granted(owner), "who runs waits for nothing");
         debug_assert!(self.is_free(owner, name, modes), "others have asked for it");
@@ -147,13 +147,13 @@ impl<W> RequestQueues<W> {
         self.queue(name).next().is_some_and(|(_, first)| first.modes.conflicts_with_all())
     }
 
-    /// Whether an owner has been granted all that it asked for.
+    /// Whether all requests of an owner have been granted.
     #[inline]
     pub(crate) fn is_granted(&self, owner: OwnerId) -> bool {
         self.owners[owner.0].awaited == 0
     }
 
-    /// Takes back everything that an owner has or waits for, and tells `granted` of the owners that wait for nothing
+    /// Takes back all requests of an owner, granted or not, and calls `granted` for each owner that waits for nothing
     /// any more.
     #[inline]
     pub(crate) fn release_all(&mut self, owner: OwnerId, granted: &mut impl FnMut(&W)) {
@@ -167,7 +167,8 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// How many requests before the one behind `last` it conflicts with, back to the nearest that conflicts with all.
+    /// Returns the number of requests, from `last` backwards, with which these modes conflict, back to the nearest that
+    /// conflicts with all.
     #[inline]
     fn blockers(&self, last: u32, modes: Modes) -> u32 {
         let (mut blockers, mut next) = (0, last);
@@ -182,7 +183,7 @@ impl<W> RequestQueues<W> {
         blockers
     }
 
-    /// Adds modes to a request that stands last.
+    /// Adds modes to a request that stands last in its queue.
     #[inline]
     fn widen(&mut self, last: u32, modes: Modes) {
         let request = self.requests[last];
@@ -212,7 +213,7 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// Takes a request out of its queue, and grants what can be granted now.
+    /// Removes a request from its queue, and grants the requests that can be granted now.
     #[inline]
     fn remove(&mut self, position: u32, granted: &mut impl FnMut(&W)) {
         let Request { head, before, behind, .. } = self.requests[position];
@@ -232,7 +233,8 @@ impl<W> RequestQueues<W> {
         self.requests.give(position);
     }
 
-    /// Counts a request out of those behind it that count it: up to the first that conflicts with all.
+    /// Takes a removed request off the counts of those behind it that count it: up to the first that conflicts with
+    /// all.
     fn unblock(&mut self, removed: u32, granted: &mut impl FnMut(&W)) {
         let Request { before, behind, modes, .. } = self.requests[removed];
         let mut next = behind;
@@ -260,7 +262,7 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// The requests of a name, in order.
+    /// Returns the requests of a name, in order.
     #[inline]
     fn queue(&self, name: u64) -> impl Iterator<Item = (u32, &Request)> {
         let mut next = self.find(name).map_or(NONE, |head| self.heads[head].first);
@@ -301,7 +303,7 @@ impl<W> RequestQueues<W> {
         head
     }
 
-    /// Forgets a head without requests.
+    /// Removes a head without requests.
     #[inline]
     fn forget(&mut self, head: u32) {
         let Head { name, chained, .. } = self.heads[head];
@@ -318,7 +320,7 @@ impl<W> RequestQueues<W> {
         self.heads.give(head);
     }
 
-    /// Twice as many buckets.
+    /// Doubles the number of buckets.
     #[cold]
     fn spread(&mut self) {
         let old = std::mem::take(&mut self.buckets);
@@ -333,12 +335,12 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// The number of owners that wait.
+    /// Returns the number of owners that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.owners.places.iter().filter(|owner| owner.awaited > 0).count()
     }
 
-    /// All requests: name and modes, in no order.
+    /// Returns the name and the modes of every request, in no order.
     pub(crate) fn requests(&self) -> impl Iterator<Item = (u64, Modes)> {
         let mut heads = self.buckets.iter().copied();
         let mut head = NONE;
@@ -352,7 +354,7 @@ impl<W> RequestQueues<W> {
         heads.flat_map(|name| self.queue(name).map(move |(_, request)| (name, request.modes)))
     }
 
-    /// Names in use, and requests: for people, and for tests that expect none.
+    /// Returns the number of names in use, and the number of requests. People read them, and tests expect none.
     pub(crate) fn usage(&self) -> (usize, usize) {
         (self.heads.in_use(), self.requests.in_use())
     }

@@ -1,17 +1,17 @@
-//! Sets of modes.
+//! Sets of modes in which an owner asks for a name.
 
 use crate::shared::contention::{CLAIMS, Claim};
 use hotrow_txn::Intent;
 use std::ops::BitOr;
 
-/// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the
-/// paper's Fig. 5. Rows know only two of them.
+/// The modes in which one owner asks for one name: a set of [`Claim`]s, whose conflicts are those of the paper's Fig.
+/// 5. Rows are asked for in only two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Modes(pub(super) u8);
 
 const EVERY: u8 = 0b1111;
 
-/// For each set, the modes that conflict with any of it.
+/// The modes that conflict with any mode of a set, for each set.
 const CONFLICTS: [u8; EVERY as usize + 1] = {
     let mut table = [0; EVERY as usize + 1];
     let mut set = 0;
@@ -35,13 +35,13 @@ impl Modes {
     pub(crate) const EXCLUSIVE: Modes = Modes(1 << Claim::Exclusive as u8);
     pub(crate) const SHARED: Modes = Modes(1 << Claim::Shared as u8);
 
-    /// Whether two owners may not have these at once.
+    /// Whether two owners may not have these sets of modes at once.
     #[inline]
     pub(crate) fn conflicts(self, other: Modes) -> bool {
         CONFLICTS[usize::from(self.0 & EVERY)] & other.0 != 0
     }
 
-    /// Whether no other owner may have any mode beside these.
+    /// Whether no other owner may have any mode beside this set.
     #[inline]
     pub(crate) fn conflicts_with_all(self) -> bool {
         self.0 & Self::EXCLUSIVE.0 != 0
@@ -49,7 +49,7 @@ impl Modes {
 }
 
 impl From<Intent> for Modes {
-    /// The modes that lock a row.
+    /// Returns the mode that locks a row for this intent.
     #[inline]
     fn from(intent: Intent) -> Self {
         match intent {

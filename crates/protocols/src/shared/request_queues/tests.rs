@@ -81,7 +81,7 @@ fn readers_share_and_writers_wait_in_order() {
 
 #[test]
 fn who_gives_up_leaves_from_anywhere() {
-    // The queue is held by a, and b to e wait; who runs once one of them and then a have gone.
+    // The queue is held by a, and b to e wait. A case says which of them run once one of them, and then a, has gone.
     for (withdrawn, at_once, after) in [('b', "", "cd"), ('c', "", "b"), ('d', "", "b"), ('e', "", "b")] {
         let mut case = Case::default();
         assert!(case.begin('a', &[(1, X)]));

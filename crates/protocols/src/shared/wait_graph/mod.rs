@@ -1,4 +1,4 @@
-//! The wait-for graph, in partitions, one per transaction in flight.
+//! The wait-for graph, in partitions: one for each transaction in flight.
 //!
 //! **Source.** ORTHRUS §4, *wait-for graph*: edges are added only on conflict, and each transaction's edges are a
 //! partition of their own; there is no latch for the graph.
@@ -45,15 +45,15 @@ use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard};
 use hotrow_txn::{Deadlock, LockTarget, WaitsFor};
 use smallvec::SmallVec;
 
-/// The wait-for graph. Any thread may call anything, about the transaction that it runs; [`change`](Self::change) under
-/// the latch of the bucket that the transaction waits at.
+/// The wait-for graph. Any thread may call any method for the transaction that it runs, and [`change`](Self::change)
+/// under the latch of the bucket at which the transaction waits.
 pub(crate) struct WaitGraph {
     nodes: PerOwner<CachePadded<Node>>,
     /// The number of times that a transaction has begun to wait, or to wait for a new transaction.
     turns: CachePadded<AtomicU64>,
 }
 
-/// An owner's transaction: the first is number one.
+/// A transaction of an owner, by its number. The first one is number one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InFlight {
     pub(crate) owner: OwnerId,
@@ -73,16 +73,16 @@ struct Node {
 struct Wait {
     /// The number of the last transaction that another one waited for.
     waited_for: u64,
-    /// Where the owner waits; none if it does not.
+    /// The place where the owner waits, or `None` if it does not wait.
     parked: Option<Arc<Parked>>,
     edges: Edges,
-    /// The transaction's turn, once all its blockers have been told; zero before.
+    /// The turn of the transaction, once all its blockers have been told, and zero before.
     turn: u64,
     mode: Mode,
     target: Option<LockTarget>,
 }
 
-/// A cycle: each waits for the next, and the last for the first.
+/// A cycle of waits: each transaction waits for the next, and the last for the first.
 type Cycle = SmallVec<[InFlight; 4]>;
 
 impl WaitGraph {
@@ -90,7 +90,7 @@ impl WaitGraph {
         Self { nodes: PerOwner::new(), turns: CachePadded::default() }
     }
 
-    /// `owner` begins a transaction, called `label`.
+    /// Begins a transaction of `owner`, which reports call `label`.
     #[inline]
     pub(crate) fn begin(&self, owner: OwnerId, label: u32) {
         let node = self.nodes.get(owner);
@@ -98,7 +98,7 @@ impl WaitGraph {
         node.number.store(self.number(owner) + 1, Ordering::Release);
     }
 
-    /// The number of the owner's transaction.
+    /// Returns the number of the owner's transaction.
     #[inline]
     pub(crate) fn number(&self, owner: OwnerId) -> u64 {
         self.nodes.get(owner).number.load(Ordering::Acquire)
@@ -112,7 +112,7 @@ impl WaitGraph {
         blockers.iter().map(|&blocker| self.in_flight(blocker)).collect()
     }
 
-    /// A request waits for `blockers`. Under its bucket's latch.
+    /// Publishes that a request waits for `blockers`. The caller has the latch of the request's bucket.
     pub(crate) fn publish(&self, request: Queued<'_>, blockers: &[OwnerId]) {
         let edges = self.edges(blockers);
         let mut wait = self.nodes.get(request.waiter).wait.lock();
@@ -123,7 +123,8 @@ impl WaitGraph {
         wait.parked = Some(request.parked.clone());
     }
 
-    /// A request that waits waits for `blockers` now: whether there are new ones among them. Under its bucket's latch.
+    /// Replaces the blockers of a request that waits. Returns whether there are new ones among them. The caller has the
+    /// latch of the request's bucket.
     pub(crate) fn change(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
         let edges = self.edges(blockers);
         let mut wait = self.nodes.get(waiter).wait.lock();
@@ -135,23 +136,23 @@ impl WaitGraph {
         has_new
     }
 
-    /// `waiter` waits no more.
+    /// Removes the wait of `waiter`, which does not wait any more.
     pub(crate) fn clear(&self, waiter: OwnerId) {
         self.nodes.get(waiter).wait.lock().parked = None;
     }
 
-    /// The transactions that `waiter` waits for.
+    /// Returns the transactions that `waiter` waits for.
     pub(crate) fn blockers(&self, waiter: OwnerId) -> Edges {
         self.nodes.get(waiter).wait.lock().live_edges().iter().copied().collect()
     }
 
-    /// Where `owner` waits, if it does.
+    /// Returns the place where `owner` waits, or `None` if it does not wait.
     pub(crate) fn parked(&self, owner: OwnerId) -> Option<Arc<Parked>> {
         self.nodes.get(owner).wait.lock().parked.clone()
     }
 
-    /// Tells the transactions that `waiter` waits for that they are waited for, then takes its turn. Nothing to do if
-    /// it has one.
+    /// Tells the transactions that `waiter` waits for that they are waited for, and then takes its turn. If `waiter`
+    /// has its turn, there is nothing to do.
     pub(crate) fn announce(&self, waiter: OwnerId) {
         let node = self.nodes.get(waiter);
         let mut told = Edges::new();
@@ -160,7 +161,7 @@ impl WaitGraph {
             if wait.turn != 0 {
                 return;
             }
-            // Others may have come to be in the way while those were told.
+            // The transaction may have come to wait for others while its blockers were told.
             if wait.edges.iter().all(|edge| told.contains(edge)) {
                 wait.turn = self.turns.fetch_add(1, Ordering::AcqRel) + 1;
                 return;
@@ -174,8 +175,8 @@ impl WaitGraph {
         }
     }
 
-    /// Whether every transaction that waits, of so many owners, has its turn: has looked since it came to wait for a
-    /// new transaction.
+    /// Whether every transaction that waits, of so many owners, has its turn: each has looked for cycles since it came
+    /// to wait for a new transaction.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn has_settled(&self, owners: usize) -> bool {
         let is_settled = |owner| {
@@ -191,8 +192,8 @@ impl WaitGraph {
         wait.waited_for == self.number(waiter)
     }
 
-    /// Looks for cycles that `waiter` has closed, until there is none or it has taken the blame for one: then it waits
-    /// no more.
+    /// Looks for cycles that `waiter` has closed, until there is none, or it has taken the blame for one. In that case
+    /// it does not wait any more, and the deadlock is returned.
     pub(crate) fn take_blame(&self, waiter: OwnerId) -> Option<Deadlock> {
         loop {
             let cycle = self.cycle(waiter)?;
@@ -203,7 +204,8 @@ impl WaitGraph {
         }
     }
 
-    /// A shortest cycle through `waiter` of transactions whose turns came before its own, beginning there.
+    /// Returns a shortest cycle through `waiter` of transactions whose turns came before its own, beginning with
+    /// `waiter`, or `None` if there is none.
     fn cycle(&self, waiter: OwnerId) -> Option<Cycle> {
         let start = self.in_flight(waiter);
         let turn = self.nodes.get(waiter).wait.lock().turn;
@@ -224,12 +226,13 @@ impl WaitGraph {
         None
     }
 
-    /// Whether a transaction is not over, as far as can be told: its owner has begun no other.
+    /// Whether a transaction is not over, as far as the graph can tell: its owner has begun no other.
     pub(crate) fn is_running(&self, transaction: InFlight) -> bool {
         self.number(transaction.owner) == transaction.number
     }
 
-    /// Makes the first of the cycle its victim, if it is a cycle still: the victim's wait is gone from the graph.
+    /// Makes the first transaction of the cycle its victim, if it is a cycle still, and removes the victim's wait from
+    /// the graph. Returns `None` if it is no cycle any more.
     fn break_cycle(&self, cycle: &[InFlight]) -> Option<Deadlock> {
         let mut order: SmallVec<[usize; 4]> = (0..cycle.len()).collect();
         order.sort_unstable_by_key(|&position| cycle[position].owner);
@@ -258,7 +261,8 @@ impl WaitGraph {
 }
 
 impl Wait {
-    /// The edges of a request that waits. One that has been granted does not, whether or not its owner knows.
+    /// Returns the edges of a request that waits. A request that has been granted does not wait, whether or not its
+    /// owner knows.
     fn live_edges(&self) -> &[InFlight] {
         let waits = self.parked.as_ref().is_some_and(|parked| !parked.is_granted());
         if waits { &self.edges } else { &[] }
@@ -271,7 +275,7 @@ impl Wait {
     }
 }
 
-/// The way to the transaction at `position`, from the first.
+/// Returns the path from the first transaction to the one at `position`.
 fn path(reached: &[(InFlight, usize)], mut position: usize) -> Cycle {
     let mut path = Cycle::new();
     loop {
@@ -285,12 +289,12 @@ fn path(reached: &[(InFlight, usize)], mut position: usize) -> Cycle {
     }
 }
 
-/// A set of owners, a bit each.
+/// A set of owners, with a bit for each.
 #[derive(Default)]
 struct Visited(SmallVec<[u64; 8]>);
 
 impl Visited {
-    /// Adds an owner; `false` if it was there.
+    /// Adds an owner. Returns `false` if it was in the set already.
     fn insert(&mut self, owner: OwnerId) -> bool {
         let (word, bit) = (owner.0 as usize / 64, 1_u64 << (owner.0 % 64));
         if word >= self.0.len() {

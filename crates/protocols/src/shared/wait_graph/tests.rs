@@ -1,10 +1,10 @@
-//! Tests of the graph by itself.
+//! Tests of the wait-for graph by itself.
 
 use super::*;
 use hotrow_sync::Waiter;
 use std::time::Duration;
 
-/// Transactions called after their owners, ten times the number.
+/// Makes a graph of so many owners, whose transactions are labelled ten times the owner's number.
 fn graph_of(owners: u32) -> WaitGraph {
     let graph = WaitGraph::new();
     (0..owners).for_each(|owner| graph.begin(OwnerId(owner), owner * 10));
@@ -21,7 +21,7 @@ fn wait(graph: &WaitGraph, waiter: u32, blockers: &[u32]) -> Arc<Parked> {
     parked
 }
 
-/// The labels of the cycle that `waiter` takes the blame for.
+/// Returns the labels of the cycle that `waiter` takes the blame for, or `None` if there is none.
 fn blame(graph: &WaitGraph, waiter: u32) -> Option<Vec<u32>> {
     let deadlock = graph.take_blame(OwnerId(waiter))?;
     let waits = &deadlock.waits;

@@ -55,7 +55,8 @@ impl<V: Variant> World<V> {
         self.run_on(&mut *self.transaction(), accesses, work);
     }
 
-    /// A transaction from its beginning to its commit; again, with what was missing, if it leaves its accesses.
+    /// Runs a transaction from its beginning to its commit. If it leaves its accesses, it is run again with those that
+    /// were missing.
     fn run_on(
         &self,
         txn: &mut dyn Transaction,
@@ -120,7 +121,7 @@ impl<V: Variant> World<V> {
         keys.iter().try_for_each(|&key| self.set(txn, key, 1))
     }
 
-    /// Inserts a row, if that can be done without waiting for anybody, and rolls back.
+    /// Inserts a row, if that can be done without a wait, and rolls back.
     fn take_back(&self, key: i64) {
         let mut txn = self.transaction();
         let accesses = Accesses::new();
@@ -135,7 +136,8 @@ impl<V: Variant> World<V> {
         txn.abort();
     }
 
-    /// The numbers of two rows, which come together and have the number 1, and stay as they are.
+    /// Asserts that two rows, which come together and have the number 1, stay as they are: `look` returns their
+    /// numbers.
     fn assert_stable_pair(&self, mut look: impl FnMut() -> Result<[Option<i64>; 2], Abort>) -> Result<(), Abort> {
         let before = look()?;
         assert!([[None; 2], [Some(1); 2]].contains(&before), "{before:?}");
@@ -144,7 +146,7 @@ impl<V: Variant> World<V> {
         Ok(())
     }
 
-    /// Rows 0 and 1 have this number, and there are so many rows.
+    /// Asserts that rows 0 and 1 have this number, and that there are so many rows.
     fn assert_at_rest(&self, number: i64, rows: u64) {
         self.instance.audit().expect("the invariants hold");
         assert_eq!(self.instance.row_count(self.table), rows, "no record is left that has no row");
@@ -172,8 +174,8 @@ fn alone<V: Variant>() {
     shuttle::check_random(model, iterations());
 }
 
-/// One that is alone among planned ones that keep their locks from one transaction to the next, as long as there is a
-/// next one.
+/// A transaction that is alone runs among planned ones that keep their locks from one transaction to the next, as long
+/// as there is a next one.
 fn kept<V: Variant>() {
     let model = || {
         let world = World::<V>::new();
@@ -303,7 +305,8 @@ fn made<V: Variant>() {
     shuttle::check_pct(model, iterations(), 3);
 }
 
-/// A worker that goes from one transaction to the next, and others who delete what it has used, and insert it again.
+/// A worker goes from one transaction to the next, and other transactions delete the rows that it has used, and insert
+/// them again.
 fn deleted<V: Variant>() {
     let model = || {
         let world = World::<V>::new();

@@ -7,13 +7,14 @@ use hotrow_storage::{Key, RowRef, TableId};
 use hotrow_txn::{Abort, Access, Intent};
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// Copies all rows of the plan at one moment, if no transaction may be writing them.
+    /// Copies all rows of the plan at one moment, if no transaction may be writing them. Returns whether they were
+    /// copied.
     pub(super) fn copy_everything(&mut self) -> bool {
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         self.admission.copy_rows(scene, &mut self.plan, &mut self.copies)
     }
 
-    /// The copy of a row.
+    /// Returns the copy of a row, or `None` if the row was absent.
     pub(super) fn find_copy(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RowRef<'_>>, Abort> {
         let name = Access::name(id, key.hash64());
         let next = self.plan.next_if(|row| row.table == id && row.name == name);

@@ -9,7 +9,7 @@ use crate::shared::range_locks::PrefixLocks;
 use hotrow_storage::{Guard, IndexId, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_txn::Abort;
 
-/// Tables that no other transaction is in.
+/// The tables that the caller keeps all other transactions off.
 #[derive(Clone, Copy)]
 pub(super) struct Owned<'t> {
     pub(super) alone: bool,
@@ -22,16 +22,16 @@ impl Owned<'_> {
     }
 }
 
-/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is
-/// [`Abort::Conflict`].
+/// The index locks of a write. Entries that come or go need prefix locks, which are in the plan, or are added late. If
+/// a lock cannot be had, the call fails with [`Abort::Conflict`].
 pub(super) struct EntryLocks<'t, A: Admission> {
     pub(super) scene: Scene<'t, A::Header>,
     pub(super) admission: &'t mut A,
     pub(super) plan: &'t mut Plan<A::Header>,
     pub(super) owned: Owned<'t>,
-    /// Where the row lives whose entries these are.
+    /// The place of the row whose entries these are.
     pub(super) row: Place,
-    /// A row that is inserted, if its record is to be locked when it is made.
+    /// The row that is inserted, if its record is to be locked when it is made.
     pub(super) made: Option<PlannedRow<A::Header>>,
 }
 
@@ -86,7 +86,8 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
         }
     }
 
-    /// Another transaction has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
+    /// Returns the error of an insert that another transaction has outrun: it has asked for the absent row meanwhile.
+    /// If the row is in the plan, it is a mistake of this code.
     fn outrun(&mut self) -> Abort {
         assert!(self.made.is_some(), "the key is locked, so nobody else links it");
         Abort::Conflict

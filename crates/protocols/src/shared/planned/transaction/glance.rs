@@ -1,5 +1,5 @@
-//! Reads that lock one row at a time, if any: those of a reconnaissance, and of a transaction that only reads at read
-//! committed.
+//! Reads that lock no row, or one row at a time: those of a reconnaissance, and of a transaction that only reads at
+//! read committed.
 
 use super::PlannedTransaction;
 use crate::shared::planned::admission::{Admission, Glance};
@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// A row as it was committed last.
+    /// Returns the row with this key as it was committed last, or `None` if it is absent.
     pub(super) fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
         self.pass_again()?;
         let (guard, limit) = (self.participant.guard(), self.limit());
@@ -31,7 +31,7 @@ impl<A: Admission> PlannedTransaction<A> {
         glancer.copy(table, record, copy)
     }
 
-    /// A scan that locks one row at a time.
+    /// Scans a range, locking at most one row at a time.
     pub(super) fn glance_along(
         &mut self,
         scan: &Scan,
@@ -70,8 +70,8 @@ impl<A: Admission> PlannedTransaction<A> {
         outcome
     }
 
-    /// Passes the gate, if the transaction has left it since it began: a transaction that reads keeps those out that
-    /// want to be alone.
+    /// Passes the gate again, if the transaction has left it since it began. A transaction that reads keeps those out
+    /// that want to be alone.
     #[inline]
     fn pass_again(&mut self) -> Result<(), Abort> {
         if self.pass.is_inside() {
@@ -89,14 +89,14 @@ impl<A: Admission> PlannedTransaction<A> {
 struct Glancer<'t, A: Admission> {
     scene: Scene<'t, A::Header>,
     admission: &'t mut A,
-    /// Empty, but for the row that is being copied.
+    /// The plan that locks rows. It is empty, but for the row that is being copied.
     plan: &'t mut Plan<A::Header>,
     limit: Duration,
     statistics: &'t mut Statistics,
 }
 
 impl<A: Admission> Glancer<'_, A> {
-    /// The row of a record that was found, if it is there.
+    /// Copies the row of a record that was found, and returns the copy if the row is there.
     fn copy<'c>(
         &mut self,
         table: &Table<A::Header>,
@@ -115,7 +115,7 @@ impl<A: Admission> Glancer<'_, A> {
         Ok(present.then(|| row.as_ref()))
     }
 
-    /// Locks the row with this key for as long as it is copied. Whether it is there.
+    /// Locks the row with this key while it is copied. Returns whether the row is there.
     #[cold]
     fn copy_locked(&mut self, table: &Table<A::Header>, key: &Key, copy: &mut Row) -> Result<bool, Abort> {
         let mut accesses = Accesses::new();

@@ -35,32 +35,32 @@ pub struct PlannedTransaction<A: Admission> {
     admission: A,
     plan: Plan<A::Header>,
     changes: InPlace<A::Header>,
-    /// The longest wait, if the waiter does not say another one.
+    /// The longest wait for locks, unless the waiter has another limit.
     wait_limit: Duration,
     role: Role,
     read_only: bool,
     running: bool,
-    /// The last transaction's locks are kept, and its pass.
+    /// Whether the last transaction's locks are kept, and its pass.
     keeps: bool,
-    /// Tables that the caller keeps all other transactions off.
+    /// The tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
     /// The accesses outside the access set.
     missing: Accesses,
-    /// The row that was read last, where none is locked.
+    /// The row that was read last, where rows are copied and not locked.
     copy: Option<(TableId, Row)>,
-    /// All rows that will be read, where they were copied when the transaction began.
+    /// The copies of all rows that will be read, where they were copied when the transaction began.
     copies: Copies,
     statistics: Statistics,
 }
 
-/// The locks of a transaction.
+/// The kind of locks that a transaction has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The locks of its plan.
+    /// The transaction has the locks of its plan.
     Planned,
-    /// The whole database.
+    /// The transaction has the whole database.
     Alone,
-    /// The lock of one row at a time, to read the row.
+    /// The transaction locks one row at a time, to read it.
     Glancing,
     /// No locks, since all rows were copied when the transaction began.
     Copied,
@@ -97,7 +97,7 @@ impl<A: Admission> PlannedTransaction<A> {
         }
     }
 
-    /// Begins a call. An error if no transaction is running.
+    /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
         if !self.running {
@@ -118,7 +118,8 @@ impl<A: Admission> PlannedTransaction<A> {
         if self.pass.lets_readers_in() { self.exclude_readers() } else { Ok(()) }
     }
 
-    /// The transaction, which has the whole database and has only read so far, is about to write.
+    /// Keeps readers out of the database, before a transaction writes that has the whole database and has only read so
+    /// far.
     #[cold]
     fn exclude_readers(&mut self) -> Result<(), Abort> {
         let (limit, waited_before) = (self.limit(), self.statistics.wait_ns);
@@ -149,7 +150,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.running = false;
     }
 
-    /// Gives back what the last transaction has kept.
+    /// Gives back the locks that the last transaction has kept.
     #[cold]
     fn release_kept(&mut self) {
         self.keeps = false;
@@ -160,7 +161,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.pass.leave();
     }
 
-    /// Unlinks records that no transaction counts on any more, and hands them to reclamation.
+    /// Unlinks records that no transaction counts on any more, and hands them to the participant, which reclaims them.
     #[inline]
     fn sweep(&mut self) {
         if self.plan.unused.is_empty() && self.plan.garbage.is_empty() {
@@ -173,7 +174,7 @@ impl<A: Admission> PlannedTransaction<A> {
         }
     }
 
-    /// A step of locking, with the clock read before and after if times are taken.
+    /// Makes a step of locking, and reads the clock before and after if times are taken.
     #[inline]
     fn locking<R>(&mut self, step: impl FnOnce(&mut Self) -> R) -> R {
         if self.statistics.timed { self.timed(step) } else { step(self) }
@@ -191,8 +192,8 @@ impl<A: Admission> PlannedTransaction<A> {
         result
     }
 
-    /// Keeps all other transactions off the database; but for those that only read, as long as an `interactive` one has
-    /// not written.
+    /// Keeps all other transactions off the database. As long as an `interactive` transaction has not written, those
+    /// that only read are let in.
     #[cold]
     fn begin_alone(&mut self, limit: Duration, interactive: bool) -> Result<(), Abort> {
         let waited_before = self.statistics.wait_ns;
@@ -213,7 +214,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.waiter.lock_timeout().unwrap_or(self.wait_limit)
     }
 
-    /// The part of a limit that the waits since then have left.
+    /// Returns the part of a limit that is left after the waits since `waited_before`.
     #[inline]
     fn rest_of(&self, limit: Duration, waited_before: u64) -> Duration {
         limit.saturating_sub(Duration::from_nanos(self.statistics.wait_ns - waited_before))
@@ -261,7 +262,8 @@ impl<A: Admission> PlannedTransaction<A> {
         self.role == Role::Alone || self.owned.contains(&id)
     }
 
-    /// The record of a row that the caller may touch as `intent` says, present or not; none if there is none.
+    /// Returns the record of a row that the caller may touch as `intent` says, whether or not the row is present.
+    /// Returns `None` if there is no record.
     #[inline]
     fn reach(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RecordPtr<A::Header>>, Abort> {
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
@@ -298,7 +300,7 @@ impl<A: Admission> PlannedTransaction<A> {
         Ok(found.map(|record| record.ptr()))
     }
 
-    /// Adds a row to a plan whose maker knew that it might lack some: whether it could be had.
+    /// Adds a row to a plan whose maker knew that it might lack some. Returns whether the row's lock could be had.
     #[cold]
     fn add_late(&mut self, id: TableId, key: &Key, intent: Intent) -> bool {
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
@@ -312,7 +314,7 @@ impl<A: Admission> PlannedTransaction<A> {
         is_added
     }
 
-    /// A row as it is for this transaction, if it is there.
+    /// Returns the row with this key as it is for this transaction, or `None` if it is absent.
     #[inline]
     fn find(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RowRef<'_>>, Abort> {
         if self.role == Role::Glancing {
@@ -328,7 +330,7 @@ impl<A: Admission> PlannedTransaction<A> {
         Ok(record.is_present().then(|| record::row(record)))
     }
 
-    /// Adds the row of an insert to the plan, if it is not there.
+    /// Adds the row of an insert to the plan, if the plan does not have it.
     fn reach_to_insert(&mut self, id: TableId, key: &Key) -> Result<(), Abort> {
         let found = self.reach(id, key, Intent::Write);
         match found {
@@ -338,7 +340,7 @@ impl<A: Admission> PlannedTransaction<A> {
         if self.add_late(id, key, Intent::Write) { Ok(()) } else { Err(Abort::OutsidePlan) }
     }
 
-    /// The parts that a write works with.
+    /// Returns the parts of the transaction that a write works with.
     #[inline]
     fn writer(&mut self) -> Writer<'_, A> {
         let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
@@ -363,7 +365,7 @@ fn covers(held: Intent, wanted: Intent) -> bool {
     held == Intent::Write || wanted == Intent::Read
 }
 
-/// Adds a row's lock to an admitted plan. `false` if it cannot be had now.
+/// Adds a row's lock to an admitted plan. Returns `false` if the lock cannot be had now.
 fn add_row<A: Admission>(
     admission: &mut A,
     scene: Scene<'_, A::Header>,
@@ -395,7 +397,7 @@ struct Writer<'t, A: Admission> {
     missing: &'t mut Accesses,
 }
 
-/// A lock that cannot be had late is one that the plan should have had.
+/// Turns the conflict of a lock that cannot be had late into the error that the plan lacks it, after `note` was called.
 #[inline]
 fn outside<T>(result: Result<T, Abort>, note: impl FnOnce()) -> Result<T, Abort> {
     match result {

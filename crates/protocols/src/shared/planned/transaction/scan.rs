@@ -12,8 +12,8 @@ use hotrow_txn::{Abort, Access, Direction, Intent, Scan};
 use std::ops::ControlFlow;
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked,
-    /// with the first key beyond that if it was to break off there.
+    /// Scans a range that is locked, or in a table in which the transaction is alone. Fails with [`Abort::Conflict`] if
+    /// the scan leaves what is locked. `left_at` is then the first key beyond that, if the scan was to break off there.
     pub(super) fn scan_locked(
         &mut self,
         scan: &Scan,
@@ -57,7 +57,7 @@ impl<A: Admission> PlannedTransaction<A> {
     }
 }
 
-/// Whether the plan has a row that a scan came to, or could be given it.
+/// Whether the plan has the row that a scan came to, or the row could be added to it.
 fn hold<A: Admission>(
     admission: &mut A,
     scene: Scene<'_, A::Header>,

@@ -42,14 +42,14 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The name is a hash, good in all its bits.
+    /// Makes the count of a claim on the prefix of this name, which is a hash, good in all its bits.
     #[inline]
     pub(crate) fn new(name: u64, claim: Claim) -> Self {
         // No name is zero: that is an empty slot.
         Self { name: name.max(1), claim }
     }
 
-    /// The prefix's name.
+    /// Returns the name of the prefix.
     #[inline]
     pub(crate) fn name(self) -> u64 {
         self.name
@@ -68,22 +68,23 @@ impl Counted {
     }
 }
 
-/// The prefixes that one transaction asks for, as what is counted for them. The lists are used again by the next one.
+/// The prefixes that one transaction asks for, as the counts that are made for them. The next transaction uses the
+/// lists again.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixLocks {
     counted: Vec<Counted>,
-    /// The names from the top to the prefix that came last, of the shared and of the exclusive ones.
+    /// The names from the top to the prefix that was added last, of the shared and of the exclusive prefixes.
     last: [SmallVec<[u64; 18]>; 2],
-    /// The names of the exclusive ones among the first `gathered` of those counted, once many were looked through.
+    /// The names of the exclusive prefixes among the first `gathered` counts, once many were searched.
     exclusive: HashSet<u64>,
     gathered: usize,
 }
 
-/// So many counts are looked through one by one.
+/// The number of counts up to which a search goes through them one by one.
 const SEARCHED: usize = 64;
 
 impl PrefixLocks {
-    /// Asks for nothing.
+    /// Removes all prefixes.
     pub(crate) fn clear(&mut self) {
         self.counted.clear();
         self.last.iter_mut().for_each(SmallVec::clear);
@@ -102,7 +103,8 @@ impl PrefixLocks {
         self.exclusive.contains(&Counted::new(name, Claim::Exclusive).name)
     }
 
-    /// Asks for everything below a prefix. Prefixes above it that the last one has too are not counted again.
+    /// Adds a lock on everything below a prefix. Prefixes above it that the last added one has too are not counted
+    /// again.
     #[inline]
     pub(crate) fn push(&mut self, prefix: Prefix, exclusive: bool) {
         let last = &mut self.last[usize::from(exclusive)];
@@ -127,18 +129,18 @@ impl PrefixLocks {
         }
     }
 
-    /// Adds what was requested beside it.
+    /// Adds counts that were requested beside these.
     pub(crate) fn append(&mut self, more: &[Counted]) {
         self.counted.extend_from_slice(more);
     }
 
-    /// The counted prefixes.
+    /// Returns the counts of all prefixes.
     #[inline]
     pub(crate) fn counted(&self) -> &[Counted] {
         &self.counted
     }
 
-    /// Whether nothing is asked for.
+    /// Whether no prefix is asked for.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.counted.is_empty()
@@ -147,23 +149,23 @@ impl PrefixLocks {
 
 /// The counters of all prefixes that have been asked for.
 ///
-/// **Thread safety.** None of its own: it belongs to the critical section, or to the partition, in which locks are
-/// requested.
+/// **Thread safety.** The type has none of its own: it belongs to the critical section, or to the partition, in which
+/// locks are requested.
 ///
-/// A hash table of open addressing, at most a quarter full: most names are where they belong, and a slot that becomes
-/// free is filled at once by the names that had to go on because of it.
+/// The counters are in a hash table of open addressing, at most a quarter full. Most names are where they belong, and a
+/// slot that becomes free is filled at once by the names that had to go on because of it.
 pub(crate) struct PrefixCounters {
-    /// A power of two of them.
+    /// The slots, as many as a power of two.
     slots: Box<[Slot]>,
     used: usize,
 }
 
-/// A prefix that has been asked for; or nothing, with the name 0.
+/// A slot of the table: a prefix that has been asked for, or, with the name 0, nothing.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Slot {
     name: u64,
-    /// 32 bits for each of [`CLAIMS`], the first one lowest.
+    /// The counters, 32 bits for each of [`CLAIMS`], the first one lowest.
     counters: u128,
 }
 
@@ -171,16 +173,16 @@ const _: () = assert!(size_of::<Slot>() == 32);
 
 const EMPTY: Slot = Slot { name: 0, counters: 0 };
 
-/// The slots of an unused table.
+/// The number of slots of an unused table.
 const SLOTS_MIN: usize = 256;
 
-/// Counts one more request of a claim.
+/// The value that one more request of a claim adds to the counters.
 const ONE: [u128; CLAIMS.len()] = [1, 1 << 32, 1 << 64, 1 << 96];
 
-/// A counter that cannot grow any more has this bit; it is reached long before 2^32.
+/// The bit that a counter has which cannot grow any more. It is reached long before 2^32.
 const FULL: [u128; CLAIMS.len()] = [1 << 31, 1 << 63, 1 << 95, 1 << 127];
 
-/// The counters that a claim conflicts with.
+/// The bits of the counters that a claim conflicts with.
 const CONFLICTING: [u128; CLAIMS.len()] = {
     let mut masks = [0; CLAIMS.len()];
     let mut claim = 0;
@@ -195,7 +197,7 @@ const CONFLICTING: [u128; CLAIMS.len()] = {
     masks
 };
 
-/// A counter has no room for a request: there are 2^31 of one kind on one prefix.
+/// The error of a request that a counter has no room for: there are 2^31 of one kind on one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManyRequests;
 
@@ -214,30 +216,30 @@ impl Default for PrefixCounters {
 }
 
 impl PrefixCounters {
-    /// Counts a request (RequestLock of Fig. 6): whether it is granted, as no request before it conflicts.
+    /// Counts a request (RequestLock of Fig. 6). Returns whether it is granted: no request before it conflicts.
     ///
     /// # Errors
-    /// A counter is full; nothing is counted then.
+    /// Fails if a counter is full; nothing is counted then.
     #[inline]
     pub(crate) fn request(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.request_more(&[], wanted)
     }
 
-    /// Requests more for a transaction that has requested `held` before.
+    /// Counts a further request, for a transaction that has requested `held` before. Returns whether it is granted.
     #[inline]
     pub(crate) fn request_more(&mut self, held: &[Counted], wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         let conflicts = self.count(wanted)?;
         Ok(!conflicts || !self.others_conflict(held, wanted, true))
     }
 
-    /// Requests prefixes that are all different, for a transaction that has requested nothing else: it cannot conflict
-    /// with itself.
+    /// Counts a request of prefixes that are all different, for a transaction that has requested nothing else, so it
+    /// cannot conflict with itself. Returns whether it is granted.
     #[inline]
     pub(crate) fn request_once(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.count(wanted).map(|conflicts| !conflicts)
     }
 
-    /// Counts a request: whether it meets a count that conflicts, be it one of its own.
+    /// Counts a request, and returns whether it meets a count that conflicts, be it one of its own.
     #[inline]
     fn count(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.reserve(wanted.len());
@@ -288,7 +290,7 @@ impl PrefixCounters {
         }
     }
 
-    /// Whether another transaction is counted so that it conflicts with one of `wanted`.
+    /// Whether the counts of other transactions conflict with one of `wanted`.
     #[cold]
     fn others_conflict(&self, held: &[Counted], wanted: &[Counted], counted: bool) -> bool {
         let own = held.iter().chain(if counted { wanted } else { &[] });
@@ -303,18 +305,18 @@ impl PrefixCounters {
         })
     }
 
-    /// The number of prefixes that have been asked for.
+    /// Returns the number of prefixes that have been asked for.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether nothing has been asked for.
+    /// Whether no prefix has been asked for.
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// The counters of a prefix, by name, in the order of [`CLAIMS`].
+    /// Returns the counters of the prefix with this name, in the order of [`CLAIMS`].
     #[cfg(test)]
     pub(crate) fn counters(&self, name: u64) -> [u32; CLAIMS.len()] {
         let counters = self.slots[self.find(name.max(1))].counters;
@@ -324,7 +326,7 @@ impl PrefixCounters {
     /// Compares the counters with all requests that were not released.
     ///
     /// # Errors
-    /// What differs.
+    /// The text says what differs.
     pub(crate) fn audit<'r>(&self, requests: impl IntoIterator<Item = &'r [Counted]>) -> Result<(), String> {
         let mut expected: HashMap<u64, u128> = HashMap::new();
         for &Counted { name, claim } in requests.into_iter().flatten() {
@@ -345,7 +347,7 @@ impl PrefixCounters {
         Ok(())
     }
 
-    /// Where a name is, or would be.
+    /// Returns the slot where a name is, or would be.
     #[inline]
     fn find(&self, name: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -356,7 +358,7 @@ impl PrefixCounters {
         index
     }
 
-    /// Frees a slot, and moves those up that are behind it because of it.
+    /// Frees a slot, and moves the names up that stand behind it because of it.
     #[inline]
     fn erase(&mut self, index: usize) {
         let mask = self.slots.len() - 1;
@@ -374,7 +376,7 @@ impl PrefixCounters {
         self.used -= 1;
     }
 
-    /// Makes room for so many more.
+    /// Makes room for so many more prefixes.
     #[inline]
     fn reserve(&mut self, more: usize) {
         let needed = (self.used + more) * 4;

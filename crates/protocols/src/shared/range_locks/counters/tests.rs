@@ -1,4 +1,4 @@
-//! Requests and releases against a list of all of them.
+//! Tests of requests and releases, compared with a list of all requests.
 
 use super::*;
 use crate::shared::range_locks::prefix::{BitRange, Cover, Granularity, KeySpace};
@@ -6,14 +6,14 @@ use proptest::prelude::*;
 
 const BITS: u32 = 4;
 
-/// The prefix with the bits of `text`.
+/// Returns the prefix with the bits of `text`.
 fn prefix(text: &str) -> Prefix {
     let bits = u128::from_str_radix(text, 2).unwrap_or(0).checked_shl(128 - text.len() as u32).unwrap_or(0);
     let last = bits | u128::MAX.checked_shr(text.len() as u32).unwrap_or(0);
     KeySpace::of_bits(Granularity::BITS).common_prefix(BitRange { first: bits, last })
 }
 
-/// `X01 S1`: everything below 01 exclusively, everything below 1 shared.
+/// Returns the locks that `text` names: `X01 S1` is everything below 01 exclusively, and everything below 1 shared.
 fn locks(text: &str) -> PrefixLocks {
     let mut locks = PrefixLocks::default();
     for lock in text.split_whitespace() {
@@ -23,8 +23,8 @@ fn locks(text: &str) -> PrefixLocks {
     locks
 }
 
-/// Each step is a transaction's letter and what it requests (`A: X01`), or its letter alone when it ends. Then comes
-/// what is expected of the step, `granted`, `blocked` or nothing.
+/// Checks steps. A step is a transaction's letter and what it requests (`A: X01`), or its letter alone when it ends.
+/// Then comes what is expected of the step: `granted`, `blocked` or nothing.
 fn check(steps: &[(&str, &str)]) {
     let mut counters = PrefixCounters::default();
     let mut requests: Vec<(String, PrefixLocks)> = Vec::new();

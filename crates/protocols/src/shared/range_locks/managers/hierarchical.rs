@@ -8,24 +8,24 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Locks the same prefixes as VLLR, and has an intention lock on each prefix of one (§3.4.1). A lock head knows how
-/// many of its requests are granted in each mode, so that no transaction walks a queue to learn that it is granted at
-/// once.
+/// The hierarchical lock manager: it locks the same prefixes as VLLR, and has an intention lock on each prefix of such
+/// a prefix (§3.4.1). A lock head knows how many of its requests are granted in each mode, so no transaction walks a
+/// queue to learn that it is granted at once.
 pub struct Hierarchical {
     prefixing: Prefixing,
     /// The locks that are about to be requested.
     locks: PrefixLocks,
     heads: HashMap<u64, Head, BuildHasherDefault<NameHasher>>,
-    /// All requests of all queues, and the free ones among them, chained.
+    /// The requests of all queues, and free ones, which are chained.
     requests: Vec<Request>,
     free: u32,
     transactions: Vec<Requested>,
 }
 
-/// No request.
+/// The number that stands for no request.
 const NONE: u32 = u32::MAX;
 
-/// A prefix that has been requested.
+/// The lock head of a prefix that has been requested.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     first: u32,
@@ -48,11 +48,11 @@ struct Request {
 #[derive(Clone, Debug, Default)]
 struct Requested {
     requests: SmallVec<[u32; 20]>,
-    /// How many of them were not granted.
+    /// The number of requests that were not granted yet.
     missing: u32,
 }
 
-/// Names are hashes.
+/// A hasher for names, which are hashes already.
 #[derive(Default)]
 struct NameHasher(u64);
 
@@ -71,7 +71,7 @@ impl Hasher for NameHasher {
 }
 
 impl Hierarchical {
-    /// Nothing is locked.
+    /// Makes a manager in which nothing is locked.
     pub fn new(prefixing: Prefixing) -> Self {
         Self {
             prefixing,
@@ -83,7 +83,7 @@ impl Hierarchical {
         }
     }
 
-    /// A request that is in no queue yet.
+    /// Stores a request that is in no queue yet, and returns its number.
     fn allocate(&mut self, request: Request) -> u32 {
         if self.free == NONE {
             self.requests.push(request);
@@ -95,7 +95,8 @@ impl Hierarchical {
         number
     }
 
-    /// Puts a request at the end of its prefix's queue: its number, and whether it conflicts with none before it.
+    /// Puts a request at the end of its prefix's queue. Returns its number, and whether it conflicts with none before
+    /// it.
     fn enqueue(&mut self, txn: TxnNumber, name: u64, claim: Claim) -> (u32, bool) {
         let request = Request { name, txn, before: NONE, behind: NONE, claim, is_granted: true };
         let number = self.allocate(request);
@@ -143,7 +144,7 @@ impl Hierarchical {
 
 const EMPTY: Head = Head { first: NONE, last: NONE, granted: [0; CLAIMS.len()], waiting: [0; CLAIMS.len()] };
 
-/// Whether a request is counted so that it conflicts with the claim.
+/// Whether a claim conflicts with any of the counted requests.
 fn conflicts(claim: Claim, counted: &[u32; CLAIMS.len()]) -> bool {
     claim.conflicts().iter().any(|&other| counted[other as usize] > 0)
 }

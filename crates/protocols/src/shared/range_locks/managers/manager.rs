@@ -1,4 +1,4 @@
-//! The interface of the managers, and how they make prefixes of ranges.
+//! The interface of the range lock managers, and how they make prefixes of ranges.
 
 use super::super::subtrees::BitPrefix;
 use super::super::{BitRange, Cover, Granularity, KeySpace, PrefixLocks};
@@ -7,21 +7,21 @@ use hotrow_txn::Statistics;
 /// Keys from one number to another, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The least.
+    /// The least key.
     pub first: u64,
-    /// The greatest; not below `first`.
+    /// The greatest key. It is not below `first`.
     pub last: u64,
 }
 
 impl KeyRange {
-    /// Whether a key is in both.
+    /// Whether any key is in both ranges.
     #[inline]
     pub fn overlaps(self, other: KeyRange) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }
 
-/// How ranges become the prefixes that are locked.
+/// The way in which ranges become the prefixes that are locked.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefixing {
     space: KeySpace,
@@ -30,20 +30,22 @@ pub struct Prefixing {
 }
 
 impl Prefixing {
-    /// The paper's: a range of keys of so many bits, 1 to 64, is locked by its longest common prefix, bit by bit.
+    /// Returns the paper's prefixing: a range of keys of so many bits, 1 to 64, is locked by its longest common prefix,
+    /// bit by bit.
     pub fn common(key_bits: u32) -> Self {
         Self { space: KeySpace::of_bits(Granularity::BITS), key_bits, cover: Cover::CommonPrefix }
     }
 
-    /// Prefixes end every so many bits, and a range may have as many of them: more than one cover exactly the range if
-    /// they can. `None` if the bits of a level are no power of two up to 64.
+    /// Returns a prefixing in which prefixes end every `bits_per_level` bits, and a range has at most `prefixes` of
+    /// them, which cover exactly the range if they can. Returns `None` if the bits of a level are no power of two up to
+    /// 64.
     pub fn new(key_bits: u32, bits_per_level: u32, prefixes: usize) -> Option<Self> {
         let granularity = Granularity::new(bits_per_level, u128::BITS)?;
         let cover = if prefixes > 1 { Cover::Exact { at_most: prefixes } } else { Cover::CommonPrefix };
         Some(Self { space: KeySpace::of_bits(granularity), key_bits, cover })
     }
 
-    /// The prefixes of a range, one after the other.
+    /// Calls `visit` with the prefixes of a range, one after the other.
     #[inline]
     pub(super) fn each(&self, range: KeyRange, mut visit: impl FnMut(BitPrefix)) {
         if self.cover == Cover::CommonPrefix {
@@ -58,14 +60,14 @@ impl Prefixing {
         }
     }
 
-    /// The keys of a range as bit strings.
+    /// Returns the keys of a range as bit strings.
     fn bits(&self, range: KeyRange) -> BitRange {
         let unused = u128::BITS - self.key_bits;
         let first = u128::from(range.first) << unused;
         BitRange { first, last: u128::from(range.last) << unused | ((1 << unused) - 1) }
     }
 
-    /// Asks for the prefixes of a range, and nothing else.
+    /// Replaces the prefixes in `locks` by those of a range.
     #[inline]
     pub(super) fn fill(&self, locks: &mut PrefixLocks, range: KeyRange, exclusive: bool) {
         locks.clear();
@@ -79,27 +81,27 @@ impl Prefixing {
     }
 }
 
-/// A transaction, by a number that no other one has at the same time. Managers have room for every number below the
-/// greatest: small ones are used again.
+/// The number of a transaction, which no other one has at the same time. Managers have room for every number below the
+/// greatest, so small numbers are used again.
 pub type TxnNumber = u32;
 
-/// Grants locks on ranges of keys, one range to a transaction.
+/// A manager of locks on ranges of keys, one range for each transaction.
 pub trait RangeLockManager {
-    /// Requests a range for a transaction that has none: whether it is granted. If not, it will be, by
-    /// [`release`](Self::release) or [`find_work`](Self::find_work).
+    /// Requests a range for a transaction that has none, and returns whether it is granted. If not,
+    /// [`release`](Self::release) or [`find_work`](Self::find_work) grants it later.
     fn request(&mut self, txn: TxnNumber, range: KeyRange, exclusive: bool) -> bool;
 
-    /// Gives the range of a transaction back to which it was granted. Transactions that are granted theirs because of
-    /// it are added to `granted`.
+    /// Gives back the range of a transaction to which it was granted. Transactions whose ranges are granted because of
+    /// that are added to `granted`.
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>);
 
-    /// For a caller that has nothing else to do: grants at least one transaction its range, if the manager can find one
-    /// that can be granted. Those that were are added to `granted`.
+    /// Looks for ranges that can be granted, for a caller that has nothing else to do. Grants at least one transaction
+    /// its range, if the manager can find one. These transactions are added to `granted`.
     fn find_work(&mut self, _granted: &mut Vec<TxnNumber>) {}
 
-    /// Adds what was done to find work.
+    /// Adds the work of [`find_work`](Self::find_work) to the statistics.
     fn count(&self, _statistics: &mut Statistics) {}
 
-    /// Whether nothing is left of any request, once all were given back.
+    /// Whether nothing is left of any request, after all ranges were given back.
     fn is_idle(&self) -> bool;
 }

@@ -17,7 +17,7 @@
 //! be granted: those with queues of requests at once, those with one queue of transactions when the transaction is the
 //! queue's first, or when the analysis finds it.
 //!
-//! None of them is safe for threads: each belongs to one.
+//! No manager is safe for threads: each belongs to one thread.
 
 mod hierarchical;
 mod manager;

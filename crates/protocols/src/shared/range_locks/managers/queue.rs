@@ -2,10 +2,10 @@
 
 use super::manager::TxnNumber;
 
-/// No transaction.
+/// The number that stands for no transaction.
 const NOBODY: TxnNumber = TxnNumber::MAX;
 
-/// Whether a transaction holds its locks.
+/// The state of a transaction in the queue: whether it has its locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// The transaction is not in the queue.
@@ -26,7 +26,7 @@ struct Place {
 
 const AWAY: Place = Place { before: NOBODY, behind: NOBODY, state: State::Away };
 
-/// A list through the places of all transactions, which leave from anywhere.
+/// A list through the places of all transactions, which can leave from anywhere.
 #[derive(Debug)]
 pub(super) struct TxnQueue {
     places: Vec<Place>,
@@ -41,7 +41,7 @@ impl Default for TxnQueue {
 }
 
 impl TxnQueue {
-    /// TxnQueue.Enqueue.
+    /// Adds a transaction at the end (TxnQueue.Enqueue).
     #[inline]
     pub(super) fn enqueue(&mut self, txn: TxnNumber, is_free: bool) {
         if self.places.len() <= txn as usize {
@@ -57,7 +57,8 @@ impl TxnQueue {
         self.back = txn;
     }
 
-    /// TxnQueue.Remove. If a blocked transaction is the front now, it is free: all requests before it are gone.
+    /// Removes a transaction (TxnQueue.Remove). If the front is a blocked transaction now, it becomes free, as all
+    /// requests before it are gone, and is returned.
     #[inline]
     pub(super) fn remove(&mut self, txn: TxnNumber) -> Option<TxnNumber> {
         let Place { before, behind, state } = std::mem::replace(&mut self.places[txn as usize], AWAY);
@@ -75,13 +76,13 @@ impl TxnQueue {
         Some(self.front)
     }
 
-    /// A blocked transaction was found to conflict with none before it.
+    /// Notes that a blocked transaction was found to conflict with none before it.
     pub(super) fn unblock(&mut self, txn: TxnNumber) {
         debug_assert_eq!(self.places[txn as usize].state, State::Blocked);
         self.places[txn as usize].state = State::Free;
     }
 
-    /// All transactions from the front, and whether they are blocked.
+    /// Returns all transactions from the front, and whether they are blocked.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TxnNumber, bool)> {
         let here = |txn: TxnNumber| (txn != NOBODY).then_some(txn);
         let next = move |&txn: &TxnNumber| here(self.places[txn as usize].behind);

@@ -1,33 +1,33 @@
-//! VLL without ranges: a lock for each key of the range.
+//! A range lock manager without ranges: basic VLL, with a lock for each key of the range.
 
 use super::manager::{KeyRange, RangeLockManager, TxnNumber};
 use super::queue::TxnQueue;
 
-/// Locks every key in a range (§3.4.2). As in basic VLL the counters of a record stand before its bytes (§2.1); and
-/// here the records stand in the order of their keys, so that those of a range cost no look-up.
+/// The manager that locks every key in a range (§3.4.2). As in basic VLL, the counters of a record stand before its
+/// bytes (§2.1). Here the records stand in the order of their keys, so the records of a range cost no look-up.
 pub struct Records {
     records: Box<[Record]>,
     queue: TxnQueue,
     requests: Vec<(KeyRange, bool)>,
 }
 
-/// A small record.
+/// A small record, with its counters.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Record {
-    /// C_X
+    /// The counter C_X.
     exclusive: u32,
-    /// C_S
+    /// The counter C_S.
     shared: u32,
 }
 
 const IDLE: Record = Record { exclusive: 0, shared: 0 };
 
 impl Records {
-    /// The most bits that keys may have: the records take 64 MiB then.
+    /// The most bits that keys may have. With as many, the records take 64 MiB.
     pub const KEY_BITS_MAX: u32 = 20;
 
-    /// For keys of so many bits.
+    /// Makes a manager for keys of so many bits.
     pub fn new(key_bits: u32) -> Self {
         Self { records: vec![IDLE; 1 << key_bits].into(), queue: TxnQueue::default(), requests: Vec::new() }
     }

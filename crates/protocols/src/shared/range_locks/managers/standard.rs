@@ -5,16 +5,16 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Splits ranges where they overlap in part (§3.4.1), so that all keys of a range in the map are requested by the same
-/// transactions. A range of which nothing has been requested is not in the map.
+/// The standard range lock manager: it splits ranges where they overlap in part (§3.4.1), so that all keys of a range
+/// in the map are requested by the same transactions. A range of which nothing has been requested is not in the map.
 #[derive(Default)]
 pub struct Standard {
-    /// By their first keys; they do not overlap.
+    /// The ranges by their first keys. They do not overlap.
     ranges: BTreeMap<u64, Fragment>,
     transactions: Vec<Requested>,
 }
 
-/// A range without its first key.
+/// A range of the map, without its first key.
 #[derive(Clone, Debug)]
 struct Fragment {
     last: u64,
@@ -36,24 +36,24 @@ struct Request {
 #[derive(Clone, Copy, Debug)]
 struct Requested {
     range: KeyRange,
-    /// In how many fragments it has not been granted.
+    /// The number of fragments in which the request has not been granted.
     missing: u32,
 }
 
 impl Standard {
-    /// No ranges.
+    /// Makes a manager without ranges.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All ranges in the map, and the transactions that have requested them.
+    /// Returns all ranges in the map, and the transactions that have requested them.
     #[cfg(test)]
     pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64, Vec<TxnNumber>)> {
         let queue = |queue: &Queue| queue.0.iter().map(|request| request.txn).collect();
         self.ranges.iter().map(move |(&first, fragment)| (first, fragment.last, queue(&fragment.queue)))
     }
 
-    /// If a fragment begins before `key` and goes on from there, it is two.
+    /// Splits the fragment that begins before `key` and goes on from there, if there is one.
     fn split(&mut self, key: u64) {
         let Some((_, before)) = self.ranges.range_mut(..key).next_back() else { return };
         if before.last < key {
@@ -139,14 +139,14 @@ impl RangeLockManager for Standard {
 }
 
 impl Queue {
-    /// Adds a request: whether it conflicts with none before it.
+    /// Adds a request, and returns whether it conflicts with none before it.
     fn push(&mut self, txn: TxnNumber, exclusive: bool) -> bool {
         let is_granted = !self.0.iter().any(|before| exclusive || before.exclusive);
         self.0.push(Request { txn, exclusive, is_granted });
         is_granted
     }
 
-    /// Takes a request out, and tells of the requests that conflict with none before them now.
+    /// Removes a request, and calls `granted` for the requests that conflict with none before them now.
     fn remove(&mut self, txn: TxnNumber, mut granted: impl FnMut(TxnNumber)) {
         self.0.retain(|request| request.txn != txn);
         let mut before_exclusive = false;

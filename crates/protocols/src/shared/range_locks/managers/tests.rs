@@ -1,4 +1,4 @@
-//! All managers against a list of requests.
+//! Tests of all range lock managers, compared with a list of requests.
 
 use super::*;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ enum Notices {
     AtTheFront,
 }
 
-/// A manager, whether it knows ranges exactly, and how soon it notices.
+/// A manager, with its name, whether it knows ranges exactly, and how soon it notices.
 type Case = (&'static str, Box<dyn RangeLockManager>, bool, Notices);
 
 fn managers() -> [Case; 12] {
@@ -60,7 +60,7 @@ struct Listed {
 struct List(Vec<Listed>);
 
 impl List {
-    /// Whether a request conflicts with none before it.
+    /// Whether a request conflicts with none before it in the list.
     fn can_run(&self, position: usize) -> bool {
         let Listed { range, exclusive, .. } = self.0[position];
         !self.0[..position].iter().any(|before| before.range.overlaps(range) && (before.exclusive || exclusive))
@@ -90,7 +90,7 @@ impl List {
     }
 }
 
-/// The keys that have the common prefix of a range.
+/// Returns the range of all keys that have the common prefix of a range.
 fn widened(range: KeyRange) -> KeyRange {
     let free = u64::MAX.checked_shr((range.first ^ range.last).leading_zeros()).unwrap_or(0);
     KeyRange { first: range.first & !free, last: range.last | free }
@@ -112,7 +112,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// Releases a transaction that was granted its range, and asks for work until there is none.
+/// Releases the range of a transaction to which it was granted, and asks for work until there is none.
 fn release(manager: &mut dyn RangeLockManager, name: &str, list: &mut List, txn: TxnNumber) {
     let mut granted = Vec::new();
     manager.release(txn, &mut granted);
@@ -164,8 +164,8 @@ proptest! {
     }
 }
 
-/// Each step is a transaction's number and the keys that it requests (`0: 4-7`, shared `0: s4-7`), or its number when
-/// it ends. Then comes whom the manager grants something.
+/// Checks steps of a manager. A step is a transaction's number and the keys that it requests (`0: 4-7`, shared `0:
+/// s4-7`), or its number when it ends. Then come the transactions to which the manager grants their ranges.
 fn trace(manager: &mut dyn RangeLockManager, steps: &[(&str, &[TxnNumber])]) {
     for (step, expected) in steps {
         let mut granted = Vec::new();

@@ -7,32 +7,32 @@ use crate::shared::range_locks::subtrees::{Counts, SubtreeAnalysis, Subtrees};
 use crate::shared::range_locks::{Counted, PrefixCounters, PrefixLocks};
 use hotrow_txn::Statistics;
 
-/// Locks prefixes of keys (§2.7), whose counters are kept as `C` says.
+/// The VLLR manager: it locks prefixes of keys (§2.7), and `C` keeps their counters.
 pub struct Vllr<C: PrefixState> {
     prefixing: Prefixing,
     counters: C,
     queue: TxnQueue,
     /// The request of each transaction.
     requests: Vec<C::Request>,
-    /// Looks for blocked transactions that can be granted their ranges (§2.6), if that is wanted.
+    /// The analysis that looks for blocked transactions whose ranges can be granted (§2.6), if it is wanted.
     analysis: Option<C::Analysis>,
 }
 
 /// The lock state of prefixes.
 pub trait PrefixState: Default {
-    /// The request of one transaction. To be used again by the next one.
+    /// The request of one transaction. The next transaction uses the value again.
     type Request: Default;
 
     /// The state that a contention analysis keeps from one run to the next.
     type Analysis: Default;
 
-    /// Counts the request of a range (RequestLock of Fig. 6): whether it conflicts with none before it.
+    /// Counts the request of a range (RequestLock of Fig. 6). Returns whether it conflicts with none before it.
     fn request(&mut self, prefixing: Prefixing, range: KeyRange, exclusive: bool, request: &mut Self::Request) -> bool;
 
     /// Takes a request back (ReleaseLock of Fig. 6).
     fn release(&mut self, request: &mut Self::Request);
 
-    /// Whether nothing is requested.
+    /// Whether no request is counted.
     fn is_idle(&self) -> bool;
 
     /// Adds blocked transactions that conflict with none before them to `found`. `queue` yields each transaction,
@@ -44,12 +44,12 @@ pub trait PrefixState: Default {
     ) where
         Self::Request: 'r;
 
-    /// Counters of analyses.
+    /// Returns the counts of what analyses have done.
     fn counts(analysis: &Self::Analysis) -> AnalysisCounts;
 }
 
-/// The paper's: four counters for each prefix, and an analysis with a bit map for each of them that ends when it has
-/// found a transaction. Counters are found by the hash of their prefix (see [`PrefixCounters`]).
+/// The paper's lock state: four counters for each prefix, and an analysis with a bit map for each of the four that ends
+/// when it has found one transaction. Counters are found by the hash of their prefix (see [`PrefixCounters`]).
 #[derive(Default)]
 pub struct FourCounters(PrefixCounters);
 
@@ -85,7 +85,8 @@ impl PrefixState for FourCounters {
     }
 }
 
-/// Six levels of prefixes at a step, and an exact analysis that finds all that can run: see [`Subtrees`].
+/// The lock state that counts six levels of prefixes at a step, with an exact analysis that finds all transactions that
+/// can run: see [`Subtrees`].
 #[derive(Default)]
 pub struct Blocks(Subtrees);
 
@@ -121,12 +122,12 @@ impl PrefixState for Blocks {
 }
 
 impl<C: PrefixState> Vllr<C> {
-    /// Nothing is locked.
+    /// Makes a manager without analysis, in which nothing is locked.
     pub fn new(prefixing: Prefixing) -> Self {
         Self { prefixing, counters: C::default(), queue: TxnQueue::default(), requests: Vec::new(), analysis: None }
     }
 
-    /// A manager with selective contention analysis.
+    /// Makes a manager with selective contention analysis, in which nothing is locked.
     pub fn with_analysis(prefixing: Prefixing) -> Self {
         Self { analysis: Some(C::Analysis::default()), ..Self::new(prefixing) }
     }

@@ -25,10 +25,10 @@ use hotrow_storage::{IndexRef, Key, TableId, mix};
 use smallvec::SmallVec;
 use std::ops::Bound;
 
-/// Bits of a key that prefixes can have.
+/// The number of leading bits of a key that prefixes can have.
 const KEY_BITS: u32 = 128;
 
-/// Where prefixes end.
+/// The depths at which prefixes end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Granularity {
     bits_per_level: u32,
@@ -36,12 +36,13 @@ pub(crate) struct Granularity {
 }
 
 impl Granularity {
-    /// The paper's: each bit is a level.
+    /// The granularity of the paper: each bit is a level.
     pub(crate) const BITS: Granularity = Granularity { bits_per_level: 1, depth_bits: KEY_BITS };
 
-    /// A level every so many bits, a power of two up to 64, down to a multiple of it, up to 128. A transaction that
-    /// locks a key counts once for each level; one that locks a range conflicts with requests beside it on the last
-    /// level that they share.
+    /// Makes a granularity with a level every `bits_per_level` bits, a power of two up to 64, down to `depth_bits`, a
+    /// multiple of it up to 128. Returns `None` for other numbers. A transaction that locks a key counts once for each
+    /// level. A transaction that locks a range conflicts with requests beside the range, on the last level that they
+    /// share.
     pub(crate) fn new(bits_per_level: u32, depth_bits: u32) -> Option<Self> {
         let levels = bits_per_level.is_power_of_two() && bits_per_level <= 64;
         let depth = (bits_per_level..=KEY_BITS).contains(&depth_bits) && depth_bits.is_multiple_of(bits_per_level);
@@ -50,22 +51,22 @@ impl Granularity {
 }
 
 impl Default for Granularity {
-    /// Two bytes a level: an eight-byte key counts five times, and a composite key of integers has levels where its
-    /// columns end.
+    /// Returns the granularity of two bytes a level: an eight-byte key counts five times, and a composite key of
+    /// integers has levels where its columns end.
     fn default() -> Self {
         Self { bits_per_level: 16, depth_bits: KEY_BITS }
     }
 }
 
-/// How a range becomes prefixes: §2.7.
+/// The way in which a range becomes prefixes (§2.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Cover {
-    /// The longest prefix that is common to all of the range: one lock, on more than the range as a rule.
+    /// The range is covered by the longest prefix that all of it has: one lock, as a rule on more than the range.
     #[default]
     CommonPrefix,
-    /// Exactly the range, unless that took more prefixes than this.
+    /// The range is covered exactly, unless that takes more prefixes than this.
     Exact {
-        /// The most prefixes of a range.
+        /// The most prefixes of one range.
         at_most: usize,
     },
 }
@@ -73,37 +74,38 @@ pub(crate) enum Cover {
 /// A key space that is locked prefix by prefix: the keys of one index, or of anything else that is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeySpace {
-    /// The name of the whole of it.
+    /// The name of the whole key space.
     root: u64,
     granularity: Granularity,
 }
 
-/// The leading bits of some keys. All prefixes of it lead to its [`name`](Self::name).
+/// The leading bits of some keys. The [`name`](Self::name)s of all prefixes of this one, and its own, can be computed
+/// from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
     space: KeySpace,
-    /// The bits, from the most significant one; all others are zero.
+    /// The bits, from the most significant one. All bits beyond `depth` are zero.
     bits: u128,
-    /// How many they are: a multiple of the space's bits per level.
+    /// The number of bits that count: a multiple of the space's bits per level.
     depth: u32,
-    /// The name of the one key, below the last level, if this is such a leaf.
+    /// The name of the one key, if this is a leaf below the last level.
     leaf: Option<u64>,
 }
 
 /// Keys of a [`KeySpace`] from one number to another, both inclusive, as the leading bits of bit strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BitRange {
-    /// The least.
+    /// The least number.
     pub(crate) first: u128,
-    /// The greatest; not below `first`.
+    /// The greatest number. It is not below `first`.
     pub(crate) last: u128,
 }
 
-/// The prefixes of one range.
+/// The prefixes that cover one range.
 pub(crate) type Prefixes = SmallVec<[Prefix; 1]>;
 
 impl KeySpace {
-    /// The keys of an index.
+    /// Returns the key space of an index.
     pub(crate) fn of_index(table: TableId, index: IndexRef, granularity: Granularity) -> Self {
         let index = match index {
             IndexRef::Primary => 0,
@@ -112,7 +114,7 @@ impl KeySpace {
         Self { root: mix((u64::from(table.0) << 32 | index) ^ 0x5851_F42D_4C95_7F2D), granularity }
     }
 
-    /// Bit strings that belong to no index.
+    /// Returns a space of bit strings that belong to no index.
     pub(crate) fn of_bits(granularity: Granularity) -> Self {
         Self { root: mix(0x1405_7B7E_F767_814F), granularity }
     }
@@ -129,13 +131,13 @@ impl KeySpace {
         Prefix { leaf: Some(leaf), ..self.at(bits, depth_bits) }
     }
 
-    /// The prefixes of the keys between two bounds, which mean what those of a scan mean: a bound that is the beginning
-    /// of some keys stands for all of them. None if no key can be there.
+    /// Returns the prefixes of the keys between two bounds, which mean what those of a scan mean: a bound that is the
+    /// beginning of some keys stands for all of them. Returns no prefixes if no key can be there.
     pub(crate) fn range(self, lower: &Bound<Key>, upper: &Bound<Key>, cover: Cover) -> Prefixes {
         BitRange::between(lower.as_ref(), upper.as_ref()).map_or_else(Prefixes::new, |range| self.cover(range, cover))
     }
 
-    /// The prefixes of a range of bit strings.
+    /// Returns the prefixes that cover a range of bit strings.
     pub(crate) fn cover(self, range: BitRange, cover: Cover) -> Prefixes {
         debug_assert!(range.first <= range.last, "{range:?}");
         match cover {
@@ -144,14 +146,14 @@ impl KeySpace {
         }
     }
 
-    /// The longest prefix that all of the range has.
+    /// Returns the longest prefix that all of the range has.
     #[inline]
     pub(crate) fn common_prefix(self, range: BitRange) -> Prefix {
         self.at(range.first, self.level_above((range.first ^ range.last).leading_zeros()))
     }
 
-    /// Neighbouring prefixes of one level that cover a range, from left to right: at the deepest level at which they
-    /// are no more than `at_most`.
+    /// Returns neighbouring prefixes of one level that cover a range, from left to right: at the deepest level at which
+    /// they are no more than `at_most`.
     ///
     /// The level of a range is never above that of a range that contains it.
     pub(crate) fn neighbours(self, range: BitRange, at_most: u128) -> impl Iterator<Item = Prefix> {
@@ -165,7 +167,7 @@ impl KeySpace {
         numbers.map(move |number| self.at(number.checked_shl(KEY_BITS - depth).unwrap_or(0), depth))
     }
 
-    /// The last level at or above a depth.
+    /// Returns the last level at or above a depth.
     #[inline]
     pub(crate) fn level_above(self, depth: u32) -> u32 {
         let Granularity { bits_per_level, depth_bits } = self.granularity;
@@ -173,8 +175,9 @@ impl KeySpace {
         depth.min(depth_bits) & !(bits_per_level - 1)
     }
 
-    /// Goes down from the common prefix along both ends of the range, level by level. At each level, what lies beside
-    /// the path inwards is in the range as a whole.
+    /// Returns the fewest prefixes that have nothing but the range below them. Goes down from the common prefix along
+    /// both ends of the range, level by level. At each level, what lies beside the path inwards is in the range as a
+    /// whole.
     fn exact(self, range: BitRange, at_most: u128) -> Prefixes {
         let BitRange { first, last } = range;
         let Granularity { bits_per_level, depth_bits } = self.granularity;
@@ -225,19 +228,19 @@ impl KeySpace {
         found.extend(digits.map(|digit| self.at(parent | digit << (KEY_BITS - depth), depth)));
     }
 
-    /// The bits of the level that ends at `depth`.
+    /// Returns the bits of the level that ends at `depth`.
     fn digit(self, bits: u128, depth: u32) -> u128 {
         bits >> (KEY_BITS - depth) & ((1 << self.granularity.bits_per_level) - 1)
     }
 
-    /// The prefix of a number that ends at a level.
+    /// Returns the prefix of a number that ends at a level.
     #[inline]
     pub(crate) fn at(self, bits: u128, depth: u32) -> Prefix {
         Prefix { space: self, bits: bits & leading_ones(depth), depth, leaf: None }
     }
 
-    /// The name of the first `depth` of `bits`. Different prefixes share a name with probability 2^-64: they are then
-    /// locked as if they were one.
+    /// Returns the name of the first `depth` of `bits`. Different prefixes share a name with probability 2^-64. They
+    /// are then locked as if they were one.
     #[inline]
     fn name(self, bits: u128, depth: u32) -> u64 {
         let bits = bits & leading_ones(depth);
@@ -248,21 +251,22 @@ impl KeySpace {
 }
 
 impl BitRange {
-    /// The keys between two bounds, which mean what those of a scan mean. None if no key can be there.
+    /// Returns the range of the keys between two bounds, which mean what those of a scan mean, or `None` if no key can
+    /// be there.
     pub(crate) fn between(lower: Bound<&Key>, upper: Bound<&Key>) -> Option<Self> {
         let (first, last) = (first_of(lower)?, last_of(upper)?);
         (first <= last).then_some(Self { first, last })
     }
 
-    /// The number of a key: its first bits, and zeros behind them. It lies in the range of whatever bounds the key lies
-    /// between.
+    /// Returns the number of a key: its first bits, and zeros behind them. The number lies in the range of whatever
+    /// bounds the key lies between.
     pub(crate) fn number(key: &Key) -> u128 {
         leading_bits(key).0
     }
 }
 
 impl Prefix {
-    /// The number of the prefix's bits. A leaf has as many as the last level.
+    /// Returns the number of the prefix's bits. A leaf has as many as a prefix of the last level.
     pub(crate) fn depth(self) -> u32 {
         self.depth
     }
@@ -282,7 +286,7 @@ impl Prefix {
             .map(move |depth| self.space.name(self.bits, depth))
     }
 
-    /// The counts of a lock on it: an intention on each strict prefix, and the lock.
+    /// Returns the counts of a lock on this prefix: an intention on each strict prefix, and the lock.
     #[inline]
     pub(crate) fn counted(self, exclusive: bool) -> impl Iterator<Item = (u64, Claim)> {
         let (intention, lock) = match exclusive {
@@ -292,12 +296,12 @@ impl Prefix {
         self.names_above().map(move |name| (name, intention)).chain(std::iter::once_with(move || (self.name(), lock)))
     }
 
-    /// The least number that has it as its prefix.
+    /// Returns the least number that has this prefix.
     pub(crate) fn first(self) -> u128 {
         self.bits
     }
 
-    /// The greatest number that has it as its prefix.
+    /// Returns the greatest number that has this prefix.
     pub(crate) fn last(self) -> u128 {
         self.bits | !leading_ones(self.depth)
     }
@@ -309,7 +313,7 @@ fn leading_ones(count: u32) -> u128 {
     u128::MAX.checked_shl(KEY_BITS - count).unwrap_or(0)
 }
 
-/// The first bits of a key, and how many it has.
+/// Returns the first bits of a key, and how many bits it has, at most as many as prefixes can have.
 fn leading_bits(key: &Key) -> (u128, u32) {
     match key {
         Key::Int(int) => (u128::from(*int as u64 ^ 1 << 63) << 64, 64),
@@ -323,7 +327,7 @@ fn leading_bits(key: &Key) -> (u128, u32) {
     }
 }
 
-/// The least number in a range that begins so; `None` if there is none.
+/// Returns the least number in a range with this lower bound, or `None` if there is none.
 fn first_of(lower: Bound<&Key>) -> Option<u128> {
     match lower {
         Bound::Unbounded => Some(0),
@@ -335,7 +339,7 @@ fn first_of(lower: Bound<&Key>) -> Option<u128> {
     }
 }
 
-/// The greatest number in a range that ends so; `None` if there is none.
+/// Returns the greatest number in a range with this upper bound, or `None` if there is none.
 fn last_of(upper: Bound<&Key>) -> Option<u128> {
     match upper {
         Bound::Unbounded => Some(u128::MAX),

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 
 const EXACT: Cover = Cover::Exact { at_most: usize::MAX };
 
-/// A number from its first bits: those of `text`, then zeros, or ones for the end of a range.
+/// Returns the number that begins with the bits of `text` and goes on with zeros, or with ones for the end of a range.
 fn number(text: &str, then: u128) -> u128 {
     let bits = u128::from_str_radix(text, 2).expect("bits");
     let free = KEY_BITS - text.len() as u32;
     bits << free | then & !leading_ones(text.len() as u32)
 }
 
-/// The bits of a prefix as text.
+/// Returns the bits of a prefix as text.
 fn text(prefix: Prefix) -> String {
     let bits = (0..prefix.depth).map(|bit| if prefix.bits >> (KEY_BITS - 1 - bit) & 1 == 1 { '1' } else { '0' });
     bits.collect()
@@ -100,7 +100,7 @@ fn space() -> KeySpace {
     KeySpace::of_index(TableId(7), IndexRef::Primary, Granularity::default())
 }
 
-/// Bounds: `[` and `]` are included, `(` and `)` excluded, `-` is none.
+/// Returns a bound of this kind: `[` and `]` include the key, `(` and `)` exclude it, `-` is no bound.
 fn bound(kind: char, key: &Key) -> Bound<Key> {
     match kind {
         '[' | ']' => Bound::Included(key.clone()),
@@ -189,7 +189,7 @@ fn granularities() -> impl Strategy<Value = Granularity> {
     })
 }
 
-/// Numbers that differ in their first bits and in those after them.
+/// Generates pairs of numbers that differ in their first bits and in those after them.
 fn ends() -> impl Strategy<Value = (u128, u128)> {
     let end = || (0_u128..1 << 10, prop_oneof![Just(0), Just(u128::MAX), any::<u128>()]);
     (end(), end()).prop_map(|((a, below_a), (b, below_b))| {
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// Keys of one index: none is the beginning of another one.
+/// Generates keys of one index: none is the beginning of another one.
 fn keys() -> impl Strategy<Value = Key> {
     vec((0u8..3, any::<bool>()), 1..3).prop_map(|columns| {
         let mut builder = hotrow_storage::KeyBuilder::default();

@@ -23,28 +23,28 @@ use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, Waits
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
-/// Of a transaction so many reads are judged that were locked as writes.
+/// The greatest number of reads of one transaction, locked as writes, that are judged at its end.
 const JUDGED: usize = 64;
 
-/// The locks of one transaction: records', and names of what has no record.
+/// The locks of one transaction: those of records, and names for what has no record.
 pub(crate) struct Locker<L: RecordLock> {
     owner: L::Owner,
     held: Held<L>,
     names: Locks<Queueing<L>>,
-    /// A record to release at the next call, which is locked to read.
+    /// The record to release at the next call, which is locked to read.
     short: Option<HeldRecord<L>>,
     limits: Limits,
     /// Whether the transaction fails, and does not wait, if another one holds a lock that it wants.
     refuses_waits: bool,
-    /// The transactions that wait. `None` if deadlocks end by time-out, or cannot arise.
+    /// The transactions that wait, or `None` if deadlocks end by time-out, or cannot arise.
     waits: Option<Arc<RecordWaits<L>>>,
-    /// The rows that are read to be written. `None` if reads are locked as reads.
+    /// The rows that are read to be written, or `None` if reads are locked as reads.
     foresight: Option<Arc<Foresight>>,
     /// Whether the transaction may come to write what it reads.
     may_write: bool,
-    /// Records that were locked to be written when they were read, and have not been written.
+    /// The records that were locked to be written when they were read, and have not been written.
     foreseen: SmallVec<[RecordPtr<L>; 2]>,
-    /// The retired rows and the transaction's part in them. `None` if no row is ever retired.
+    /// The retired rows, and the transaction's part in them, or `None` if no row is ever retired.
     retired: Option<(Arc<RetiredRows<L>>, Part<L>)>,
     /// The record that the transaction waits for, or waited for when its wait unwound.
     awaited: Option<HeldRecord<L>>,
@@ -86,7 +86,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// A transaction begins; `again` says that it is the retry of the one before, `is_declared` that the rows of its
+    /// Begins a transaction. `again` says that it is the retry of the one before, `is_declared` that the rows of its
     /// access set are locked as it begins.
     #[inline]
     pub(crate) fn begin(&mut self, begin: &Begin<'_>, again: bool, is_declared: bool, time_outs: &TimeOuts) {
@@ -106,7 +106,7 @@ impl<L: RecordLock> Locker<L> {
         };
     }
 
-    /// The transaction that has begun reads at read committed.
+    /// Notes that the transaction that has begun reads at read committed.
     pub(crate) fn read_briefly(&mut self) {
         self.reads_briefly = true;
     }
@@ -116,7 +116,7 @@ impl<L: RecordLock> Locker<L> {
         self.names.waiter()
     }
 
-    /// The deadlock that the transaction was the victim of.
+    /// Returns the deadlock that the transaction was the victim of, if there was one.
     pub(crate) fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref().or(self.names.requester.deadlock())
     }
@@ -130,7 +130,7 @@ impl<L: RecordLock> Locker<L> {
     }
 
     /// Locks the row of a key, present or absent, to the transaction's end: its record, or the name of a key that has
-    /// none.
+    /// no record.
     #[inline]
     pub(crate) fn row<'g>(
         &mut self,
@@ -142,7 +142,8 @@ impl<L: RecordLock> Locker<L> {
         self.row_by(table, guard, (key, hash), mode, |locker, record| locker.record(table.id(), record, mode))
     }
 
-    /// Locks the row of a key, present or absent, to read it: as a write, if it is likely to become one.
+    /// Locks the row of a key, present or absent, to read it. The lock is a write lock if the read is likely to become
+    /// a write.
     #[inline]
     pub(crate) fn row_to_read<'g>(
         &mut self,
@@ -156,8 +157,8 @@ impl<L: RecordLock> Locker<L> {
         })
     }
 
-    /// Locks the row of a key: the name of an absent one in the mode, a record by `lock`, which says that it is dead by
-    /// `None`.
+    /// Locks the row of a key: the name of an absent row in the mode, or a record by calling `lock`, which returns
+    /// `None` if the record is dead.
     #[inline]
     fn row_by<'g>(
         &mut self,
@@ -188,8 +189,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Locks the row of a key to read it until the transaction's next call. Other transactions need not be kept from
-    /// making a record for a key that has none.
+    /// Locks the row of a key to read it until the transaction's next call. For a key that has no record, other
+    /// transactions need not be kept from making one.
     #[inline]
     pub(crate) fn row_for_now<'g>(
         &mut self,
@@ -207,7 +208,7 @@ impl<L: RecordLock> Locker<L> {
         Ok(None)
     }
 
-    /// Locks what has no record.
+    /// Locks a thing that has no record, by its name.
     #[inline]
     fn name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
         if self.may_need_ticket(mode) {
@@ -217,7 +218,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Locks what has no record, and may be hot.
+    /// Locks a thing that has no record, by its name, and takes a ticket before if the lock is hot.
     #[cold]
     #[inline(never)]
     fn hot_name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
@@ -239,7 +240,7 @@ impl<L: RecordLock> Locker<L> {
         acquired
     }
 
-    /// Whether the transaction has to look whether a lock is hot that it wants in this mode.
+    /// Whether the transaction must check whether a lock is hot that it wants in this mode.
     #[inline]
     fn may_need_ticket(&self, mode: Mode) -> bool {
         self.ticket == Ticket::Missing
@@ -257,8 +258,8 @@ impl<L: RecordLock> Locker<L> {
         self.seek_ticket(lock, mode, target(table, LockPart::Row, &record.key()))
     }
 
-    /// Whether the transaction needs a ticket for this lock: it is hot, not held yet, and wanted even if that means to
-    /// wait.
+    /// Whether the transaction needs a ticket for this lock: the lock is hot, not held yet, and wanted even if that
+    /// means to wait.
     fn is_hot(&mut self, lock: RecordOrName<L>) -> bool {
         let hash = RecordWait::hash(lock);
         let is_hot = self.waits.as_ref().is_some_and(|waits| waits.is_hot(hash, || self.waiter().now()));
@@ -276,7 +277,7 @@ impl<L: RecordLock> Locker<L> {
     /// Takes a ticket for a hot lock, or waits until the transaction has one.
     ///
     /// # Errors
-    /// Those of a wait.
+    /// Returns the error of the wait.
     fn seek_ticket(&mut self, lock: RecordOrName<L>, mode: Mode, target: LockTarget) -> Result<(), Abort> {
         let Self { held, names, waits, limits, ticket, retired, .. } = self;
         let Some(waits) = waits.as_deref() else { return Ok(()) };
@@ -324,7 +325,8 @@ impl<L: RecordLock> Locker<L> {
         is_any && self.may_write && !self.refuses_waits
     }
 
-    /// Locks a record to read it, unless it is dead: as a write, if it is likely to become one.
+    /// Locks a record to read it, unless the record is dead. The lock is a write lock if the read is likely to become a
+    /// write.
     #[cold]
     #[inline(never)]
     fn record_to_read(&mut self, table: TableId, record: RecordRef<'_, L>) -> Result<Option<Acquired>, Abort> {
@@ -340,7 +342,8 @@ impl<L: RecordLock> Locker<L> {
         Ok(acquired)
     }
 
-    /// The transaction writes a record, or ends, which it had locked to be written when it read it.
+    /// Notes whether a record that was locked to be written when it was read `was_written`, as the transaction writes
+    /// it or ends.
     #[cold]
     fn learn(&self, record: RecordPtr<L>, was_written: bool) {
         if let Some(foresight) = &self.foresight {
@@ -348,7 +351,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Locks a record, unless it is dead.
+    /// Locks a record, and returns `None` if it is dead.
     #[inline]
     fn record(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Option<Acquired>, Abort> {
         if self.names.owns(table) {
@@ -392,7 +395,7 @@ impl<L: RecordLock> Locker<L> {
         Ok(Some(acquired))
     }
 
-    /// Locks a record that others have locked, or this transaction.
+    /// Locks a record that is locked already, by other transactions or by this one.
     #[cold]
     fn record_in_use(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Acquired, Abort> {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
@@ -482,7 +485,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Releases what was locked for the last call only.
+    /// Releases the record that was locked for the last call only.
     #[inline]
     pub(crate) fn release_short(&mut self, database: &Database<L>, guard: Guard<'_>) {
         if let Some(held) = self.short.take() {
@@ -494,7 +497,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Releases everything.
+    /// Releases all locks of the transaction.
     #[inline]
     pub(crate) fn release_all(&mut self, database: &Database<L>, guard: Guard<'_>) {
         if !self.foreseen.is_empty() {
@@ -518,8 +521,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// The rows that the transaction read, locked to be written, and has not written by its end. The victim of a
-    /// deadlock might have.
+    /// Judges the rows that the transaction read, locked to be written, and has not written by its end. If it was the
+    /// victim of a deadlock they are not judged, as it might have written them.
     #[cold]
     fn judge_foreseen(&mut self) {
         for record in std::mem::take(&mut self.foreseen) {
@@ -529,7 +532,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// The transaction holds nothing any more.
+    /// Returns the transaction's ticket, when it holds no lock any more.
     #[cold]
     fn return_ticket(&mut self) {
         self.ticket = Ticket::Needless;
@@ -539,7 +542,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// A call of the lock manager, with the clock read before and after if times are taken.
+    /// Makes a call of the lock manager, and reads the clock before and after if times are taken.
     #[inline]
     fn timed<R>(&mut self, call: impl FnOnce(&mut Self) -> R) -> R {
         if !self.names.statistics.timed {
@@ -556,13 +559,13 @@ impl<L: RecordLock> Locker<L> {
     }
 }
 
-/// The deadlock of two readers of a record that both want to write it, this one and another.
+/// Describes the deadlock of two readers of a record that both want to write it: this transaction and another.
 fn of_two_readers(own: u32, other: u32, target: &impl Fn() -> LockTarget) -> Deadlock {
     let wait = |waiter, blocker| WaitsFor { waiter, target: target(), mode: Mode::EXCLUSIVE.name(), blocker };
     Deadlock { waits: vec![wait(own, other), wait(other, own)] }
 }
 
-/// Releases a record, and returns it. Those of a table that is gone are gone with it.
+/// Releases a record, and returns it, or `None` if its table is gone: its records are gone with it.
 #[inline]
 fn release<'g, L: RecordLock>(
     owner: &L::Owner,
@@ -602,14 +605,14 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
         self.row(table, guard, (key, hash), mode)
     }
 
-    /// A dead record is as good as locked: no transaction gives it a row again.
+    /// Locks a record. A dead record is as good as locked, since no transaction gives it a row again.
     #[inline]
     fn lock_record(&mut self, table: &Table<L>, record: RecordRef<'_, L>, mode: Mode) -> Result<Acquired, Abort> {
         let locked = self.record(table.id(), record, mode)?;
         Ok(locked.unwrap_or(Acquired::Again))
     }
 
-    /// A transaction that follows keeps what it has read.
+    /// Releases a record early, unless the transaction follows others: then it keeps what it has read.
     fn unlock_record(&mut self, _table: &Table<L>, record: RecordRef<'_, L>) {
         if !self.follows() {
             self.let_go(record);
@@ -632,7 +635,7 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
         self.name(name, mode, target).map(drop)
     }
 
-    /// The record is found from now on, so its lock has to be held by then.
+    /// Locks a record that is about to be linked. It can be found from then on, so its lock must be held by then.
     fn linking(&mut self, table: &Table<L>, record: RecordRef<'_, L>) {
         if !self.names.owns(table.id()) {
             record.header().take_made(&self.owner);

@@ -21,7 +21,7 @@ impl<L: RecordLock> Locker<L> {
         self.retired.as_ref().is_some_and(|(_, part)| part.is_doomed())
     }
 
-    /// Whether it follows transactions in flight: its reads are kept then.
+    /// Whether the transaction follows transactions in flight. If so, it keeps its read locks.
     #[inline]
     pub(crate) fn follows(&self) -> bool {
         self.retired.as_ref().is_some_and(|(_, part)| part.follows())
@@ -36,8 +36,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Undoes the dead entries of the rows that it retired, and of the record that it waited for when its wait unwound.
-    /// All locks of records are released.
+    /// Undoes the dead entries of the rows that the transaction retired, and of the record that it waited for when its
+    /// wait unwound. All locks of records are released before.
     #[inline]
     pub(super) fn settle_rest(&mut self, database: &Database<L>, guard: Guard<'_>) {
         let Some((rows, part)) = &mut self.retired else { return };
@@ -49,13 +49,14 @@ impl<L: RecordLock> Locker<L> {
         rows.settle_retired(part, &self.owner, database, guard);
     }
 
-    /// Whether it retired a row, or followed a transaction that did.
+    /// Whether the transaction has retired a row, or has followed a transaction that did.
     #[inline]
     pub(crate) fn takes_part(&self) -> bool {
         self.retired.as_ref().is_some_and(|(_, part)| part.number().is_some())
     }
 
-    /// Releases those rows of `changes` that others wait for again and again, and that are changed and no more.
+    /// Retires those rows of `changes` that others wait for again and again, and that are changed and no more: releases
+    /// their locks.
     #[cold]
     pub(crate) fn retire(
         &mut self,
@@ -83,7 +84,8 @@ impl<L: RecordLock> Locker<L> {
         released
     }
 
-    /// The transaction wants a record's lock, or has it: if it retired the row, its followers there are doomed.
+    /// Dooms the transactions that follow this one at a row that it has retired, as it wants the row's lock again, or
+    /// has it.
     #[inline]
     pub(super) fn recall(&mut self, record: RecordPtr<L>, exclusive: bool) {
         if let Some((rows, part)) = &self.retired
@@ -93,8 +95,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Whether a record that the transaction has come to lock has changes that are to be undone, which takes an
-    /// exclusive lock.
+    /// Whether a record that the transaction has come to lock has changes that must be undone, which takes an exclusive
+    /// lock.
     #[inline]
     pub(super) fn finds_dead(
         &mut self,
@@ -108,10 +110,10 @@ impl<L: RecordLock> Locker<L> {
         Ok(found == Found::Dead)
     }
 
-    /// Waits until all have committed that the transaction follows.
+    /// Waits until all transactions that this one follows have committed.
     ///
     /// # Errors
-    /// [`Abort::Cascade`] if one of them never does, and those of a wait.
+    /// [`Abort::Cascade`] if one of them never does, and the errors of a wait.
     #[cold]
     pub(crate) fn wait_for_leaders(&mut self) -> Result<(), Abort> {
         loop {
@@ -162,7 +164,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// The transaction has committed, or its changes were undone, but for those of rows that it retired.
+    /// Notes that the transaction has committed, or that its changes were undone, but for those of rows that it
+    /// retired.
     #[cold]
     pub(crate) fn decided(&mut self, is_committed: bool) {
         if let Some((rows, part)) = &mut self.retired {
@@ -170,7 +173,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Hands to reclamation what was replaced where retired changes were undone.
+    /// Hands what was replaced where retired changes were undone to the participant, which reclaims it.
     #[inline]
     pub(crate) fn reclaim(&mut self, participant: &mut Participant) {
         if let Some((_, part)) = &mut self.retired {
