@@ -14,7 +14,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Weak;
 
-/// The number of slots that a transaction takes from a table at once.
+/// The number of slots that a transaction takes from a table's memory at once.
 const SLOTS_AT_ONCE: usize = 32;
 
 /// The memory of one table's versions. It lives until the last of its garbage is freed.
@@ -27,7 +27,7 @@ pub(super) struct VersionSlots {
     pub format: VersionFormat,
     /// The slots of all versions if rows have no variable part; otherwise empty.
     segments: Segments,
-    /// The bytes of the blocks of versions with variable parts.
+    /// The sum of the sizes of all blocks, which hold the versions with variable parts.
     block_bytes: Striped,
 }
 
@@ -37,22 +37,22 @@ impl VersionSlots {
         Self { format, segments, block_bytes: Striped::new() }
     }
 
-    /// The bytes that versions take from the system.
+    /// Returns the bytes that versions take from the system.
     pub fn allocated_bytes(&self) -> usize {
         self.segments.allocated_bytes() + self.block_bytes.sum() as usize
     }
 
-    /// The bytes of free memory for versions, which was used before.
+    /// Returns the bytes of the free slots that versions used before.
     pub fn spare_bytes(&self) -> usize {
         self.segments.spare_bytes()
     }
 
-    /// The bytes of the variable parts of all versions, of which there are `versions`.
+    /// Returns the bytes of the variable parts of all versions, whose number is `versions`.
     pub fn variable_bytes(&self, versions: u64) -> u64 {
         self.block_bytes.sum().saturating_sub(versions * self.format.bytes() as u64)
     }
 
-    /// Allocates memory for a version whose row has a variable part of `variable` bytes. It is not zeroed.
+    /// Allocates memory for a version whose row has a variable part of `variable` bytes. The memory is not zeroed.
     pub fn allocate(&self, variable: usize) -> NonNull<u8> {
         if self.format.length_at().is_none() {
             debug_assert_eq!(variable, 0, "rows of this layout have no variable part");
@@ -69,7 +69,7 @@ impl VersionSlots {
         Layout::from_size_align(self.format.bytes() + variable, LINE_BYTES).expect("a row has less than 2^62 bytes")
     }
 
-    /// Frees versions.
+    /// Frees the memory of versions.
     ///
     /// # Safety
     /// They came from `allocate` of this memory, their lengths are written, they are not freed yet, and no thread can
@@ -102,7 +102,7 @@ impl<H: VersionHeader> Drop for Unlinked<H> {
     }
 }
 
-/// Turns versions into garbage.
+/// Turns unlinked versions into one piece of garbage.
 ///
 /// # Safety
 /// They belong to this memory, are unlinked from every index, and are handed over to be freed once.
@@ -120,7 +120,7 @@ pub struct VersionMemory {
     pub(super) scratch: Vec<u8>,
 }
 
-/// Free slots of one table's memory. They are valid only as long as that memory is.
+/// The free slots that a transaction object keeps of one table's memory. They are valid only as long as that memory is.
 struct Cache {
     slots: Weak<VersionSlots>,
     free: Vec<NonNull<u8>>,
