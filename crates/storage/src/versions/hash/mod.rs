@@ -270,8 +270,8 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// Returns the place behind the next version or bucket, or `None` if its rank is above `last`. Removes marked
-    /// versions before it.
+    /// Returns the place behind the next version or bucket; `None` if that has a rank above `last`, or if the list
+    /// ends. Removes marked versions before it.
     fn step<'g>(&'g self, _guard: Guard<'g>, place: &mut Place<'g>, last: u64) -> Result<Option<Place<'g>>, Lost> {
         // SAFETY: the place is in this index's list, and was read in the guard's epoch.
         let (pointee, behind) = unsafe { place.next(&self.slots.format, self.position)? };
