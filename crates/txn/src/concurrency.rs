@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concurrency {
-    /// The transaction reads without locks, and checks at its end that everything is still as it was.
+    /// The transaction reads without locks, and checks at its end that what it has read is unchanged.
     Optimistic,
     /// The transaction locks what it reads. Another transaction that is to change such a row waits.
     Pessimistic,

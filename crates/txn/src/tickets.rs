@@ -4,13 +4,13 @@ use crate::{Abort, LoadLimit};
 use hotrow_sync::Time;
 use std::time::Duration;
 
-/// The ratio of a lease to the average time for which tickets are held. The lease also stays within the two bounds
-/// below.
+/// The ratio of a lease to the average time for which tickets are held, as long as the lease stays between
+/// `SHORTEST_LEASE` and `LONGEST_LEASE`.
 const LEASE: u64 = 8;
 const SHORTEST_LEASE: Duration = Duration::from_millis(10);
 const LONGEST_LEASE: Duration = Duration::from_secs(1);
 
-/// The number of tickets over which the average is about taken: it is a moving average.
+/// The number of tickets, roughly, over which the moving average is taken.
 const AVERAGED: u64 = 16;
 
 /// The limit at the beginning.
