@@ -238,7 +238,7 @@ impl RunReport {
         self.counts.committed as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// The CPU time of the workers in microseconds per committed transaction; zero if none committed.
+    /// Returns the CPU time of the workers in microseconds per committed transaction, or zero if none committed.
     pub fn cpu_us_per_transaction(&self) -> f64 {
         match self.counts.committed {
             0 => 0.0,
