@@ -83,8 +83,8 @@ struct Candidate<'h> {
 /// A transaction that was placed and changed rows, and the transactions that are left to try after it.
 #[derive(Debug)]
 struct Choice<'h> {
-    /// The changes that it made, in their order; they are undone in reverse order. `placed_before` is the number of
-    /// transactions that had a place before it.
+    /// The changes that the transaction made, in their order; they are undone in reverse order. `placed_before` is the
+    /// number of transactions that had a place before it.
     undo: Vec<(usize, Option<&'h Version>)>,
     placed_before: usize,
     /// The transactions to try next after this one, the best last.
