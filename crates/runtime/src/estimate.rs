@@ -2,10 +2,10 @@
 //! runs for which it was wrong.
 //!
 //! **What is corrected.** The accesses that a set lacked are added to it. A set that a reconnaissance found may be
-//! wrong for two reasons. Either the data has moved, and much of the set with it: then another reconnaissance had
-//! better replace it. Or the transaction depends on its own writes, which no reconnaissance sees: then another one is
-//! in vain. [`Renewal`] says which of the two is assumed. What reconnaissances have missed is added to the set that
-//! replaces theirs.
+//! wrong for two reasons. First, the data may have changed, and much of the set with it. Then it is better to replace
+//! the set by another reconnaissance. Second, the transaction may depend on its own writes, which no reconnaissance
+//! sees. Then another reconnaissance is in vain. [`Renewal`] says which of the two is assumed. Accesses that earlier
+//! reconnaissances have missed are added to the set that replaces theirs.
 //!
 //! **Bounds.** A set that the caller knew is corrected up to [`CORRECTIONS`] times, and then replaced by
 //! reconnaissance. After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the transaction

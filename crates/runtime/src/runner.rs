@@ -69,7 +69,7 @@ enum Sample {
 
 /// Runs procedures, one after the other, on a transaction object: the [`Runner`] that workloads see.
 ///
-/// One thread at a time may use it. It allocates nothing for a procedure.
+/// One thread at a time may use it. Running a procedure allocates nothing.
 #[derive(Debug)]
 pub struct OneShot<T> {
     txn: T,

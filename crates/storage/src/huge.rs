@@ -17,8 +17,8 @@ const LINE_BYTES: usize = 64;
 
 /// A block of zeroed memory that is freed when dropped.
 ///
-/// It owns raw memory and nothing in it: the code that puts values there must drop them, and must keep threads from
-/// racing on them.
+/// A block owns raw memory and no values in it. The code that puts values there must drop them, and must keep threads
+/// from racing on them.
 pub struct HugeBlock {
     start: NonNull<u8>,
     layout: Layout,

@@ -19,8 +19,8 @@ const SLOTS_AT_ONCE: usize = 32;
 
 /// The memory of one table's versions. It lives until the last of its garbage is freed.
 ///
-/// It has its own cache lines, because all threads that look at versions read the format. A thread that counts a
-/// reference must not take that line from them.
+/// The value has its own cache lines, because all threads that look at versions read the format. A thread that changes
+/// the reference count must not take the format's line from them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct VersionSlots {
@@ -72,8 +72,8 @@ impl VersionSlots {
     /// Frees the memory of versions.
     ///
     /// # Safety
-    /// They came from `allocate` of this memory, their lengths are written, they are not freed yet, and no thread can
-    /// reach them.
+    /// The versions came from `allocate` of this memory, their lengths are written, they are not freed yet, and no
+    /// thread can reach them.
     pub unsafe fn free(&self, versions: impl Iterator<Item = NonNull<u8>>) {
         let Some(length_at) = self.format.length_at() else {
             // SAFETY: by the caller; without variable parts all versions are slots.
@@ -105,7 +105,7 @@ impl<H: VersionHeader> Drop for Unlinked<H> {
 /// Turns unlinked versions into one piece of garbage.
 ///
 /// # Safety
-/// They belong to this memory, are unlinked from every index, and are handed over to be freed once.
+/// The versions belong to this memory, are unlinked from every index, and are handed over to be freed once.
 pub(super) unsafe fn garbage<H: VersionHeader>(slots: &Arc<VersionSlots>, versions: Vec<VersionPtr<H>>) -> Garbage {
     Garbage::boxed(Box::new(Unlinked { slots: slots.clone(), versions }))
 }
@@ -113,7 +113,7 @@ pub(super) unsafe fn garbage<H: VersionHeader>(slots: &Arc<VersionSlots>, versio
 /// The memory that a transaction object keeps to make versions: free slots of the tables that it wrote to, and a row to
 /// change. With it, the object asks a table's memory for slots only once for many versions.
 ///
-/// It does not keep the memory of a dropped table alive.
+/// This value does not keep the memory of a dropped table alive.
 #[derive(Default)]
 pub struct VersionMemory {
     caches: Vec<Cache>,

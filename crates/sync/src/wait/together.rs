@@ -1,8 +1,9 @@
 //! Wakes that are deferred until the caller holds nothing that the woken transactions want.
 //!
-//! A thread that is woken may take the core of the thread that wakes it at once. If that thread still holds locks, or
-//! has not yet said that its transaction is over, the woken thread soon waits for it again, and so does each thread
-//! after it. With more threads than cores, there is then a switch of threads for every few transactions.
+//! A thread that is woken may at once take the core of the thread that wakes it. If the waking thread still holds
+//! locks, or has not yet said that its transaction is over, the woken thread soon waits for it again, and so does each
+//! thread that is woken after it. With more threads than cores, there is then a switch of threads for every few
+//! transactions.
 //!
 //! **Invariants**
 //!
