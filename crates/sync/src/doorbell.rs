@@ -69,7 +69,7 @@ impl Doorbell {
         self.word.load(Ordering::Acquire) & !(CALLED | LISTENING)
     }
 
-    /// Clears the bits of `slots`, and returns those of them that were set.
+    /// Clears the bits of `slots`, and returns those of them that were set. Slots are given as bits.
     #[inline]
     pub fn answer(&self, slots: u64) -> u64 {
         debug_assert_eq!(slots & (CALLED | LISTENING), 0, "bits of no slot");

@@ -15,7 +15,7 @@
 //! | [`LoadLimit`] | how many transactions are let in at once if they make each other fail |
 //! | [`Tickets`] | which transactions are let in, and for how long each of them counts |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
-//! | [`standard!`], [`forward!`] | macros: standard methods for what an engine lacks; methods that forward to a wrapped object |
+//! | [`standard!`], [`forward!`] | macros that write an engine's standard methods, or methods that forward to a wrapped object |
 
 mod abort;
 mod access;

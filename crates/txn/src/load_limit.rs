@@ -8,7 +8,7 @@
 
 use crate::Abort;
 
-/// The number of parts into which a transaction is divided, in which the limit is kept.
+/// The unit of `limit`: one transaction is this many parts, so that the limit can change by parts of a transaction.
 const ONE: u32 = 1 << 8;
 
 /// A limit on the number of transactions that run at once. It is at least one.
