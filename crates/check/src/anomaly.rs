@@ -20,19 +20,20 @@ pub enum AnomalyKind {
     /// Two committed transactions ended the same version of an item, so that one of the writes is gone. No level allows
     /// it.
     LostWrite,
-    /// G0: a cycle of writes.
+    /// G0: a cycle of write dependencies.
     DirtyWrites,
     /// G1a: a read of a version whose writer aborted, or undid the write.
     AbortedRead,
     /// G1b: a read of a version that its writer replaced itself.
     IntermediateRead,
-    /// G1c: a cycle of writes and reads.
+    /// G1c: a cycle of write and read dependencies.
     CircularInformation,
-    /// G-single over one item: a transaction read the item, another replaced it, and the first wrote over that.
+    /// G-single over one item: a transaction read the item, another transaction replaced it, and the first then wrote
+    /// over that version.
     LostUpdate,
     /// G-single: a cycle with exactly one anti-dependency: read skew.
     SingleAntiDependency,
-    /// G-single over a range or an absence.
+    /// G-single whose anti-dependency is over a range or an absence.
     SinglePredicateAntiDependency,
     /// G2-item: a cycle with anti-dependencies on items: write skew.
     ItemAntiDependency,
@@ -44,7 +45,7 @@ pub enum AnomalyKind {
 }
 
 impl AnomalyKind {
-    /// The name in papers, or our own if there is none.
+    /// Returns the phenomenon's name in papers, or our own if there is none.
     pub fn name(self) -> &'static str {
         match self {
             AnomalyKind::Internal => "internal inconsistency",
@@ -82,7 +83,7 @@ impl AnomalyKind {
 /// A phenomenon in a history, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
-    /// The kind of the phenomenon.
+    /// The kind of phenomenon.
     pub kind: AnomalyKind,
     /// The sentences that explain it; for a cycle, one for each edge.
     pub evidence: Vec<String>,
@@ -91,17 +92,17 @@ pub struct Anomaly {
 }
 
 impl Anomaly {
-    /// A phenomenon that one sentence explains.
+    /// Makes a phenomenon that one sentence explains, and that involves these transactions.
     pub(crate) fn told(history: &History, kind: AnomalyKind, evidence: String, transactions: &[usize]) -> Self {
         Self::list(history, kind, vec![evidence], transactions)
     }
 
-    /// A phenomenon that takes several sentences.
+    /// Makes a phenomenon that takes several sentences, and involves these transactions.
     pub(crate) fn list(history: &History, kind: AnomalyKind, evidence: Vec<String>, transactions: &[usize]) -> Self {
         Self { kind, evidence, story: story(history, transactions) }
     }
 
-    /// A cycle.
+    /// Makes the phenomenon of a cycle of dependencies, with a sentence for each edge.
     pub(crate) fn cycle(history: &History, versions: &Versions, kind: AnomalyKind, cycle: &[Edge]) -> Self {
         let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
         let mut evidence: Vec<_> = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
@@ -135,7 +136,7 @@ pub enum Objection {
 }
 
 impl Objection {
-    /// The phenomenon, if one was found.
+    /// Returns the kind of the phenomenon, or `None` if the history is undecided.
     pub fn kind(&self) -> Option<AnomalyKind> {
         match self {
             Objection::Anomaly(anomaly) => Some(anomaly.kind),
@@ -163,12 +164,12 @@ impl fmt::Display for Objection {
 
 impl std::error::Error for Objection {}
 
-/// The name of a transaction in sentences.
+/// Returns the name of a transaction in sentences.
 pub(crate) fn transaction_name(history: &History, transaction: usize) -> String {
     format!("T{transaction} ({})", history.transactions[transaction].session)
 }
 
-/// The name of a version in sentences, such as "v7 of 0/3".
+/// Returns the name of a version in sentences, such as "v7 of 0/3".
 pub(crate) fn version_name(item: &Item, stamp: Stamp) -> String {
     format!("v{} of {item}", stamp.0)
 }

@@ -11,7 +11,8 @@ use crate::versions::{Versions, order};
 use hotrow_txn::Isolation;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The cycles that are phenomena, worst first: the kind of the first edge, and the kinds of the others.
+/// The cycles that are phenomena, worst first. Each entry holds the name of the cycle, the kind of its first edge, and
+/// the kinds that its other edges may have.
 ///
 /// In a history of several levels an anti-dependency counts if the level of the transaction that read rules such a
 /// cycle out: Adya's mixing-correct histories (1999, §5.5).
@@ -27,8 +28,8 @@ const CYCLES: [(AnomalyKind, EdgeKind, &[EdgeKind]); 6] = {
     ]
 };
 
-/// The number of ways of resolving guesses that are tried before the history is left undecided. In large histories it
-/// is smaller, down to `LEAST_TRIALS`.
+/// The greatest number of ways of resolving the guesses that are tried before the history is left undecided. In large
+/// histories the number is smaller, down to `LEAST_TRIALS`.
 const MOST_TRIALS: usize = 500;
 const LEAST_TRIALS: usize = 20;
 
@@ -55,7 +56,7 @@ pub fn check(history: &History) -> Result<Evidence, Objection> {
 /// Checks a history, and judges all transactions at `level`, whatever levels they asked for.
 ///
 /// # Errors
-/// As [`check()`].
+/// The same errors as those of [`check()`].
 pub fn check_at(history: &History, level: Isolation) -> Result<Evidence, Objection> {
     judge(history, |_| level)
 }
@@ -115,10 +116,10 @@ fn search_cycle(
     Ok((evidence, resolution))
 }
 
-/// The last version of every item that committed transactions left in the database.
+/// Returns the last version of each item that committed transactions left in the database.
 ///
 /// # Errors
-/// If the history is too broken to tell.
+/// If the versions of some item cannot be ordered.
 pub fn final_versions(history: &History) -> Result<BTreeMap<Item, Stamp>, Anomaly> {
     let versions = order(history)?;
     let last = versions.iter().filter_map(|(item, states)| {
@@ -132,11 +133,11 @@ type Cycle = (AnomalyKind, Vec<Edge>);
 
 /// The outcome of resolving guesses.
 enum Resolution<C> {
-    /// In some way of resolving them there is no cycle.
+    /// In at least one way of resolving them there is no cycle.
     None,
-    /// In every way there is a cycle; this is the cycle of the likeliest way.
+    /// In every way there is a cycle. This is the cycle of the likeliest way.
     Cycle(C),
-    /// The trials ran out.
+    /// The allowed number of trials was reached before the answer was known.
     RanOut,
 }
 
@@ -240,7 +241,7 @@ impl Search<'_> {
     }
 }
 
-/// The kind of a cycle with several anti-dependencies, one of which is of this kind.
+/// Returns the kind of a cycle with several anti-dependencies, one of which is of this kind.
 fn many(kind: EdgeKind) -> AnomalyKind {
     match kind {
         EdgeKind::PredicateAnti => AnomalyKind::Phantom,

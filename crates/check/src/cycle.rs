@@ -3,17 +3,18 @@
 use crate::edges::Edge;
 use std::collections::VecDeque;
 
-/// The number of steps for the search of a shorter cycle, once there is one. The limit matters only for broken
+/// The number of steps for which a shorter cycle is searched once there is one. The limit matters only for broken
 /// histories of very long runs, where any short cycle will do.
 const MOST_STEPS: usize = 20_000_000;
 
-/// The wanted edges that are part of a cycle of wanted edges. In most histories there are few.
+/// Returns the wanted edges that are part of a cycle of wanted edges. In most histories there are few.
 pub(crate) fn in_cycles(nodes: usize, edges: &[Edge], is_wanted: impl Fn(&Edge) -> bool) -> Vec<Edge> {
     let component = components(nodes, &out_edges(nodes, edges, &is_wanted), edges);
     edges.iter().filter(|edge| component[edge.from] == component[edge.to] && is_wanted(edge)).copied().collect()
 }
 
-/// Finds a shortest cycle among `nodes` transactions: an edge that may come first, then edges that may come after it.
+/// Finds a shortest cycle among `nodes` transactions. The cycle consists of an edge that may come first and then of
+/// edges that may come after it. Returns `None` if there is no such cycle.
 pub(crate) fn shortest_cycle(
     nodes: usize,
     edges: &[Edge],
@@ -47,7 +48,7 @@ pub(crate) fn shortest_cycle(
     best.map(|cycle| cycle.into_iter().map(|number| edges[number]).collect())
 }
 
-/// The numbers of the wanted edges, by the node at which they start.
+/// Returns, for each node, the numbers of the wanted edges that start there.
 fn out_edges(nodes: usize, edges: &[Edge], wanted: impl Fn(&Edge) -> bool) -> Vec<Vec<usize>> {
     let mut out = vec![Vec::new(); nodes];
     for (number, edge) in edges.iter().enumerate().filter(|(_, edge)| wanted(edge)) {
@@ -56,13 +57,13 @@ fn out_edges(nodes: usize, edges: &[Edge], wanted: impl Fn(&Edge) -> bool) -> Ve
     out
 }
 
-/// Breadth-first searches over one graph.
+/// The state of breadth-first searches over one graph.
 struct Search<'g> {
     edges: &'g [Edge],
     out: &'g [Vec<usize>],
-    /// The component of each node, numbered in their order.
+    /// The number of each node's component, in an order in which no edge leads to a smaller number.
     order: &'g [usize],
-    /// The nodes that were seen. `came_by` holds the edge by which each was reached, which is `None` for the first.
+    /// The nodes that were reached. `came_by` holds the edge by which each was reached, which is `None` for the first.
     seen: Vec<usize>,
     came_by: Vec<Option<usize>>,
     queue: VecDeque<(usize, usize)>,
@@ -70,7 +71,7 @@ struct Search<'g> {
 }
 
 impl Search<'_> {
-    /// Finds a shortest path of fewer than `longest` edges.
+    /// Finds a shortest path of fewer than `longest` edges, or returns `None` if there is none.
     fn shortest_path(&mut self, from: usize, to: usize, longest: usize) -> Option<Vec<usize>> {
         for node in self.seen.drain(..) {
             self.came_by[node] = None;
@@ -116,8 +117,8 @@ impl Search<'_> {
     }
 }
 
-/// The strongly connected component of each node (Kosaraju's algorithm, with its own stack). Components are numbered so
-/// that an edge never leads to a smaller number.
+/// Returns the number of each node's strongly connected component (Kosaraju's algorithm, with its own stack).
+/// Components are numbered so that an edge never leads to a smaller number.
 fn components(nodes: usize, out: &[Vec<usize>], edges: &[Edge]) -> Vec<usize> {
     let mut into = vec![Vec::new(); nodes];
     for &edge in out.iter().flatten() {
@@ -136,7 +137,7 @@ fn components(nodes: usize, out: &[Vec<usize>], edges: &[Edge]) -> Vec<usize> {
     component
 }
 
-/// The nodes in the order in which a depth-first search leaves them.
+/// Returns the nodes in the order in which a depth-first search leaves them.
 fn finish_order(nodes: usize, out: &[Vec<usize>], edges: &[Edge]) -> Vec<usize> {
     let (mut order, mut seen) = (Vec::with_capacity(nodes), vec![false; nodes]);
     for root in 0..nodes {

@@ -8,27 +8,27 @@ use hotrow_storage::IndexRef;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
-/// The way in which the later of two transactions depends on the earlier.
+/// The way in which the later of two transactions depends on the earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum EdgeKind {
-    /// The later transaction replaced a version that the earlier wrote.
+    /// The later transaction replaced a version that the earlier one wrote.
     Write,
-    /// The later transaction read a version that the earlier wrote.
+    /// The later transaction read a version that the earlier one wrote.
     Read,
-    /// The later transaction replaced a version that the earlier had read.
+    /// The later transaction replaced a version that the earlier one had read.
     Anti,
-    /// The later transaction changed what the earlier would have found in a range, or when it looked for an absent
+    /// The later transaction changed what the earlier one would have found in a range, or when it looked for an absent
     /// item.
     PredicateAnti,
 }
 
-/// A dependency.
+/// A dependency between two transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub from: usize,
     pub to: usize,
     pub kind: EdgeKind,
-    /// The item, and its state that the later transaction made or read.
+    /// The number of the item, and the position of the state that the later transaction made or read.
     pub item: usize,
     pub state: usize,
     /// The guess on which this edge rests, if any.
@@ -52,8 +52,8 @@ impl Edge {
     }
 }
 
-/// A stretch of an item's states that a look at the item cannot distinguish, from the first such state to the state
-/// after the last.
+/// A stretch of consecutive states of an item that a look at the item cannot distinguish. It reaches from the first
+/// such state up to the state after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     item: usize,
@@ -61,7 +61,8 @@ pub(crate) struct Stretch {
     next: Option<usize>,
 }
 
-/// A look that does not say which of several stretches it met: it found nothing, or learned only that there is a row.
+/// A guess about a look at the database whose result does not say which of several stretches of states it met: it found
+/// nothing, or learned only that there is a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess<'h> {
     pub reader: usize,
@@ -69,31 +70,31 @@ pub(crate) struct Guess<'h> {
     /// earlier.
     at: u64,
     look: Look<'h>,
-    /// The likeliest stretch.
+    /// The stretch that the look has met most likely.
     pub likeliest: Stretch,
 }
 
-/// The object of a look.
+/// The result of a look, and the item or items that it is about.
 #[derive(Clone, Debug)]
 enum Look<'h> {
-    /// The item was not there: at its key, or in the range.
+    /// The item was not there: not at its key, or not in the range.
     Missing(usize, Option<&'h Range>),
     /// At least one item of this list was in the range.
     Present(Vec<usize>, &'h Range),
 }
 
-/// A look that no stretch explains.
+/// A look whose result no stretch of states explains.
 #[derive(Clone, Debug)]
 pub(crate) struct Unexplained {
     pub reader: usize,
     pub kind: AnomalyKind,
-    /// Describes what the look did or did not find.
+    /// A description of what the look did or did not find.
     pub what: String,
     /// The transaction, besides the reader, that takes part in the anomaly, if one is known.
     pub other: Option<usize>,
 }
 
-/// The dependencies of a history: the certain ones, and the guesses that lead to the others.
+/// The dependencies of a history: those that are certain, and the guesses from which the others follow.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies<'h> {
     pub certain: Vec<Edge>,
@@ -125,7 +126,7 @@ impl<'h> Dependencies<'h> {
         dependencies
     }
 
-    /// The edges of all guesses, each resolved to its likeliest stretch or as `others` says.
+    /// Returns the edges of all guesses. Each guess is resolved as `others` says, or else to its likeliest stretch.
     pub fn guessed(&self, versions: &Versions, others: &HashMap<usize, Stretch>) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (number, guess) in self.guesses.iter().enumerate() {
@@ -146,14 +147,15 @@ impl<'h> Dependencies<'h> {
         edges
     }
 
-    /// Resolves all guesses about a transaction as if it had read as of its beginning.
+    /// Resolves all guesses about the transaction `reader` as if it had read as of its beginning. Returns the numbers
+    /// of the guesses with their stretches.
     pub fn as_of_beginning(&self, history: &History, versions: &Versions, reader: usize) -> Vec<(usize, Stretch)> {
         let (looks, began) = (Looks { history, versions }, history.transactions[reader].began);
         let own = self.guesses.iter().enumerate().filter(|(_, guess)| guess.reader == reader);
         own.filter_map(|(number, guess)| Some((number, looks.likeliest(began, &guess.look)?))).collect()
     }
 
-    /// All stretches that a guess could have met, except for `known`, the likeliest first.
+    /// Returns all stretches that a guess could have met, except for `known`, the likeliest first.
     pub fn alternatives(&self, history: &History, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
         let guess = &self.guesses[guess];
         let mut all = match &guess.look {
@@ -255,7 +257,7 @@ impl<'h> Dependencies<'h> {
     }
 }
 
-/// A look: its transaction, the time when it returned, and the time as of which it probably saw.
+/// The circumstances of a look: its transaction, the time when it returned, and the time as of which it probably saw.
 #[derive(Clone, Copy)]
 struct Asked {
     reader: usize,
@@ -263,23 +265,24 @@ struct Asked {
     at: u64,
 }
 
-/// Makes guesses about looks.
+/// Makes the guesses about looks.
 struct Looks<'h, 'v> {
     history: &'h History,
     versions: &'v Versions,
 }
 
 impl<'h> Looks<'h, '_> {
-    /// The last time as of which a transaction can have read, if it reads as of one time: just before another
-    /// transaction began to commit the next version of an item that this one saw. `None` if it does not read as of one
-    /// time, or if no such version is known.
+    /// Returns the last time as of which a transaction can have read, if it reads as of one time. That is just before
+    /// another transaction began to commit the next version of an item that this one saw. Returns `None` if the
+    /// transaction does not read as of one time, or if no such version is known.
     fn as_of(&self, record: &Record, certain: &[Edge]) -> Option<u64> {
         let replaced = certain.iter().filter(|edge| edge.kind == EdgeKind::Anti);
         let first = replaced.map(|edge| self.history.transactions[edge.to].ending).min()?;
         (record.isolation != Isolation::ReadCommitted).then(|| first.saturating_sub(1))
     }
 
-    /// A look that did not find an item: at its key, or in a range. There is no guess if the item never existed.
+    /// Makes the guess about a look that did not find an item: at its key, or in a range. There is no guess if the item
+    /// never existed.
     fn missing(&self, asked: Asked, item: usize, range: Option<&'h Range>) -> Result<Option<Guess<'h>>, Unexplained> {
         let Asked { reader, returned, at } = asked;
         let versions = self.versions;
@@ -310,7 +313,7 @@ impl<'h> Looks<'h, '_> {
         })
     }
 
-    /// A look that found some row of `items` in a range that has room for only one row.
+    /// Makes the guess about a look that found some row of `items` in a range that has room for only one row.
     fn present(&self, asked: Asked, items: Vec<usize>, range: &'h Range) -> Result<Option<Guess<'h>>, Unexplained> {
         let Asked { reader, at, .. } = asked;
         let look = Look::Present(items, range);
@@ -323,7 +326,7 @@ impl<'h> Looks<'h, '_> {
         }
     }
 
-    /// The stretch that a look as of this time has probably met.
+    /// Returns the stretch that a look as of this time has probably met.
     fn likeliest(&self, at: u64, look: &Look<'_>) -> Option<Stretch> {
         match look {
             Look::Missing(item, range) => {
@@ -337,7 +340,7 @@ impl<'h> Looks<'h, '_> {
         }
     }
 
-    /// The stretch of an item's wanted states that is nearest to this time.
+    /// Returns the stretch of an item's wanted states that is nearest to this time.
     fn nearest(&self, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
         let states = &self.versions.states(item).list;
         let (now, count) = (self.current(at, states), states.len());
@@ -348,8 +351,8 @@ impl<'h> Looks<'h, '_> {
         Some(Stretch { item, first, next })
     }
 
-    /// The distance of a stretch from a look that returned at this time. Stretches that began later come after all
-    /// others.
+    /// Returns the distance of a stretch from a look that returned at this time. Stretches that began later come after
+    /// all others.
     fn distance(&self, at: u64, stretch: &Stretch) -> (bool, u64) {
         let states = &self.versions.states(stretch.item).list;
         let from = self.since(&states[stretch.first]);
@@ -357,13 +360,13 @@ impl<'h> Looks<'h, '_> {
         if from > at { (true, from - at) } else { (false, at.saturating_sub(until)) }
     }
 
-    /// The last state of an item that was committed, or was being committed, at a time.
+    /// Returns the last state of an item that was committed, or was being committed, at a time.
     fn current(&self, at: u64, states: &[State]) -> usize {
         states.partition_point(|state| self.since(state) <= at).saturating_sub(1)
     }
 
-    /// The time before which no transaction can have seen a state of an item, whatever the engine does wrong: its
-    /// writer had not begun to write the item.
+    /// Returns the time before which no transaction can have seen a state of an item, whatever the engine does wrong:
+    /// before it, the state's writer had not begun to write the item.
     fn begun(&self, item: usize, state: &State) -> u64 {
         let Some(writer) = state.writer else { return 0 };
         let record = &self.history.transactions[writer];
@@ -372,9 +375,9 @@ impl<'h> Looks<'h, '_> {
         before.map_or(record.began, |event| event.at)
     }
 
-    /// The time when a state became visible to all: when the commit of its writer was called. So a transaction's own
-    /// write comes after all its guessed looks at that item: once it has written the item, it sees its own write, and
-    /// nothing is guessed.
+    /// Returns the time when a state became visible to all: the time when the commit of its writer was called. So a
+    /// transaction's own write comes after all its guessed looks at that item: once it has written the item, it sees
+    /// its own write, and nothing is guessed.
     fn since(&self, state: &State) -> u64 {
         state.writer.map_or(0, |writer| self.history.transactions[writer].ending)
     }
@@ -386,7 +389,7 @@ fn is_in(versions: &Versions, item: usize, position: usize, range: Option<&Range
     version.is_some_and(|version| range.is_none_or(|range| range.contains(versions.item(item), version)))
 }
 
-/// All stretches of an item's wanted states.
+/// Returns all stretches of an item's wanted states.
 fn stretches(versions: &Versions, item: usize, wanted: impl Fn(usize) -> bool) -> Vec<Stretch> {
     let count = versions.states(item).list.len();
     let mut all: Vec<Stretch> = Vec::new();

@@ -1,39 +1,40 @@
-//! The evidence behind a verdict.
+//! The evidence behind a verdict that a history is isolated.
 
 use crate::edges::{Edge, EdgeKind};
 use crate::history::{History, Operation, Outcome};
 use hotrow_txn::Abort;
 use std::fmt;
 
-/// The contents of a history that was judged. If an engine aborts everything, or if transactions never meet, the
-/// history proves nothing.
+/// The evidence behind a verdict: what a history that was judged contains. If an engine aborts everything, or if
+/// transactions never meet, the history proves nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Whether a serial order was found that explains what all transactions saw, with each transaction placed during
-    /// its call of commit: then the history is strictly serializable. If false, no phenomenon was found that the levels
-    /// rule out.
+    /// its call of commit, or during its run if it changed nothing. Then the history is strictly serializable. If
+    /// false, no phenomenon was found that the levels rule out.
     pub serial_order: bool,
-    /// The transactions that committed.
+    /// The number of transactions that committed.
     pub committed: u64,
-    /// The transactions that the engine gave up, by reason; reasons without any are left out.
+    /// The reasons for which the engine gave transactions up, each with the number of transactions. Reasons that did
+    /// not occur are left out.
     pub aborted: Vec<(Abort, u64)>,
-    /// The transactions that their own code rolled back.
+    /// The number of transactions that their own code rolled back.
     pub rolled_back: u64,
-    /// The reads of committed transactions, including those of scans and updates.
+    /// The number of reads by committed transactions, including those of scans and updates.
     pub reads: u64,
-    /// The scans of committed transactions.
+    /// The number of scans by committed transactions.
     pub scans: u64,
-    /// The writes of committed transactions.
+    /// The number of writes by committed transactions.
     pub writes: u64,
-    /// The dependencies between two committed transactions in which the later one replaced a version that the earlier
-    /// wrote.
+    /// The number of dependencies between two committed transactions in which the later one replaced a version that the
+    /// earlier one wrote.
     pub write_dependencies: u64,
-    /// The dependencies in which the later transaction read a version that the earlier wrote.
+    /// The number of dependencies in which the later transaction read a version that the earlier one wrote.
     pub read_dependencies: u64,
-    /// The dependencies in which the later transaction replaced a version that the earlier had read.
+    /// The number of dependencies in which the later transaction replaced a version that the earlier one had read.
     pub anti_dependencies: u64,
-    /// The dependencies in which the later transaction changed what the earlier would have found in a range, or at an
-    /// absent key.
+    /// The number of dependencies in which the later transaction changed what the earlier one would have found in a
+    /// range, or at an absent key.
     pub predicate_dependencies: u64,
 }
 
@@ -74,7 +75,7 @@ impl Evidence {
         evidence
     }
 
-    /// The share of transactions that committed, among those that their own code did not roll back, in per cent.
+    /// Returns the share of transactions that committed, in per cent of those that their own code did not roll back.
     pub fn committed_percent(&self) -> f64 {
         let aborted: u64 = self.aborted.iter().map(|(_, count)| count).sum();
         match self.committed + aborted {
@@ -83,7 +84,7 @@ impl Evidence {
         }
     }
 
-    /// The dependencies of all kinds.
+    /// Returns the number of dependencies of all kinds.
     pub fn dependencies(&self) -> u64 {
         self.write_dependencies + self.read_dependencies + self.anti_dependencies + self.predicate_dependencies
     }

@@ -1,4 +1,4 @@
-//! Histories: the operations of transactions.
+//! Histories: the operations of transactions, in the order in which they happened.
 
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_txn::{Abort, Isolation};
@@ -44,7 +44,7 @@ pub struct Version {
     pub index_keys: Vec<Key>,
 }
 
-/// A range of an index that a scan asked for. As in a scan, a bound that is a prefix stands for all keys that begin
+/// The range of an index that a scan asked for. As in a scan, a bound that is a prefix stands for all keys that begin
 /// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -52,14 +52,14 @@ pub struct Range {
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// The lower bound.
+    /// The lower bound of the range.
     pub lower: Bound<Key>,
-    /// The upper bound.
+    /// The upper bound of the range.
     pub upper: Bound<Key>,
 }
 
 impl Range {
-    /// The range of all keys of an index that equal `key`, or begin with it.
+    /// Makes the range of all keys of an index that equal `key`, or begin with it.
     pub fn at(table: TableId, index: IndexRef, key: Key) -> Self {
         Self { table, index, lower: Bound::Included(key.clone()), upper: Bound::Included(key) }
     }
@@ -73,7 +73,7 @@ impl Range {
         self.table == item.table && key.is_some_and(|key| !self.is_above(key) && !self.is_below(key))
     }
 
-    /// Whether all of the range comes after `key`.
+    /// Whether all keys of the range come after `key`.
     pub(crate) fn is_above(&self, key: &Key) -> bool {
         match &self.lower {
             Bound::Included(lower) => key < lower,
@@ -82,7 +82,7 @@ impl Range {
         }
     }
 
-    /// Whether all of the range comes before `key`.
+    /// Whether all keys of the range come before `key`.
     pub(crate) fn is_below(&self, key: &Key) -> bool {
         match &self.upper {
             Bound::Included(upper) => key > upper && !key.starts_with(upper),
@@ -111,14 +111,14 @@ impl fmt::Display for Range {
     }
 }
 
-/// An operation of a transaction that did not abort it.
+/// An operation of a transaction. It has succeeded, or at least has not aborted the transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The transaction looked at an item, and saw this version of it, or that it does not exist.
+    /// The transaction looked at an item. It saw a version of the item, or that the item does not exist.
     Read {
         /// The item.
         item: Item,
-        /// The version that was seen.
+        /// The version that was seen, or `None` if the item did not exist.
         seen: Option<Stamp>,
     },
     /// The transaction inserted an item that did not exist.
@@ -149,17 +149,18 @@ pub enum Operation {
         /// The rows visited.
         seen: Vec<(Item, Stamp)>,
     },
-    /// A unique index refused a write: another row has this key already.
+    /// A unique index refused a write, because another row has this key already.
     Refused {
         /// The index, and the key as a range.
         range: Range,
     },
-    /// The transaction rolled back to a savepoint. The writes that this undid say so.
+    /// The transaction rolled back to a savepoint. The writes that this undid hold its position in
+    /// [`Event::undone_by`].
     RolledBack,
 }
 
 impl Operation {
-    /// The item that this operation wrote, if it is a write.
+    /// Returns the item that this operation wrote, or `None` if it is not a write.
     pub fn written(&self) -> Option<&Item> {
         match self {
             Operation::Insert { item, .. } | Operation::Update { item, .. } | Operation::Delete { item } => Some(item),
@@ -167,7 +168,7 @@ impl Operation {
         }
     }
 
-    /// The version that this operation made.
+    /// Returns the version that this operation made, or `None` if it made none.
     pub fn made(&self) -> Option<&Version> {
         match self {
             Operation::Insert { made, .. } | Operation::Update { made, .. } => Some(made),
@@ -197,23 +198,24 @@ impl fmt::Display for Operation {
     }
 }
 
-/// An operation and its time.
+/// An operation of a transaction, and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The operation.
     pub operation: Operation,
-    /// The position, among all events of the history, at which the call returned.
+    /// The time at which the call returned, as a position among all events of the history.
     pub at: u64,
-    /// For a write: the position in its transaction's events of the rollback to a savepoint that undid it.
+    /// The rollback to a savepoint that undid this write, as a position in its transaction's events. `None` if the
+    /// event is not a write, or was not undone.
     pub undone_by: Option<usize>,
 }
 
-/// The end of a transaction.
+/// The way in which a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The transaction's commit succeeded.
     Committed,
-    /// The engine gave it up.
+    /// The engine gave the transaction up for this reason.
     Aborted(Abort),
     /// The transaction's own code rolled it back, or dropped it.
     RolledBack,
@@ -222,29 +224,29 @@ pub enum Outcome {
 /// A transaction of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The session that ran it, for people.
+    /// The name of the session that ran the transaction, for people.
     pub session: String,
-    /// The isolation level that it asked for, and is judged by.
+    /// The isolation level that the transaction asked for, and by which it is judged.
     pub isolation: Isolation,
     /// The transaction's operations, in their order.
     pub events: Vec<Event>,
-    /// The position, among all events, at which it began.
+    /// The time at which the transaction began, as a position among all events.
     pub began: u64,
-    /// The position at which its commit or abort was called.
+    /// The time at which the transaction's commit or abort was called.
     pub ending: u64,
-    /// The position at which that call returned.
+    /// The time at which that call returned.
     pub ended: u64,
-    /// The end of the transaction.
+    /// The way in which the transaction ended.
     pub outcome: Outcome,
 }
 
 impl Record {
-    /// Whether it committed.
+    /// Whether the transaction committed.
     pub fn is_committed(&self) -> bool {
         self.outcome == Outcome::Committed
     }
 
-    /// The transaction's writes that were not undone.
+    /// Iterates over the transaction's writes that were not undone.
     pub fn writes(&self) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(|event| event.operation.written().is_some() && event.undone_by.is_none())
     }

@@ -6,7 +6,7 @@ use hotrow_storage::IndexRef;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
-/// The writer of a stamp, and the fate of the write.
+/// A write: its transaction, and what became of the version that it made.
 struct Write<'a> {
     transaction: usize,
     item: &'a Item,
@@ -56,7 +56,7 @@ fn writes_by_stamp(history: &History) -> HashMap<Stamp, Write<'_>> {
     by_stamp
 }
 
-/// All versions that a transaction saw.
+/// Iterates over all versions that a transaction saw, with their items.
 fn reads(record: &Record) -> impl Iterator<Item = (&Item, Stamp)> {
     record.events.iter().flat_map(|event| {
         let one = match &event.operation {
@@ -164,13 +164,15 @@ fn check_scans(history: &History, transaction: usize, record: &Record, level: Is
     Ok(())
 }
 
-/// The state in which a transaction's own writes before its event at `position` left an item, if it wrote the item.
+/// Returns the state in which a transaction's own writes before its event at `position` left an item: a version, or
+/// `Some(None)` if it deleted the item. Returns `None` if it had not written the item.
 fn own_write(record: &Record, position: usize, item: &Item) -> Option<Option<Stamp>> {
     let writes = writes_before(record, position).filter(|event| event.operation.written() == Some(item));
     writes.last().map(|event| event.operation.made().map(|made| made.stamp))
 }
 
-/// The transaction that had deleted an item before a time, and undid that.
+/// Returns the transaction that had deleted an item before a time, and undid that; `None` if there is no such
+/// transaction.
 pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<usize> {
     history.transactions.iter().position(|record| {
         let removes =
@@ -180,12 +182,13 @@ pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<
     })
 }
 
-/// The last write to each item before the event at `position`, among the writes that were in place then.
+/// Returns, for each item, a transaction's last write to it before the event at `position`, among the writes that were
+/// in place then.
 pub(crate) fn own_rows(record: &Record, position: usize) -> HashMap<&Item, &Event> {
     writes_before(record, position).filter_map(|event| event.operation.written().map(|item| (item, event))).collect()
 }
 
-/// The writes before an event that were in place when it happened.
+/// Iterates over a transaction's writes before the event at `position` that were in place when that event happened.
 fn writes_before(record: &Record, position: usize) -> impl Iterator<Item = &Event> {
     let in_place = move |event: &&Event| event.undone_by.is_none_or(|undone| undone > position);
     record.events[..position].iter().filter(|event| event.operation.written().is_some()).filter(in_place)

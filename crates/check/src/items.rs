@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) struct Items {
     list: Vec<Item>,
     numbers: HashMap<Item, usize>,
-    /// The keys, in their order, with the items' numbers.
+    /// The keys that items ever had in each index, in their order, with the items' numbers.
     entries: BTreeMap<(TableId, IndexRef), Vec<(Key, usize)>>,
 }
 
 impl Items {
-    /// Numbers items. Each comes with all versions that it ever had, in their order.
+    /// Numbers items. Each item comes with all versions that it ever had, in their order.
     pub fn new<'v, V: IntoIterator<Item = &'v Version>>(items: impl IntoIterator<Item = (Item, V)>) -> Self {
         let mut all = Self::default();
         for (item, versions) in items {
@@ -40,22 +40,22 @@ impl Items {
         all
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// An item's number.
+    /// Returns an item's number, or `None` if the item is unknown.
     pub fn number(&self, item: &Item) -> Option<usize> {
         self.numbers.get(item).copied()
     }
 
-    /// The item with this number.
+    /// Returns the item with this number.
     pub fn item(&self, number: usize) -> &Item {
         &self.list[number]
     }
 
-    /// The numbers, ascending, of all items of which any version lies in the range.
+    /// Returns the numbers, ascending, of all items of which some version lies in the range.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
         let Some(list) = self.entries.get(&(range.table, range.index)) else { return Vec::new() };
         let from = list.partition_point(|(key, _)| range.is_above(key));

@@ -30,12 +30,13 @@
 //!
 //! **How versions are ordered.** An update says which version it replaced, so the versions of one life of an item (from
 //! its insert to its delete) are a chain. Lives follow each other in the order in which their inserts returned, which
-//! is right for every engine that lets an item have one uncommitted writer. Two things cannot be observed: if a read
-//! found nothing, which of the item's absences it met; and if a unique index refused a write, because of which row. The
-//! checker guesses the latest state when the call returned. If the transaction reads as of one time, it guesses the
-//! latest state when another transaction began to replace a version that this one has seen. Before the checker reports
-//! a cycle that rests on such a guess, it tries the other possibilities, first those that take the transaction back to
-//! its beginning. The search for a serial order makes no guesses.
+//! is right for every engine that lets an item have one uncommitted writer. Two facts cannot be observed. If a read
+//! found nothing, it is unknown which of the item's absences it met. If a unique index refused a write, it is unknown
+//! which row was the reason. The checker guesses that the call met the latest state at the time when it returned. If
+//! the transaction reads as of one time, it guesses the latest state when another transaction began to replace a
+//! version that this one has seen. Before the checker reports a cycle that rests on such a guess, it tries the other
+//! possibilities, first those that take the transaction back to its beginning. The search for a serial order makes no
+//! guesses.
 //!
 //! Sources: A. Adya, "Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
 //! Transactions", 1999, chapters 3 and 4.

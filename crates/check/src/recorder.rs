@@ -9,24 +9,24 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// Wraps a transaction object and records its transactions.
+/// A transaction object that wraps another one and records its transactions.
 ///
-/// It owns each table's stamp column: the write's own stamp replaces any value that the caller stores there. It makes
-/// only the calls that the caller makes. A reconnaissance is not a transaction, and is not recorded.
+/// A recorder owns each table's stamp column: the stamp of a write replaces any value that the caller stores there. It
+/// makes only the calls that the caller makes. A reconnaissance is not a transaction, and is not recorded.
 pub struct Recorder {
     inner: Box<dyn Transaction>,
     log: Log,
-    /// The inner object's savepoints, each with the number of events before it.
+    /// The savepoints of the inner object, each with the number of events before it.
     savepoints: Vec<(Savepoint, usize)>,
 }
 
-/// The log is separate from the inner object, so that a row that is borrowed from that object can be read while an
-/// event is recorded.
+/// The record of the present transaction. It is separate from the inner object, so that a row that is borrowed from
+/// that object can be read while an event is recorded.
 struct Log {
     recording: Arc<Recording>,
     session: String,
     current: Option<Record>,
-    /// The reason why the engine gave the current transaction up.
+    /// The reason for which the engine gave the present transaction up.
     gave_up: Option<Abort>,
 }
 
@@ -72,7 +72,7 @@ impl Log {
 }
 
 impl Recorder {
-    /// A recorder around `inner`. Messages name it by `session`.
+    /// Makes a recorder around `inner`. Messages name it by `session`.
     pub fn new(inner: Box<dyn Transaction>, recording: &Arc<Recording>, session: &str) -> Self {
         let log = Log { recording: recording.clone(), session: session.to_owned(), current: None, gave_up: None };
         Self { inner, log, savepoints: Vec::new() }
@@ -299,7 +299,7 @@ fn range_of(scan: &Scan) -> Range {
     Range { table: scan.table, index: scan.index, lower: scan.lower.clone(), upper: scan.upper.clone() }
 }
 
-/// The part of the range that a scan has seen when it stopped at key `last`.
+/// Returns the part of a scan's range that the scan has seen when it stopped at the key `last`.
 fn until(scan: &Scan, last: Key) -> Range {
     let whole = range_of(scan);
     match scan.direction {

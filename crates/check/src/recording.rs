@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// A history in the making. All recorders share it, on any threads.
+/// A history in the making. All recorders share it, and may run on any threads.
 #[derive(Default)]
 pub struct Recording {
     clock: AtomicU64,
@@ -39,7 +39,7 @@ impl Shape {
         Stamp(row.int8(self.stamp_column))
     }
 
-    /// A row's key in an index.
+    /// Returns the key of a row in an index.
     pub fn index_key(&self, index: IndexRef, row: RowRef<'_>) -> Key {
         match index {
             IndexRef::Primary => key_of(&self.key, row),
@@ -52,7 +52,7 @@ impl Shape {
         Version { stamp: self.stamp(row), index_keys }
     }
 
-    /// A copy of `row` with this stamp.
+    /// Returns a copy of `row` with this stamp in the stamp column.
     pub fn stamped(&self, row: RowRef<'_>, stamp: Stamp) -> Row {
         let mut copy = Row::new(&self.layout);
         copy.copy_from(row);
@@ -66,7 +66,7 @@ fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
 }
 
 impl Recording {
-    /// An empty history.
+    /// Makes an empty history.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
@@ -93,16 +93,16 @@ impl Recording {
         Ok(())
     }
 
-    /// The rows that are in a table now, by item. No transaction may change them meanwhile.
+    /// Returns the rows that are in a table now: the stamp of each, by item. No transaction may change them meanwhile.
     ///
     /// # Errors
-    /// If the engine aborts the transaction that reads them.
+    /// If the engine aborts the transaction that reads the rows.
     pub fn present(&self, engine: &dyn Engine, table: TableId) -> Result<BTreeMap<Item, Stamp>, Abort> {
         let rows = versions_now(engine, &self.shape(table))?;
         Ok(rows.into_iter().map(|(item, version)| (item, version.stamp)).collect())
     }
 
-    /// The history until now. It does not include transactions that still run.
+    /// Returns the history until now. It does not include transactions that still run.
     pub fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(|poison| poison.into_inner())
     }
@@ -111,7 +111,7 @@ impl Recording {
         self.history().transactions.push(record);
     }
 
-    /// The next position in the order of all events.
+    /// Returns the next position in the order of all events.
     pub(crate) fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::AcqRel)
     }

@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// The longest pause. Pauses differ, or all commits would end in the order in which they began.
+/// The greatest length of a pause. Pauses differ, because otherwise all commits would end in the order in which they
+/// began.
 const LONGEST_PAUSE_NS: u64 = 100_000;
 
 /// Keeps a database's redo records, to compare the rows that they make with the rows of the database.
 ///
-/// It is given to an engine before the first table is made. It checks the promises of [`RedoSink`]: records are about
-/// known tables that were not dropped, each row occurs once in a record, and no end occurs twice.
+/// The recorder is given to an engine before the first table is made. It checks the promises of [`RedoSink`]: records
+/// are about known tables that were not dropped, each row occurs once in a record, and no end occurs twice.
 #[derive(Default)]
 pub struct RedoRecorder {
     pauses: AtomicBool,
@@ -28,18 +29,19 @@ pub struct RedoRecorder {
 struct Kept {
     /// The tables that were made and not dropped.
     tables: Kinds,
-    /// The rows that were loaded into them.
+    /// The rows that were loaded into these tables.
     loaded: BTreeMap<TableId, Rows>,
-    /// The effects of transactions on these tables, in the order of arrival.
+    /// The effects of transactions on these tables, in the order in which the records arrived, each with its place
+    /// among the others.
     records: Vec<(u64, Vec<Left>)>,
-    /// All ends so far.
+    /// The ends of all records so far.
     ends: BTreeSet<u64>,
     appended: Position,
     /// The first fault that was found.
     fault: Option<String>,
 }
 
-/// A table's definition.
+/// The definition of a table, in the form that this module needs.
 struct Kind {
     schema: TableSchema,
     layout: Arc<RowLayout>,
@@ -91,7 +93,7 @@ impl Kept {
         })
     }
 
-    /// The position of a record among the others.
+    /// Returns the place of a record with this end among the others.
     fn place(&mut self, end: End) -> u64 {
         let end = match end {
             End::Next => self.ends.last().map_or(1, |last| last + 1),
@@ -103,7 +105,7 @@ impl Kept {
         end
     }
 
-    /// The rows of each table, made by applying the records in the order of their ends.
+    /// Returns the rows of each table, made by applying the records in the order of their ends.
     fn rows(&self) -> BTreeMap<TableId, Rows> {
         let mut rows = self.loaded.clone();
         let mut records: Vec<_> = self.records.iter().collect();
@@ -120,18 +122,18 @@ impl Kept {
 }
 
 impl RedoRecorder {
-    /// A recorder without records.
+    /// Makes a recorder without records.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Makes a transaction pause when it appends a record, and when it waits until the record is durable. Others
-    /// continue meanwhile, and may finish sooner.
+    /// Sets whether a transaction pauses when it appends a record, and when it waits until the record is durable.
+    /// Others continue meanwhile, and may finish sooner.
     pub fn set_pauses(&self, pauses: bool) {
         self.pauses.store(pauses, Ordering::Release);
     }
 
-    /// The number of transactions that have changed something.
+    /// Returns the number of transactions that have changed something.
     pub fn transactions(&self) -> usize {
         self.kept().ends.len()
     }
@@ -139,7 +141,7 @@ impl RedoRecorder {
     /// Rebuilds the database from the records, and compares it with the engine's. No transaction may run.
     ///
     /// # Errors
-    /// If the records lack something, have too much, or have something wrong. The text says what.
+    /// If the rows of the records differ from those of the engine, or the records break a promise. The text says where.
     pub fn compare(&self, engine: &dyn Engine) -> Result<(), String> {
         self.rebuild()
             .and_then(|(tables, rows)| {
@@ -148,7 +150,7 @@ impl RedoRecorder {
             .map_err(|wrong| format!("the redo records {wrong}"))
     }
 
-    /// The tables, and the rows that the records make in them.
+    /// Returns the tables, and the rows that the records make in them.
     fn rebuild(&self) -> Result<(Kinds, BTreeMap<TableId, Rows>), String> {
         let kept = self.kept();
         if let Some(fault) = &kept.fault {

@@ -5,7 +5,7 @@ use crate::history::{History, Item, Operation, Range, Stamp, Version};
 use crate::items::Items;
 use std::collections::{BTreeMap, HashMap};
 
-/// The transaction that made a state of an item; `None` for the first state.
+/// The transaction that made a state of an item, or `None` for the initial state.
 pub(crate) type Writer = Option<usize>;
 
 /// A state of an item: a version, or its absence.
@@ -30,12 +30,12 @@ impl States {
         self.list.push(State { writer, version });
     }
 
-    /// The position of a version.
+    /// Returns the position of a version among the states; `None` if it is not among them.
     pub fn position(&self, stamp: Stamp) -> Option<usize> {
         self.positions.get(&stamp).copied()
     }
 
-    /// The first state after `position` that another transaction made.
+    /// Returns the position of the first state after `position` that another transaction made; `None` if there is none.
     pub fn successor(&self, position: usize) -> Option<usize> {
         let writer = self.list[position].writer;
         (position + 1..self.list.len()).find(|&next| self.list[next].writer != writer)
@@ -46,7 +46,7 @@ impl States {
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     items: Items,
-    /// The states of each item, by its number.
+    /// The states of each item, at the position that is the item's number.
     states: Vec<States>,
 }
 
@@ -60,27 +60,27 @@ impl Versions {
         Self { items: numbered, states: items.into_iter().map(|(_, states)| states).collect() }
     }
 
-    /// Every item with its states; an item's number is its position.
+    /// Iterates over every item with its states; an item's number is its position.
     pub fn iter(&self) -> impl Iterator<Item = (&Item, &States)> {
         self.states.iter().enumerate().map(|(number, states)| (self.items.item(number), states))
     }
 
-    /// An item's number.
+    /// Returns an item's number, or `None` if the item is unknown.
     pub fn number(&self, item: &Item) -> Option<usize> {
         self.items.number(item)
     }
 
-    /// The item with this number.
+    /// Returns the item with this number.
     pub fn item(&self, number: usize) -> &Item {
         self.items.item(number)
     }
 
-    /// The states of the item with this number.
+    /// Returns the states of the item with this number.
     pub fn states(&self, number: usize) -> &States {
         &self.states[number]
     }
 
-    /// The numbers, ascending, of all items of which any version lies in the range.
+    /// Returns the numbers, ascending, of all items of which some version lies in the range.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
         self.items.ever_in(range)
     }
@@ -129,8 +129,8 @@ pub(crate) fn order(history: &History) -> Result<Versions, Anomaly> {
     Ok(Versions::new(items.into_iter().map(ordered).collect::<Result<_, _>>()?))
 }
 
-/// Puts an item's lives one after the other. An update whose predecessor is not among them replaced a version that was
-/// never committed; that read is reported elsewhere.
+/// Orders an item's states by putting its lives one after the other. An update whose predecessor is not among the
+/// versions replaced a version that was never committed; that read is reported elsewhere.
 fn order_item(history: &History, item: &Item, mut writes: Writes<'_>) -> Result<States, Anomaly> {
     writes.inserts.sort_by_key(|&(at, ..)| at);
     writes.deletes.sort_by_key(|&(at, ..)| at);

@@ -1,11 +1,11 @@
-//! An access set that is not known beforehand: it is estimated by a reconnaissance, and corrected after runs for which
-//! it was wrong.
+//! The estimate of an access set that is not known beforehand. A reconnaissance finds it, and it is corrected after
+//! runs for which it was wrong.
 //!
 //! **What is corrected.** The accesses that a set lacked are added to it. A set that a reconnaissance found may be
-//! wrong for two reasons. Either the data has moved, and much of the set with it: then another reconnaissance had
-//! better replace it. Or the transaction depends on its own writes, which no reconnaissance sees: then another one is
-//! in vain. [`Renewal`] says which of the two is assumed. What reconnaissances have missed is added to the set that
-//! replaces theirs.
+//! wrong for two reasons. First, the data may have changed, and much of the set with it. Then it is better to replace
+//! the set by another reconnaissance. Second, the transaction may depend on its own writes, which no reconnaissance
+//! sees. Then another reconnaissance is in vain. [`Renewal`] says which of the two is assumed. Accesses that earlier
+//! reconnaissances have missed are added to the set that replaces theirs.
 //!
 //! **Bounds.** A set that the caller knew is corrected up to [`CORRECTIONS`] times, and then replaced by
 //! reconnaissance. After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the transaction
@@ -14,19 +14,19 @@
 use crate::reconnaissance::{Reconnaissance, Shapes};
 use hotrow_txn::{Abort, Accesses, Transaction};
 
-/// The number of corrections of one set.
+/// The number of times that one set is corrected.
 pub const CORRECTIONS: u32 = 4;
 
-/// The number of reconnaissances of one transaction before it runs without a set.
+/// The number of reconnaissances for one transaction before it runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
-/// When a reconnaissance replaces a set that another one found.
+/// The rule that says when a new reconnaissance replaces a set that an earlier one found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Renewal {
-    /// After the first run for which the set was wrong.
+    /// A reconnaissance replaces the set after the first run for which the set was wrong.
     #[default]
     AtOnce,
-    /// After [`CORRECTIONS`] corrections.
+    /// A reconnaissance replaces the set after it was corrected [`CORRECTIONS`] times.
     Late,
 }
 
@@ -35,12 +35,12 @@ pub enum Renewal {
 pub struct Estimate {
     renewal: Renewal,
     accesses: Accesses,
-    /// The accesses that reconnaissances of this transaction have missed, as its runs found out.
+    /// The accesses that this transaction's reconnaissances have missed, as its runs found out.
     missing: Accesses,
     shapes: Shapes,
-    /// The number of corrections since the last reconnaissance.
+    /// The number of times that the set was corrected since the last reconnaissance.
     corrections: u32,
-    /// The number of reconnaissances of this transaction.
+    /// The number of reconnaissances made for this transaction.
     reconnaissances: u32,
     estimates: Estimates,
 }
@@ -48,9 +48,9 @@ pub struct Estimate {
 /// Counts of reconnaissances, and of wrong estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimates {
-    /// The runs in reconnaissance.
+    /// The number of reconnaissances that were run.
     pub reconnaissances: u64,
-    /// The runs that accessed something outside their access set.
+    /// The number of runs that accessed something outside their access set.
     pub wrong: u64,
 }
 
@@ -59,48 +59,48 @@ pub struct Estimates {
 pub enum Corrected {
     /// The set is good for the next attempt.
     Known,
-    /// A reconnaissance must find the set. The accesses left in it are those that the last one missed.
+    /// A reconnaissance must find the set. The set holds the accesses that the last reconnaissance missed.
     Unknown,
-    /// The set was wrong too often.
+    /// The set was wrong too often, so the transaction runs without one.
     Hopeless,
 }
 
 impl Estimate {
-    /// An estimate with this rule of renewal.
+    /// Makes an empty estimate, which renews its set by the rule `renewal`.
     pub fn new(renewal: Renewal) -> Self {
         Self { renewal, ..Self::default() }
     }
 
-    /// Begins another transaction, whose set is empty.
+    /// Begins another transaction: its set is empty, and its corrections and reconnaissances count from zero.
     #[inline]
     pub fn begin(&mut self) {
         self.forget();
         (self.corrections, self.reconnaissances) = (0, 0);
     }
 
-    /// Forgets the set, but not how often it was wrong, so that the transaction ends.
+    /// Forgets the set, but not how often it was wrong, so that the transaction still ends.
     #[inline]
     pub fn forget(&mut self) {
         self.accesses.clear();
         self.missing.clear();
     }
 
-    /// The set.
+    /// Returns the estimated set.
     #[inline]
     pub fn accesses(&self) -> &Accesses {
         &self.accesses
     }
 
-    /// Returns the set, for a caller that knows some of the accesses.
+    /// Returns the estimated set, for a caller that adds the accesses that it knows.
     #[inline]
     pub fn accesses_mut(&mut self) -> &mut Accesses {
         &mut self.accesses
     }
 
-    /// Runs something in reconnaissance on `txn`, on which no transaction runs, and adds to the set what it touches.
+    /// Calls `run` in reconnaissance on `txn`, on which no transaction runs, and adds to the set what `run` accesses.
     ///
     /// # Errors
-    /// Those of `run`, and what kept the engine from it.
+    /// The error of `run`, or the abort with which the engine refused to begin the reconnaissance.
     pub fn reconnoitre<T: Transaction + ?Sized, E: From<Abort>>(
         &mut self,
         txn: &mut T,
@@ -115,8 +115,8 @@ impl Estimate {
         outcome
     }
 
-    /// Corrects the set after an attempt on `txn` that ended with [`Abort::OutsidePlan`] and is not yet undone. `know`
-    /// fills in what the caller knows of a set that is to be looked for.
+    /// Corrects the set after an attempt on `txn` that ended with [`Abort::OutsidePlan`] and is not yet undone. If a
+    /// reconnaissance must find the set, `know` fills in the accesses that the caller knows.
     #[cold]
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, know: impl FnOnce(&mut Accesses)) -> Corrected {
         self.estimates.wrong += 1;
@@ -136,7 +136,7 @@ impl Estimate {
         }
     }
 
-    /// The counts since the estimate was made or last [`reset`](Self::reset).
+    /// Returns the counts since the estimate was made or last [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimates
     }

@@ -8,17 +8,18 @@ use hotrow_txn::{
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// A transaction object without data. Commits fail with the next abort of the list, and succeed once it is empty.
+/// A transaction object without data. Each commit fails with the next abort of the test's list, and succeeds once the
+/// list is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Fake {
     pub aborts: VecDeque<Abort>,
-    /// Every call, in order.
+    /// The names of all calls, in order.
     pub calls: Vec<&'static str>,
-    /// For each `begin`, the number of accesses that it was given.
+    /// The number of accesses that each `begin` was given.
     pub told: Vec<usize>,
-    /// For each `begin`, whether it asks for optimistic or pessimistic.
+    /// The concurrency control that each `begin` asked for.
     pub ways: Vec<Option<Concurrency>>,
-    /// For each `begin`, its isolation level.
+    /// The isolation level that each `begin` asked for.
     pub levels: Vec<Isolation>,
     pub capabilities: Capabilities,
     statistics: Statistics,

@@ -13,30 +13,30 @@
 use crate::estimate::{Corrected, Estimate, Estimates};
 use hotrow_txn::{Abort, Accesses, Capabilities, Procedure, Transaction};
 
-/// The most rows of a hint to an engine that only looks them up together. Rows that are fetched first must still be in
-/// a core's cache when the last ones are fetched.
+/// The greatest number of rows in a hint to an engine that only looks them up together. Rows that are fetched first
+/// must still be in a core's cache when the last ones are fetched.
 pub const HINT_ROWS_MAX: usize = 1024;
 
-/// The access set of the present procedure, and its state, for a runner to keep.
+/// The access set of the present procedure, and what is known about it. A runner keeps one planner.
 #[derive(Debug, Default)]
 pub struct Planner {
     estimate: Estimate,
     stage: Stage,
-    /// The most rows of this procedure's set that are passed to an engine that does not need the set.
+    /// The greatest number of rows of this procedure's set that are passed to an engine that does not need the set.
     rows_max: usize,
 }
 
 /// The state of knowledge about the present procedure's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// The engine does not need the set; what is known is a hint.
+    /// The engine does not need the set. The accesses that are known are a hint.
     #[default]
     Hint,
-    /// The set is not known well enough: a reconnaissance comes first.
+    /// The set is not known well enough, so a reconnaissance comes before the next attempt.
     Unknown,
     /// The set is complete, as far as the planner knows.
     Known,
-    /// The set cannot be found: the procedure runs alone.
+    /// The set cannot be found, so the procedure runs without one and excludes all other transactions.
     Hopeless,
 }
 
@@ -55,7 +55,7 @@ impl Planner {
         }
     }
 
-    /// Begins a procedure whose accesses are not passed to the engine. For engines that do not need them.
+    /// Begins a procedure whose accesses are not passed to the engine. The engine must not need them.
     #[inline]
     pub fn begin_without(&mut self) {
         self.estimate.begin();
@@ -71,7 +71,8 @@ impl Planner {
     /// Runs the procedure in reconnaissance on `txn`, and adds the accesses that it makes to those that are known.
     ///
     /// # Errors
-    /// If the engine aborts it. If the procedure itself gives up, the accesses until then are kept, without an error.
+    /// If the engine aborts the reconnaissance. If the procedure itself gives up, the accesses until then are kept, and
+    /// there is no error.
     pub fn reconnoitre<T: Transaction + ?Sized, P: Procedure>(
         &mut self,
         txn: &mut T,
@@ -86,7 +87,7 @@ impl Planner {
         }
     }
 
-    /// The access set to pass to the engine for the next attempt.
+    /// Returns the access set to pass to the engine for the next attempt, or `None` if none is to be passed.
     #[inline]
     pub fn accesses(&self) -> Option<&Accesses> {
         let accesses = self.estimate.accesses();
@@ -108,7 +109,7 @@ impl Planner {
         };
     }
 
-    /// The counts since the planner was made or last [`reset`](Self::reset).
+    /// Returns the counts since the planner was made or last [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimate.estimates()
     }

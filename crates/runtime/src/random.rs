@@ -2,31 +2,31 @@
 
 use hotrow_storage::mix;
 
-/// A small generator (SplitMix64 with another finaliser): for back-off and for the simulator, whose seeds must keep
-/// their meaning. Not for secrets.
+/// A small generator of random numbers (SplitMix64 with another finaliser). Back-off and the simulator use it, because
+/// their seeds must keep their meaning. It is not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// A generator with this seed.
+    /// Makes a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self { state: mix(seed ^ 0x6A09_E667_F3BC_C909) }
     }
 
-    /// The next 64 bits.
+    /// Draws the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.state)
     }
 
-    /// A number below `bound`, nearly uniform; zero if `bound` is zero.
+    /// Draws a number below `bound`, nearly uniformly. Returns zero if `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A position in a list of `len` elements.
+    /// Draws a position in a list of `len` elements.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
@@ -36,7 +36,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// A random element of a list that is not empty.
+    /// Draws an element of a list that is not empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.index(list.len())]
     }

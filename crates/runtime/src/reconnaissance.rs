@@ -1,4 +1,4 @@
-//! A reconnaissance: a run that finds out what a transaction will touch.
+//! A reconnaissance: a run that finds out which rows, ranges and entries a transaction will access.
 
 use hotrow_storage::{
     IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowMut, RowRef, TableId, TableSchema,
@@ -11,14 +11,14 @@ use hotrow_txn::{
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 
-/// The rules that make the keys of tables, for the tables that were asked for so far. They stay valid: a table's
-/// definition never changes, and its number is never reused.
+/// The rules that make the keys of tables, for each table that a reconnaissance has met so far. They stay valid: a
+/// table's definition never changes, and its number is never reused.
 #[derive(Debug, Default)]
 pub struct Shapes {
     tables: HashMap<TableId, Arc<Shape>>,
 }
 
-/// All shapes are forgotten once there are this many, since tables are made and dropped.
+/// The number of tables at which all rules are forgotten, because tables are made and dropped.
 const SHAPES_MAX: usize = 1024;
 
 impl Shapes {
@@ -35,7 +35,7 @@ impl Shapes {
     }
 }
 
-/// The rules that make the keys of one table.
+/// The rules that make the keys of one table's indexes.
 #[derive(Debug)]
 struct Shape {
     layout: std::sync::Arc<RowLayout>,
@@ -72,7 +72,7 @@ impl Shape {
         }
     }
 
-    /// The key under which a row stands in an ordered index.
+    /// Returns the key under which a row stands in an ordered index.
     fn full_key(&self, index: IndexRef, row: RowRef<'_>) -> Key {
         let key = self.key_of(row);
         match index {
@@ -246,7 +246,8 @@ impl<T: Transaction + ?Sized> Holding for Reconnaissance<'_, T> {
     standard!(hold_row, check_owned_table);
 }
 
-/// A reconnaissance writes nothing that others could have, and is not undone to wait for them.
+/// Makes no room for others, since a reconnaissance writes nothing that others could have, and is not undone to wait
+/// for them.
 impl<T: Transaction + ?Sized> Yielding for Reconnaissance<'_, T> {
     forward!(txn: idle);
     standard!(give_way, retire_writes);

@@ -10,23 +10,23 @@ use std::time::Duration;
 pub struct Aborts([u64; Abort::ALL.len()]);
 
 impl Aborts {
-    /// Counts an abort.
+    /// Adds one to the number of aborts of the kind `abort`.
     #[inline]
     pub fn count(&mut self, abort: Abort) {
         self.0[abort as usize] += 1;
     }
 
-    /// The number of aborts of the kind `abort`.
+    /// Returns the number of aborts of the kind `abort`.
     pub fn of(&self, abort: Abort) -> u64 {
         self.0[abort as usize]
     }
 
-    /// The number of aborts of all kinds.
+    /// Returns the number of aborts of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The kinds that happened, with their counts, in the order of the reports.
+    /// Iterates over the kinds of aborts that happened, with their counts, in the order of the reports.
     pub fn nonzero(&self) -> impl Iterator<Item = (Abort, u64)> + '_ {
         Abort::ALL.into_iter().map(|abort| (abort, self.of(abort))).filter(|&(_, count)| count > 0)
     }
@@ -45,17 +45,18 @@ pub struct Kinds([KindCount; Kinds::MAX]);
 /// The counts of one kind of procedures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCount {
-    /// The procedures that committed.
+    /// The number of procedures that committed.
     pub committed: u64,
-    /// The committed procedures that found what they were looking for.
+    /// The number of committed procedures that found what they were looking for.
     pub succeeded: u64,
 }
 
 impl Kinds {
-    /// The most kinds that a workload may have.
+    /// The greatest number of kinds that a workload may have.
     pub const MAX: usize = 8;
 
-    /// Counts a procedure.
+    /// Counts a committed procedure of the kind numbered `kind`. `succeeded` says whether it found what it was looking
+    /// for.
     ///
     /// # Panics
     /// If `kind` is not below [`MAX`](Self::MAX).
@@ -65,7 +66,7 @@ impl Kinds {
         self.0[kind].succeeded += u64::from(succeeded);
     }
 
-    /// The counts of one kind.
+    /// Returns the counts of the kind numbered `kind`.
     ///
     /// # Panics
     /// If `kind` is not below [`MAX`](Self::MAX).
@@ -99,8 +100,9 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The parts of one transaction's time. `latency_ns` lasts from its first begin to its commit, `retries_ns` from
-    /// its first to its last begin; `counted` is what the engine counted meanwhile. Reading the clock takes `clock_ns`.
+    /// Divides the time of one transaction into its parts. `latency_ns` lasts from its first begin to its commit,
+    /// `retries_ns` from its first to its last begin; `counted` is what the engine counted meanwhile. Reading the clock
+    /// takes `clock_ns`.
     ///
     /// The time between two readings of the clock includes one reading: half of the first, and half of the second. So
     /// the time of each timed call of the lock manager includes one reading, and so does the time around the calls.
@@ -121,17 +123,18 @@ impl Breakdown {
         }
     }
 
-    /// The sum of all parts.
+    /// Returns the sum of all parts.
     pub fn total_ns(&self) -> u64 {
         self.work_ns + self.lock_manager_ns + self.wait_ns + self.log_ns + self.other_ns
     }
 
-    /// Each part with its name in reports, as a share of the total; all zero if nothing was sampled.
+    /// Returns each part's name in reports, and its share of the total. All shares are zero if nothing was sampled.
     pub fn shares(&self) -> [(&'static str, f64); 5] {
         self.parts(self.total_ns().max(1) as f64)
     }
 
-    /// Each part with its name in reports, in microseconds for each transaction; all zero if nothing was sampled.
+    /// Returns each part's name in reports, and its microseconds for each transaction. All are zero if nothing was
+    /// sampled.
     pub fn microseconds(&self) -> [(&'static str, f64); 5] {
         self.parts(self.samples.max(1) as f64 * 1e3)
     }
@@ -159,17 +162,17 @@ impl Breakdown {
 /// The counts of one runner, or of several together.
 #[derive(Clone, Debug)]
 pub struct Counts {
-    /// Procedures that committed.
+    /// The number of procedures that committed.
     pub committed: u64,
-    /// Attempts that aborted, by kind.
+    /// The numbers of attempts that aborted, by kind.
     pub aborted: Aborts,
-    /// The attempts after a procedure's first.
+    /// The number of attempts, without each procedure's first.
     pub retries: u64,
     /// The reconnaissances, and the estimates that were wrong.
     pub estimates: Estimates,
     /// The committed procedures by kind, as clients noted them.
     pub kinds: Kinds,
-    /// The nanoseconds from the first begin to the commit, of sampled procedures that committed.
+    /// The latencies of sampled procedures that committed: the nanoseconds from the first begin to the commit.
     pub latency_ns: Histogram<u32>,
     /// The parts of the time of sampled procedures.
     pub breakdown: Breakdown,
@@ -194,10 +197,10 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Longer latencies count as this one: ten minutes.
+    /// The greatest latency that the histogram holds, ten minutes. Longer latencies count as this one.
     const LONGEST_NS: u64 = 600_000_000_000;
-    /// Quantiles are exact to one per cent. With a third digit the histogram would be ten times as large, and take most
-    /// of an L2 cache that the workload needs.
+    /// The number of significant digits of a latency in the histogram: quantiles are exact to one per cent. With a
+    /// third digit the histogram would be ten times as large, and take most of an L2 cache that the workload needs.
     const DIGITS: u8 = 2;
 
     /// Adds the counts of another runner.
@@ -230,12 +233,12 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Committed transactions per second.
+    /// Returns the number of committed transactions per second.
     pub fn throughput(&self) -> f64 {
         self.counts.committed as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// The CPU time of the workers in microseconds per committed transaction; zero if none committed.
+    /// Returns the CPU time of the workers in microseconds per committed transaction, or zero if none committed.
     pub fn cpu_us_per_transaction(&self) -> f64 {
         match self.counts.committed {
             0 => 0.0,
@@ -243,18 +246,18 @@ impl RunReport {
         }
     }
 
-    /// The latency in microseconds that the share `quantile` (0.0 to 1.0) of the committed transactions does not
-    /// exceed.
+    /// Returns the latency in microseconds that the share `quantile` (0.0 to 1.0) of the committed transactions does
+    /// not exceed.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.counts.latency_ns.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// The mean latency in microseconds.
+    /// Returns the mean latency in microseconds.
     pub fn mean_latency_us(&self) -> f64 {
         self.counts.latency_ns.mean() / 1e3
     }
 
-    /// The longest latency that was sampled, in microseconds.
+    /// Returns the longest latency that was sampled, in microseconds.
     pub fn max_latency_us(&self) -> f64 {
         self.counts.latency_ns.max() as f64 / 1e3
     }

@@ -7,24 +7,24 @@ use std::time::Duration;
 /// The knobs of [`Retry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryConfig {
-    /// The longest pause after the first abort. It doubles with each further abort.
+    /// The greatest length of the pause after the first abort. It doubles with each further abort.
     pub first: Duration,
-    /// The longest pause after any abort.
+    /// The greatest length of the pause after any abort.
     pub longest: Duration,
     /// The number of times that a procedure is run again before its abort is returned to the caller.
     pub attempts: u32,
 }
 
 impl Default for RetryConfig {
-    /// The first pause is about as long as a short transaction that blocks this one, so that most retries cost a spin
-    /// and no system call. The longest pause is of the order of a time slice, because a lock holder that lost its core
-    /// comes back after one. The bound on attempts is never reached in practice.
+    /// Returns the default knobs. The first pause is about as long as a short transaction that blocks this one, so that
+    /// most retries cost a spin and no system call. The longest pause is of the order of a time slice, because a lock
+    /// holder that lost its core comes back after one. The bound on attempts is never reached in practice.
     fn default() -> Self {
         Self { first: Duration::from_micros(2), longest: Duration::from_millis(1), attempts: u32::MAX }
     }
 }
 
-/// Randomised, bounded, exponential back-off.
+/// The back-off between the attempts of a transaction: randomised, bounded and exponential.
 ///
 /// Pauses go through the transaction's [`Waiter`]: a thread spins through short ones and blocks in long ones, a
 /// coroutine lets another transaction run, and the simulator moves its clock.
@@ -36,7 +36,8 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// A back-off that has seen no abort yet. Workers take different seeds, so that their retries do not coincide.
+    /// Makes a back-off that has seen no abort yet. Workers take different seeds, so that their retries do not
+    /// coincide.
     pub fn new(config: RetryConfig, seed: u64) -> Self {
         Self { config, random: Random::new(seed), attempt: 0 }
     }
@@ -58,7 +59,7 @@ impl Retry {
         waiter.pause(pause)
     }
 
-    /// A random time below the attempt's bound.
+    /// Draws the length of the next pause, below the present attempt's bound.
     fn next_pause(&mut self) -> Duration {
         let doublings = self.attempt.saturating_sub(1).min(20);
         let bound = self.config.first.saturating_mul(1 << doublings).min(self.config.longest);

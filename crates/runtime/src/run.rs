@@ -1,5 +1,5 @@
-//! The state that all workers of a run share, however they assign transactions to threads: its phases, its end, its
-//! sums.
+//! The state that all workers of a run share, however they assign transactions to threads: the run's phases, its end
+//! and its sums.
 
 use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop};
 use hotrow_sync::atomic::{AtomicU8, Ordering};
@@ -17,17 +17,18 @@ use std::time::{Duration, Instant};
 pub struct RunConfig {
     /// The number of workers, each of which is a thread.
     pub threads: usize,
-    /// The time that they run before anything is counted.
+    /// The time for which the workers run before anything is counted.
     pub warmup: Duration,
-    /// The time that they run after that.
+    /// The time for which the workers run after the warm-up: the measured period.
     pub measured: Duration,
-    /// Ends the measured period once every worker has made this many steps in it; a bound for tests.
+    /// The number of steps after which a worker stops in the measured period, which ends once all workers have stopped.
+    /// It is a bound for tests; `None` means no bound.
     pub steps_per_worker: Option<u64>,
     /// The longest time that a waiting thread spins before it blocks.
     pub spin: Duration,
     /// The configuration of each worker's procedures. Each client gets its own seed.
     pub one_shot: OneShotConfig,
-    /// Ends the run early if it is raised. The run itself raises it at its end.
+    /// The flag that ends the run early if it is raised. The run itself raises it at its end.
     pub stop: Stop,
 }
 
@@ -62,7 +63,7 @@ pub enum RunError {
         /// The abort with which the procedure ended.
         abort: Abort,
     },
-    /// The system has no memory for the stacks of a worker's slots; the text says why.
+    /// The system has no memory for the stacks of a worker's slots. The text says why.
     NoStack(String),
 }
 
@@ -97,7 +98,7 @@ struct Total {
     error: Option<RunError>,
     /// The waiters of the transactions under way.
     waiters: Vec<Waiter>,
-    /// Whether the waiters were cancelled.
+    /// Whether the run has ended and the waiters were cancelled.
     over: bool,
 }
 
@@ -107,8 +108,8 @@ impl<'a> Run<'a> {
         Self { config, phase, total: Mutex::new(Total::default()) }
     }
 
-    /// Times the run's phases, on a thread of its own. Returns the length of the measured period, and whether the run
-    /// was stopped from outside.
+    /// Times the run's phases; it runs on a thread of its own. Returns the length of the measured period, and whether
+    /// the run was stopped from outside.
     pub fn time(&self) -> (Duration, bool) {
         let stop = &self.config.stop;
         // The workers may have made all their steps by now.
@@ -126,7 +127,7 @@ impl<'a> Run<'a> {
         (elapsed, stopped_early)
     }
 
-    /// Adds a transaction's waiter, which is cancelled at the end.
+    /// Adds a transaction's waiter to those that are cancelled at the end of the run.
     pub fn enter(&self, waiter: &Waiter) {
         let mut total = self.total();
         total.waiters.push(waiter.clone());
@@ -207,7 +208,7 @@ impl<'a> Run<'a> {
         self.config.stop.raise();
     }
 
-    /// The report of the run, once all workers have ended.
+    /// Returns the report of the run, once all workers have ended.
     pub fn into_report(self, (elapsed, stopped_early): (Duration, bool)) -> Result<RunReport, RunError> {
         let total = self.total.into_inner().unwrap_or_else(|poison| poison.into_inner());
         match total.error {
@@ -230,16 +231,16 @@ impl<'a> Run<'a> {
 
 /// The actions of a worker between the steps of its clients.
 pub(crate) trait Pace {
-    /// Before each step: whether other clients must get the thread first.
+    /// Whether other clients must get the thread before the next step.
     fn has_to_yield(&self) -> bool;
 
     /// Lets other clients have the thread.
     fn yield_now(&self);
 
-    /// Called after each step.
+    /// Tells the worker what happened in a step, after each step.
     fn has_stepped(&self, stepped: Stepped);
 
-    /// Called before the first step of the measured period.
+    /// Tells the worker that the measured period begins, before the first step in it.
     fn begin_measured(&self);
 }
 
@@ -248,7 +249,7 @@ pub(crate) trait Pace {
 pub(crate) struct Stepped {
     /// The number of attempts that failed.
     pub failed: u64,
-    /// The reason of the last failed attempt, in this step or before.
+    /// The reason of the last attempt that failed, in this step or an earlier one.
     pub last_failure: Abort,
     /// Whether the step has waited for a lock.
     pub has_waited: bool,
@@ -265,7 +266,7 @@ impl Steps {
         Self { left: Cell::new(config.steps_per_worker), cpu_before: Cell::new(None) }
     }
 
-    /// Begins the measured period for this worker. Returns whether this is the first call.
+    /// Begins the measured period for this worker. Returns whether this call was the first.
     fn begin_measured(&self) -> bool {
         let first = self.cpu_before.get().is_none();
         if first {
@@ -274,7 +275,7 @@ impl Steps {
         first
     }
 
-    /// Takes a step, if one is left. Returns whether it did.
+    /// Takes a step, if one is left. Returns whether one was left.
     #[inline]
     fn take(&self) -> bool {
         match self.left.get() {
@@ -291,25 +292,25 @@ impl Steps {
         self.left.get() != Some(0)
     }
 
-    /// The CPU time of the calling thread, which is the worker's, since the first step.
+    /// Returns the CPU time that the calling thread, which is the worker's, has used since the first step.
     pub fn cpu(&self) -> Duration {
         self.cpu_before.get().map_or(Duration::ZERO, |before| thread_cpu_time().saturating_sub(before))
     }
 }
 
-/// The user and system time of the calling thread.
+/// Returns the user and system time of the calling thread.
 fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// The message of a panic, if it has one.
+/// Returns the message of a panic, or a substitute if it has none.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Converts the outcome of a worker's thread to what the run reports.
+/// Converts the outcome of a worker's thread to a result that the run reports.
 pub(crate) fn outcome_of<R>(
     worker: WorkerId,
     outcome: Result<Result<R, Abort>, Box<dyn Any + Send>>,

@@ -1,4 +1,4 @@
-//! One-shot procedures on one transaction object.
+//! The runner of one-shot procedures on one transaction object.
 
 use crate::{Breakdown, Counts, Planner, Retry, RetryConfig, Stop};
 use hotrow_sync::wait::let_others_finish;
@@ -8,12 +8,12 @@ use hotrow_txn::{Abort, Begin, Concurrency, Isolation, Procedure, Runner, Statis
 /// The knobs of [`OneShot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneShotConfig {
-    /// The isolation level of procedures that do not need another one.
+    /// The isolation level of procedures that do not ask for another one.
     pub isolation: Isolation,
     /// Whether procedures run optimistically or pessimistically, under an engine that offers both.
     pub concurrency: ConcurrencyMix,
-    /// Whether engines are told beforehand which keys a procedure will access. If not, they look the keys up, and lock
-    /// them, one by one. Engines that need the access set get it in any case.
+    /// Whether the engine is told beforehand which keys a procedure will access. If not, it looks the keys up, and
+    /// locks them, one by one. An engine that needs the access set gets it in any case.
     pub batch: bool,
     /// The sampling interval: one procedure in this many is sampled, beginning with the first; zero samples none. Most
     /// samples count toward the latency. One in [`BREAKDOWN_EVERY`] counts toward the breakdown instead, because
@@ -39,14 +39,14 @@ pub enum ConcurrencyMix {
     /// The engine decides.
     #[default]
     Default,
-    /// All procedures are the same.
+    /// All procedures use this concurrency control.
     All(Concurrency),
-    /// Procedures alternate.
+    /// Procedures alternate between optimistic and pessimistic.
     Alternating,
 }
 
 impl ConcurrencyMix {
-    /// The way in which procedure number `number` of a runner runs.
+    /// Returns the concurrency control of a runner's procedure number `number`, or `None` if the engine decides.
     fn of(self, number: usize) -> Option<Concurrency> {
         match self {
             ConcurrencyMix::Default => None,
@@ -59,7 +59,7 @@ impl ConcurrencyMix {
 /// The interval of breakdowns: one sample in this many counts toward the breakdown.
 pub const BREAKDOWN_EVERY: u32 = 8;
 
-/// The figure that is sampled of one procedure.
+/// The figure that is sampled of a procedure.
 #[derive(Clone, Copy)]
 enum Sample {
     Nothing,
@@ -69,7 +69,7 @@ enum Sample {
 
 /// Runs procedures, one after the other, on a transaction object: the [`Runner`] that workloads see.
 ///
-/// One thread at a time may use it. It allocates nothing for a procedure.
+/// One thread at a time may use it. Running a procedure allocates nothing.
 #[derive(Debug)]
 pub struct OneShot<T> {
     txn: T,
@@ -78,19 +78,19 @@ pub struct OneShot<T> {
     stop: Option<Stop>,
     planner: Planner,
     retry: Retry,
-    /// The number of procedures so far, however they ended.
+    /// The number of procedures that were run so far, however they ended.
     procedures: usize,
     until_sample: u32,
     samples: u32,
     last_failure: Abort,
     counts: Counts,
     counted: Statistics,
-    /// The time that it takes to read the clock, once it was measured.
+    /// The nanoseconds that it takes to read the clock; `None` until they were measured.
     clock_ns: Option<f64>,
 }
 
 impl<T: Transaction> OneShot<T> {
-    /// A runner on `txn`, which was made with `waiter`.
+    /// Makes a runner on `txn`, which was made with `waiter`.
     pub fn new(txn: T, waiter: Waiter, config: OneShotConfig) -> Self {
         Self {
             txn,
@@ -115,26 +115,26 @@ impl<T: Transaction> OneShot<T> {
         self
     }
 
-    /// The counts since the runner was made or [`reset`](Self::reset).
+    /// Returns the counts since the runner was made or last [`reset`](Self::reset).
     pub fn counts(&mut self) -> &Counts {
         self.counts.statistics = self.txn.statistics().since(&self.counted);
         self.counts.estimates = self.planner.estimates();
         &self.counts
     }
 
-    /// The attempts that failed and were retried, in the same time.
+    /// Returns how many attempts failed and were retried since the runner was made or last [`reset`](Self::reset).
     #[inline]
     pub(crate) fn retries(&self) -> u64 {
         self.counts.retries
     }
 
-    /// The requests for locks that had to wait, since the transaction object was made.
+    /// Returns how many requests for locks had to wait since the transaction object was made.
     #[inline]
     pub(crate) fn waits(&mut self) -> u64 {
         self.txn.statistics().waits
     }
 
-    /// The reason of the last failed attempt that was retried.
+    /// Returns the reason of the last failed attempt that was retried.
     #[inline]
     pub(crate) fn last_failure(&self) -> Abort {
         self.last_failure
@@ -147,12 +147,12 @@ impl<T: Transaction> OneShot<T> {
         self.counts = Counts::default();
     }
 
-    /// The transaction object, between two procedures.
+    /// Returns the transaction object, which the caller may use between two procedures.
     pub fn transaction(&mut self) -> &mut T {
         &mut self.txn
     }
 
-    /// Begins, runs and commits once, after a reconnaissance if one is needed.
+    /// Begins, runs and commits a procedure once, after a reconnaissance if one is needed.
     #[inline]
     fn attempt<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         if self.planner.is_unknown() {
@@ -271,8 +271,8 @@ impl<T: Transaction> OneShot<T> {
     }
 }
 
-/// The time that it takes to read the waiter's clock, in nanoseconds. It is the least of a few measurements, so that it
-/// is rather too small than too large.
+/// Measures the time that it takes to read the waiter's clock, in nanoseconds. Returns the least of a few measurements,
+/// so that the result is too small rather than too large.
 #[cold]
 fn clock_ns(waiter: &Waiter) -> f64 {
     const MEASUREMENTS: usize = 16;

@@ -6,10 +6,10 @@ use hotrow_sync::{Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Runner, Transaction};
 use std::ops::{Deref, DerefMut};
 
-/// A sequence of transactions, one at a time, for one thread or one client of an embedding program.
+/// Runs transactions, one at a time, for one thread or one client of an embedding program.
 ///
-/// One thread uses it at a time; it may move between threads. [`waiter`](Self::waiter) may be cloned and given to
-/// another thread, which can then cancel a wait.
+/// One thread at a time uses a session, which may move between threads. [`waiter`](Self::waiter) may be cloned and
+/// given to another thread, which can then cancel a wait.
 pub struct Session {
     txn: Box<dyn Transaction>,
     waiter: Waiter,
@@ -19,12 +19,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session on `engine` whose waits block the calling thread.
+    /// Makes a session on `engine` whose waits block the calling thread.
     pub fn new(engine: &dyn Engine) -> Self {
         Self::with_waiter(engine, Waiter::thread(LONGEST_SPIN))
     }
 
-    /// A session on `engine` that waits through `waiter`.
+    /// Makes a session on `engine` that waits through `waiter`.
     pub fn with_waiter(engine: &dyn Engine, waiter: Waiter) -> Self {
         Self {
             txn: engine.transaction(waiter.clone()),
@@ -40,7 +40,7 @@ impl Session {
         self.begin_with(&Begin::at(isolation))
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction as `begin` says.
     pub fn begin_with(&mut self, begin: &Begin<'_>) -> Result<Txn<'_>, Abort> {
         if let Err(abort) = self.txn.begin(begin) {
             self.txn.abort();
@@ -50,12 +50,12 @@ impl Session {
     }
 
     /// Sets the isolation level at which [`run`](Runner::run) runs procedures that do not need another one. Initially
-    /// it is serializable.
+    /// the level is serializable.
     pub fn set_isolation(&mut self, isolation: Isolation) {
         self.isolation = isolation;
     }
 
-    /// The session's waiter, with which another thread can cancel a wait.
+    /// Returns the session's waiter, with which another thread can cancel a wait.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
@@ -88,7 +88,7 @@ impl Runner for Session {
 }
 
 impl Session {
-    /// Begins, runs and commits once, after a reconnaissance if one is needed.
+    /// Begins, runs and commits a procedure once, after a reconnaissance if one is needed.
     fn attempt<P: Procedure>(&mut self, procedure: &P, planner: &mut Planner) -> Result<P::Output, Abort> {
         if planner.is_unknown() {
             planner.reconnoitre(&mut *self.txn, procedure)?;
@@ -112,7 +112,7 @@ pub struct Txn<'a> {
 }
 
 impl Txn<'_> {
-    /// Commits the transaction. After an error nothing of it is left.
+    /// Commits the transaction. If that fails, the transaction is aborted, and nothing of it is left.
     pub fn commit(self) -> Result<(), Abort> {
         self.session.txn.commit()
     }
@@ -122,7 +122,7 @@ impl Txn<'_> {
 }
 
 impl Drop for Txn<'_> {
-    /// Aborts the transaction. After a commit there is none, and `abort` does nothing.
+    /// Aborts the transaction, unless it was committed: then `abort` does nothing.
     fn drop(&mut self) {
         self.session.txn.abort();
         let_others_finish();

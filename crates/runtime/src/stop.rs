@@ -19,7 +19,7 @@ struct Shared {
 }
 
 impl Stop {
-    /// A flag that is not raised.
+    /// Makes a flag that is not raised.
     pub fn new() -> Self {
         Self::default()
     }

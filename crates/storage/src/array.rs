@@ -56,7 +56,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// The element type for `ty`; `None` if `ty` is an array itself.
+    /// Returns the element type of arrays whose elements have the SQL type `ty`, or `None` if `ty` is an array itself.
     pub fn of(ty: Type) -> Option<Self> {
         Some(match ty {
             Type::Bool => Element::Bool,
@@ -82,7 +82,7 @@ impl Element {
         })
     }
 
-    /// The SQL type of an element.
+    /// Returns the SQL type of an element.
     pub fn ty(self) -> Type {
         match self {
             Element::Bool => Type::Bool,
@@ -109,12 +109,12 @@ impl Element {
         }
     }
 
-    /// The number of an array's first element: one, or zero for a vector.
+    /// Returns the number of the first element of such an array: zero for a vector, one for any other array.
     pub fn first_index(self) -> i32 {
         i32::from(!self.is_vector())
     }
 
-    /// Whether the array is an `int2vector` or `oidvector`.
+    /// Whether arrays with this element type are of the SQL type `int2vector` or `oidvector`.
     pub fn is_vector(self) -> bool {
         matches!(self, Element::Int2Vector | Element::OidVector)
     }
@@ -173,33 +173,33 @@ impl Element {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<'a>(Cow<'a, [u8]>);
 
-/// Bytes before the elements.
+/// The number of bytes before the elements: the tag, and the number of elements.
 const HEAD: usize = 5;
 
 impl<'a> Array<'a> {
-    /// The array with these bytes. An empty byte string is an empty array.
+    /// Returns the array that has these bytes, in the form that a row holds. An empty byte string is an empty array.
     pub fn from_bytes(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         Self(bytes.into())
     }
 
-    /// An array of `values`, each of the element type or NULL.
+    /// Makes an array of `values`. Each value is of the element type or NULL.
     pub fn new<'v>(element: Element, values: impl IntoIterator<Item = Value<'v>>) -> Array<'static> {
         let mut builder = ArrayBuilder::new(element);
         values.into_iter().for_each(|value| builder.push(&value));
         builder.finish()
     }
 
-    /// The bytes, as a row holds them.
+    /// Returns the bytes of the array, in the form that a row holds.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The type of the elements, without a length or scale; strings of any type are `text`.
+    /// Returns the type of the elements, without a length, precision or scale: `char` and `varchar` become `text`.
     pub fn element(&self) -> Element {
         Element::tagged(self.0.first().copied().unwrap_or_default())
     }
 
-    /// The number of the first element.
+    /// Returns the number of the first element: zero for a vector, one for any other array.
     pub fn first_index(&self) -> i32 {
         self.element().first_index()
     }
@@ -214,7 +214,7 @@ impl<'a> Array<'a> {
         self.len() == 0
     }
 
-    /// The elements; strings are borrowed.
+    /// Iterates over the elements. Strings are borrowed from the array.
     pub fn iter(&self) -> Elements<'_> {
         let rest = self.0.get(HEAD..).unwrap_or_default();
         Elements { element: self.element(), left: self.len(), rest }
@@ -240,7 +240,7 @@ impl<'a> IntoIterator for &'a Array<'_> {
     }
 }
 
-/// The elements of an array.
+/// An iterator over the elements of an array.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     element: Element,
@@ -308,12 +308,12 @@ pub struct ArrayBuilder {
 }
 
 impl ArrayBuilder {
-    /// A builder of an array with this element type.
+    /// Makes a builder of arrays with this element type.
     pub fn new(element: Element) -> Self {
         Self { bytes: vec![element.tag(), 0, 0, 0, 0], count: 0 }
     }
 
-    /// The number of bytes so far.
+    /// Returns the number of bytes of the array as built so far.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -349,7 +349,7 @@ impl ArrayBuilder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The array.
+    /// Returns the array of the values that were pushed.
     pub fn finish(mut self) -> Array<'static> {
         self.bytes[1..HEAD].copy_from_slice(&self.count.to_le_bytes());
         Array(Cow::Owned(self.bytes))

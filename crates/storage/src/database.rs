@@ -12,24 +12,24 @@ const CHUNKS: usize = 1024;
 
 /// A kind of table: how rows lie in memory, and how they are found.
 pub trait StoredTable: Sized + Send + Sync + 'static {
-    /// An empty table. If it is [partitioned](TableSchema::partitioned), everything in it that is separate for each
-    /// partition has `parts` parts.
+    /// Makes an empty table. If it is [partitioned](TableSchema::partitioned), everything in it that is separate for
+    /// each partition has `parts` parts.
     fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self;
 
-    /// The table's definition.
+    /// Returns the table's definition.
     fn schema(&self) -> &Arc<TableSchema>;
 
-    /// The rows' layout.
+    /// Returns the layout of the table's rows.
     fn layout(&self) -> &Arc<RowLayout>;
 
-    /// The number of rows; approximate while transactions run.
+    /// Returns the number of rows; it is approximate while transactions run.
     fn row_count(&self) -> u64;
 
-    /// The table's memory, by purpose. The call visits all memory of the heap that belongs to the table, so it takes a
-    /// while.
+    /// Returns the bytes of the table by purpose. The call visits all memory of the heap that belongs to the table, so
+    /// it takes a while.
     fn memory(&self, guard: Guard<'_>) -> TableMemory;
 
-    /// The bytes that the table has for new records or versions, and that nothing else can use.
+    /// Returns the bytes that the table keeps for new records or versions, and that nothing else can use.
     fn spare_bytes(&self) -> usize;
 
     /// Inserts a row into a table that no transaction uses yet; the row is committed at once. Many threads may load at
@@ -45,7 +45,7 @@ pub type Database<H> = Tables<Table<H>>;
 
 type Chunk<T> = Box<[AtomicPtr<T>]>;
 
-/// The tables of one database. Shared by all threads.
+/// The tables of one database. All threads share this object.
 ///
 /// Finding a table by its number takes two loads and no latch. Numbers are never reused: DDL makes new tables.
 pub struct Tables<T: StoredTable> {
@@ -58,20 +58,21 @@ pub struct Tables<T: StoredTable> {
 }
 
 impl<T: StoredTable> Tables<T> {
-    /// A database without tables.
+    /// Makes a database without tables.
     pub fn new() -> Arc<Self> {
         Self::with_parts(1)
     }
 
-    /// A database without tables, in which the primary index of a [partitioned](TableSchema::partitioned) table has
-    /// `parts` parts.
+    /// Makes a database without tables. The primary index of each [partitioned](TableSchema::partitioned) table will
+    /// have `parts` parts.
     pub fn with_parts(parts: usize) -> Arc<Self> {
         let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
         let (collector, next, redo) = (Collector::new(), Mutex::new(0), OnceLock::new());
         Arc::new(Self { collector, chunks, next, parts, redo })
     }
 
-    /// Hands everything that happens from now on to `sink`. The sink is not told of tables that exist already.
+    /// Hands a record of everything that happens from now on to `sink`. The sink is not told of tables that exist
+    /// already.
     ///
     /// # Panics
     /// If there is a sink already.
@@ -79,13 +80,14 @@ impl<T: StoredTable> Tables<T> {
         assert!(self.redo.set(sink).is_ok(), "a database has one redo sink");
     }
 
-    /// The sink for the records of this database's transactions, if there is one.
+    /// Returns the sink that receives the redo records of this database, or `None` if there is no sink.
     #[inline]
     pub fn redo(&self) -> Option<&dyn RedoSink> {
         self.redo.get().map(|sink| &**sink)
     }
 
-    /// Waits until a commit is durable that was handed to the sink at `handed`. Returns at once if there was no sink.
+    /// Waits until the commit is durable whose record has the position `handed`. Returns at once if `handed` is `None`,
+    /// because the database had no sink.
     #[inline]
     pub fn wait_durable(&self, handed: Option<Position>, waiter: &Waiter) {
         if let Some((position, sink)) = handed.zip(self.redo()) {
@@ -93,7 +95,7 @@ impl<T: StoredTable> Tables<T> {
         }
     }
 
-    /// The state that the database's participants in reclamation share.
+    /// Returns the collector, which the database's participants in reclamation share.
     pub fn collector(&self) -> &Arc<Collector> {
         &self.collector
     }
@@ -103,7 +105,7 @@ impl<T: StoredTable> Tables<T> {
         self.collector.participant()
     }
 
-    /// Makes an empty table.
+    /// Makes an empty table, and returns its number.
     ///
     /// # Panics
     /// If a million tables were made before.
@@ -120,7 +122,7 @@ impl<T: StoredTable> Tables<T> {
         id
     }
 
-    /// Drops a table that no transaction uses any more. An unknown table is ignored.
+    /// Drops a table that no transaction uses any more. If no table has this number, the call does nothing.
     pub fn drop_table(&self, table: TableId) {
         let Some(slot) = self.slot(table) else { return };
         let old = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
@@ -134,7 +136,7 @@ impl<T: StoredTable> Tables<T> {
         }
     }
 
-    /// The table with this number.
+    /// Returns the table with this number, or `None` if there is no such table.
     #[inline]
     pub fn table<'g>(&'g self, _guard: Guard<'g>, table: TableId) -> Option<&'g T> {
         let table = self.slot(table)?.load(Ordering::Acquire);
@@ -143,7 +145,7 @@ impl<T: StoredTable> Tables<T> {
         unsafe { table.as_ref() }
     }
 
-    /// All tables.
+    /// Iterates over all tables of the database.
     pub fn tables<'g>(&'g self, guard: Guard<'g>) -> impl Iterator<Item = &'g T> {
         let made = *self.next.lock().expect("no panic under the latch");
         (0..made).filter_map(move |number| self.table(guard, TableId(number)))

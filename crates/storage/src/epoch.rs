@@ -34,10 +34,11 @@ use std::marker::PhantomData;
 /// The pieces of garbage that a participant accumulates before it tries to free some.
 const COLLECT_EVERY: usize = 64;
 
-/// After this many transactions a participant looks for garbage of others, or without an owner.
+/// The number of epochs that a participant leaves before it looks for garbage of another participant, or without an
+/// owner.
 const OTHERS_EVERY: u32 = 256;
 
-/// An empty slot.
+/// The value of a slot whose participant is in no epoch.
 const NOT_ACTIVE: u64 = 0;
 
 /// The state that all participants of one database share.
@@ -46,11 +47,11 @@ pub struct Collector {
     slots: Mutex<Vec<Arc<Slot>>>,
     /// The garbage of participants that are gone, of dropped tables and of unlinked index memory.
     orphans: Mutex<VecDeque<Stamped>>,
-    /// The number of pieces of such garbage.
+    /// The number of pieces of garbage in `orphans`.
     orphaned: AtomicUsize,
 }
 
-/// The part of a participant that all others see.
+/// The part of a participant that all other participants see.
 struct Slot {
     epoch: CachePadded<AtomicU64>,
     garbage: Latch<VecDeque<Stamped>>,
@@ -79,7 +80,7 @@ struct Stamped {
 }
 
 impl Collector {
-    /// A collector without participants.
+    /// Makes a collector without participants.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             epoch: CachePadded(AtomicU64::new(1)),
@@ -99,7 +100,7 @@ impl Collector {
     }
 
     /// Frees `garbage`, which is unlinked already, some time after every participant that may see it has left its
-    /// epoch. For rare retirements by callers without a participant at hand.
+    /// epoch. The method is for rare retirements, by callers that have no participant at hand.
     pub fn defer(&self, garbage: Garbage) {
         let stamp = self.stamp();
         let mut orphans = self.orphans.lock().expect("no panic under the latch");
@@ -112,7 +113,7 @@ impl Collector {
         }
     }
 
-    /// Frees all garbage that can be freed.
+    /// Frees the garbage of all participants, and orphaned garbage, as far as no participant may still see it.
     pub fn collect(&self) {
         let least = self.least_active();
         let slots = self.slots.lock().expect("no panic under the latch").clone();
@@ -122,7 +123,7 @@ impl Collector {
         self.collect_orphans(least);
     }
 
-    /// Frees the orphaned garbage that can be freed.
+    /// Frees the orphaned garbage with a stamp below `least`, unless another thread is at the orphans.
     fn collect_orphans(&self, least: u64) {
         let Ok(mut orphans) = self.orphans.try_lock() else { return };
         let free = take_free(&mut orphans, least);
@@ -131,7 +132,8 @@ impl Collector {
         drop(free);
     }
 
-    /// The number of participants in an epoch now, and the age of the oldest in epochs.
+    /// Returns how many participants are in an epoch now, and how many epochs the oldest of them lags behind the global
+    /// epoch.
     pub fn active(&self) -> (usize, u64) {
         // Relaxed: a figure for people.
         let now = self.epoch.load(Ordering::Relaxed);
@@ -160,7 +162,8 @@ impl Collector {
         least.map_or(present, |least| least.min(present))
     }
 
-    /// The slot of the participant at `place`, counted in a circle through all participants.
+    /// Returns the slot of the participant at `place`, counted in a circle through all participants; `None` if there
+    /// are no participants.
     fn slot_at(&self, place: usize) -> Option<Arc<Slot>> {
         let slots = self.slots.lock().expect("no panic under the latch");
         slots.get(place % slots.len().max(1)).cloned()
@@ -178,7 +181,7 @@ fn take_free(garbage: &mut VecDeque<Stamped>, least: u64) -> Vec<Garbage> {
     garbage.drain(..free).map(|stamped| stamped.garbage).collect()
 }
 
-/// The participation of one transaction in flight in reclamation.
+/// The part that one transaction in flight takes in reclamation.
 pub struct Participant {
     collector: Arc<Collector>,
     slot: Arc<Slot>,
@@ -187,14 +190,15 @@ pub struct Participant {
     garbage: usize,
     /// The number of pieces of garbage at which the next attempt to free some is worth its cost.
     collect_at: usize,
-    /// The number of epochs left so far; every so often others' garbage is checked.
+    /// The number of epochs that the participant has left so far. After every [`OTHERS_EVERY`] of them it checks
+    /// others' garbage.
     left: u32,
-    /// The place of the participant that was checked last.
+    /// The place of the participant whose garbage was checked last.
     visited: usize,
 }
 
 impl Participant {
-    /// Enters the present epoch; memory that can be reached from now on is not freed until [`leave`](Self::leave).
+    /// Enters the present epoch. Memory that can be reached from now on is not freed until [`leave`](Self::leave).
     #[inline]
     pub fn enter(&mut self) {
         debug_assert!(!self.entered, "entered twice");
@@ -208,7 +212,7 @@ impl Participant {
         self.entered = true;
     }
 
-    /// Leaves the epoch; frees some garbage if enough has gathered.
+    /// Leaves the epoch, and frees some garbage if enough has gathered.
     #[inline]
     pub fn leave(&mut self) {
         self.slot.epoch.store(NOT_ACTIVE, Ordering::Release);
@@ -238,7 +242,7 @@ impl Participant {
         self.entered
     }
 
-    /// Returns the proof of being in an epoch.
+    /// Returns the proof that the participant is in an epoch.
     ///
     /// # Panics
     /// If the participant is in no epoch.
@@ -253,7 +257,7 @@ impl Participant {
         self.retire_all(std::iter::once(garbage));
     }
 
-    /// Retires many pieces of garbage, all of them unlinked, at the cost of one.
+    /// Retires many pieces of garbage, all of them unlinked, with one fence and one stamp.
     pub fn retire_all(&mut self, garbage: impl IntoIterator<Item = Garbage>) {
         let mut garbage = garbage.into_iter().peekable();
         if garbage.peek().is_some() {
@@ -264,9 +268,9 @@ impl Participant {
         }
     }
 
-    /// Moves to the present epoch, if that is another one: as if the participant had left and entered, but without
-    /// freeing anything. For a participant that stays in an epoch over many calls and keeps no borrow from one call to
-    /// the next.
+    /// Moves to the present epoch, if that is another one. This is as if the participant had left and entered, but
+    /// nothing is freed. The method is for a participant that stays in an epoch over many calls and keeps no borrow
+    /// from one call to the next.
     #[inline]
     pub fn refresh(&mut self) {
         debug_assert!(self.entered, "only who is in an epoch can go over to another");
@@ -319,7 +323,7 @@ impl fmt::Debug for Participant {
 #[derive(Clone, Copy, Debug)]
 pub struct Guard<'p>(PhantomData<&'p Participant>);
 
-/// Memory to be freed later.
+/// Unlinked memory that is freed when this value is dropped.
 pub struct Garbage {
     address: *mut u8,
     context: *const (),
@@ -330,7 +334,7 @@ pub struct Garbage {
 unsafe impl Send for Garbage {}
 
 impl Garbage {
-    /// Garbage that drops a box.
+    /// Makes garbage of a box, which is dropped when the garbage is freed.
     pub fn boxed<T: Send + 'static>(value: Box<T>) -> Self {
         unsafe fn free<T>(address: *mut u8, _: *const ()) {
             // SAFETY: the address came from `Box::into_raw` below and this is called once.
@@ -339,7 +343,7 @@ impl Garbage {
         Self { address: Box::into_raw(value).cast(), context: std::ptr::null(), free: free::<T> }
     }
 
-    /// Garbage that is freed by `free(address, context)`.
+    /// Makes garbage that is freed by the call `free(address, context)`.
     ///
     /// # Safety
     /// `free(address, context)` may be called once, from any thread, at any later time.

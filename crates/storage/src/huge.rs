@@ -17,8 +17,8 @@ const LINE_BYTES: usize = 64;
 
 /// A block of zeroed memory that is freed when dropped.
 ///
-/// It owns raw memory and nothing in it: the code that puts values there must drop them, and must keep threads from
-/// racing on them.
+/// A block owns raw memory and no values in it. The code that puts values there must drop them, and must keep threads
+/// from racing on them.
 pub struct HugeBlock {
     start: NonNull<u8>,
     layout: Layout,
@@ -30,8 +30,8 @@ unsafe impl Send for HugeBlock {}
 unsafe impl Sync for HugeBlock {}
 
 impl HugeBlock {
-    /// A zeroed block of `bytes` bytes, aligned to a cache line, or to [`HUGE_PAGE_BYTES`] if it is at least that
-    /// large.
+    /// Allocates a zeroed block of `bytes` bytes. It is aligned to a cache line, or to [`HUGE_PAGE_BYTES`] if it is at
+    /// least that large.
     ///
     /// Ends the process, as `Vec` does, when the system has no memory left.
     ///
@@ -46,8 +46,8 @@ impl HugeBlock {
         Self { start, layout }
     }
 
-    /// A zeroed block of `bytes` bytes, aligned to [`HUGE_PAGE_BYTES`], of small pages: pages that are never touched
-    /// take no memory.
+    /// Allocates a zeroed block of `bytes` bytes, aligned to [`HUGE_PAGE_BYTES`], on small pages. Pages that are never
+    /// touched take no memory.
     ///
     /// Ends the process when the system has no memory left.
     ///
@@ -60,13 +60,13 @@ impl HugeBlock {
         Self { start: Self::huge(layout, false), layout }
     }
 
-    /// The first byte.
+    /// Returns the address of the block's first byte.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// The size in bytes.
+    /// Returns the size of the block in bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.layout.size()

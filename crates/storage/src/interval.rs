@@ -8,35 +8,36 @@
 /// equal to SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Months, twelve of which are a year.
+    /// The number of months; a year has twelve.
     pub months: i32,
-    /// Days.
+    /// The number of days, in addition to the months.
     pub days: i32,
-    /// Microseconds.
+    /// The number of microseconds, in addition to the months and days.
     pub micros: i64,
 }
 
-/// The microseconds of a day.
+/// The number of microseconds of a day of 24 hours.
 const DAY: i128 = 86_400_000_000;
 
-/// The offset that makes every length positive, so that its bytes are in order. It exceeds every length.
+/// The number that is added to a length in a key. It exceeds the magnitude of every length, so every sum is positive,
+/// and the order of its bytes is the order of the lengths.
 const SHIFT: i128 = 1 << 95;
 
 impl Interval {
-    /// The bytes of an interval in a key.
+    /// The number of bytes that an interval takes in a key.
     pub(crate) const KEY_BYTES: usize = 12;
 
-    /// An interval of `micros` microseconds.
+    /// Makes an interval of `micros` microseconds, without months and days.
     pub const fn of_micros(micros: i64) -> Self {
         Self { months: 0, days: 0, micros }
     }
 
-    /// The length in microseconds, where a month has 30 days and a day 24 hours. SQL compares intervals by it.
+    /// Returns the length in microseconds, where a month has 30 days and a day 24 hours. SQL compares intervals by it.
     pub fn length(&self) -> i128 {
         (i128::from(self.months) * 30 + i128::from(self.days)) * DAY + i128::from(self.micros)
     }
 
-    /// The bytes for a row: three little-endian numbers.
+    /// Returns the bytes that a row holds for the interval: the three fields, little-endian.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.micros.to_le_bytes());
@@ -45,7 +46,7 @@ impl Interval {
         bytes
     }
 
-    /// The interval with [these bytes](Self::to_bytes).
+    /// Returns the interval that has [these bytes](Self::to_bytes).
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let [micros @ .., d0, d1, d2, d3, m0, m1, m2, m3] = bytes;
         Self {
@@ -55,14 +56,14 @@ impl Interval {
         }
     }
 
-    /// The length as twelve bytes whose order is the order of lengths.
+    /// Returns the length as twelve bytes whose order is the order of the lengths.
     pub(crate) fn ordered(&self) -> [u8; Self::KEY_BYTES] {
         let [_, _, _, _, ordered @ ..] = (self.length() + SHIFT).to_be_bytes();
         ordered
     }
 
-    /// An interval with the length of [these bytes](Self::ordered), as days and microseconds; `None` if no interval is
-    /// that long.
+    /// Returns an interval, in days and microseconds, whose length has [these bytes](Self::ordered); `None` if no
+    /// interval is that long.
     pub(crate) fn from_ordered(ordered: [u8; Self::KEY_BYTES]) -> Option<Self> {
         let mut bytes = [0; 16];
         bytes[4..].copy_from_slice(&ordered);

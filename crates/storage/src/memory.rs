@@ -5,23 +5,24 @@
 pub struct TableMemory {
     /// The number of rows (not bytes).
     pub rows: u64,
-    /// The bytes of the columns of these rows, as they lie in memory, and nothing else. A part of `records`.
+    /// The bytes of the columns of these rows, as they lie in memory, without headers, keys or links. They are a part
+    /// of `records`.
     pub payload: u64,
     /// The bytes of records or versions, with all that belongs to them: headers, keys, links, and free slots.
     pub records: u64,
-    /// The bytes of indexes, except for parts that lie in the records.
+    /// The bytes of indexes, except for the parts of indexes that lie in the records.
     pub indexes: u64,
-    /// The bytes of the protocol's data in the indexes: its locks.
+    /// The bytes of the data that the protocol keeps in the indexes: its locks.
     pub locks: u64,
 }
 
 impl TableMemory {
-    /// All bytes.
+    /// Returns the bytes of the whole table: records, indexes and locks.
     pub fn bytes(&self) -> u64 {
         self.records + self.indexes + self.locks
     }
 
-    /// The bytes of each row beyond its columns.
+    /// Returns the average number of bytes that a row takes beyond its columns.
     pub fn overhead_of_row(&self) -> f64 {
         self.bytes().saturating_sub(self.payload) as f64 / self.rows.max(1) as f64
     }
@@ -29,7 +30,7 @@ impl TableMemory {
 
 /// The data that a protocol keeps in each index of a table.
 pub trait IndexData: Default + Send + Sync + 'static {
-    /// The bytes that the data takes.
+    /// Returns the number of bytes that the data takes.
     fn bytes(&self) -> usize;
 }
 

@@ -10,15 +10,16 @@ use crate::{Key, KeySpec, Type};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
 
-/// The parts; the first always exists.
+/// The primary hash index of a table. The parts are numbered from zero, and the first always exists.
 pub(crate) struct PrimaryIndex {
     first: HashIndex,
     others: Box<[HashIndex]>,
-    /// The bytes of the partition key at the beginning of a byte-string key.
+    /// The number of bytes that the partition key takes at the beginning of a byte-string key.
     key_bytes: usize,
 }
 
-/// The bytes of an integer column in a byte-string key.
+/// Returns how many bytes the first column takes in a byte-string key; `None` if the column is not an integer, or may
+/// be NULL.
 fn key_bytes(spec: &KeySpec) -> Option<usize> {
     let part = spec.parts().first().filter(|part| !part.nullable)?;
     match part.ty {
@@ -30,7 +31,7 @@ fn key_bytes(spec: &KeySpec) -> Option<usize> {
 }
 
 impl PrimaryIndex {
-    /// An empty index of `parts` parts, at least one.
+    /// Makes an empty index of `parts` parts, at least one.
     ///
     /// # Panics
     /// If there are several parts, and the first column of the key is not an integer.
@@ -41,7 +42,7 @@ impl PrimaryIndex {
         Self { first: HashIndex::new(collector, 0), others, key_bytes: bytes.unwrap_or_default() }
     }
 
-    /// The part that a key belongs to.
+    /// Returns the part of the index that a key belongs to.
     #[inline]
     pub(crate) fn of(&self, key: &Key) -> &HashIndex {
         if self.others.is_empty() { &self.first } else { self.part(key) }
@@ -54,7 +55,7 @@ impl PrimaryIndex {
         }
     }
 
-    /// The number of the part that a key belongs to.
+    /// Returns the number of the part that a key belongs to.
     #[inline]
     pub(crate) fn number_of(&self, key: &Key) -> usize {
         let value = match key {
@@ -80,8 +81,8 @@ impl PrimaryIndex {
         }
     }
 
-    /// The integer that a byte-string key begins with: big-endian, its sign bit flipped. A key that is too short, which
-    /// no row has, counts as zero.
+    /// Returns the integer that a byte-string key begins with: big-endian, its sign bit flipped. If the key is too
+    /// short, which no row's key is, the result is zero.
     fn partition_key(&self, key: &[u8]) -> i64 {
         let Some(bytes) = key.get(..self.key_bytes) else { return 0 };
         let value = bytes.iter().fold(0_u64, |value, &byte| value << 8 | u64::from(byte));
@@ -89,17 +90,17 @@ impl PrimaryIndex {
         value.wrapping_sub(sign) as i64
     }
 
-    /// The number of entries of all parts, now or a moment ago.
+    /// Returns the number of entries of all parts, now or a moment ago.
     pub(crate) fn len(&self) -> usize {
         self.parts().map(HashIndex::len).sum()
     }
 
-    /// The number of entries of each part, now or a moment ago.
+    /// Returns the number of entries of each part, now or a moment ago.
     pub(crate) fn part_lens(&self) -> Vec<usize> {
         self.parts().map(HashIndex::len).collect()
     }
 
-    /// The bytes of all parts.
+    /// Returns the bytes of all parts.
     pub(crate) fn bytes(&self) -> usize {
         self.parts().map(HashIndex::bytes).sum()
     }

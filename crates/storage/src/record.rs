@@ -39,7 +39,7 @@ const PRESENT: u64 = 1 << 48;
 const COMMITTED: u64 = 1 << 49;
 const ADDRESS: u64 = PRESENT - 1;
 
-/// The positions of the parts of a table's records.
+/// The format of a table's records: the positions of their parts.
 #[derive(Debug)]
 pub struct RecordFormat {
     layout: Arc<RowLayout>,
@@ -58,7 +58,8 @@ enum KeyPlace {
 }
 
 impl RecordFormat {
-    /// The format of records with a header of type `H`.
+    /// Makes the format of records with a header of type `H`, whose rows have `layout` and whose primary keys `key`
+    /// makes.
     pub fn new<H: RecordHeader>(layout: Arc<RowLayout>, key: &KeySpec) -> Self {
         const { assert!(align_of::<H>() <= 8 && !std::mem::needs_drop::<H>()) };
         let key = KeyPlace::of(key);
@@ -73,23 +74,23 @@ impl RecordFormat {
         Self { layout, key, word_at, key_at, row_at, bytes }
     }
 
-    /// The bytes of a record.
+    /// Returns the number of bytes of a record, without what it has on the heap.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The bytes of a record that do not belong to its row.
+    /// Returns the number of bytes of a record that do not belong to its row.
     pub fn overhead_bytes(&self) -> usize {
         self.row_at
     }
 
-    /// The layout of the rows.
+    /// Returns the layout of the rows.
     pub fn layout(&self) -> &Arc<RowLayout> {
         &self.layout
     }
 }
 
-/// The offset of a record's word, after a header of this type.
+/// Returns the offset of a record's word, which follows a header of type `H`.
 const fn word_at<H>() -> usize {
     size_of::<H>().next_multiple_of(8)
 }
@@ -175,12 +176,12 @@ impl<H: RecordHeader> RecordPtr<H> {
         self.0
     }
 
-    /// The bare address, which identifies the record while it is allocated.
+    /// Returns the bare address, which identifies the record while it is allocated.
     pub fn address(self) -> usize {
         self.0.as_ptr() as usize
     }
 
-    /// The record at this address.
+    /// Returns the record at this address.
     ///
     /// # Safety
     /// The record belongs to the table with `format` and is not freed during `'g`: it was found, or not yet retired,
@@ -190,7 +191,7 @@ impl<H: RecordHeader> RecordPtr<H> {
         RecordRef { start: self.0, format, marker: PhantomData }
     }
 
-    /// The header of the record at this address.
+    /// Returns the header of the record at this address.
     ///
     /// # Safety
     /// The record is not freed during `'g`, as for [`deref`](Self::deref).
@@ -200,8 +201,8 @@ impl<H: RecordHeader> RecordPtr<H> {
         unsafe { self.0.cast::<H>().as_ref() }
     }
 
-    /// The number of the record at this address in one of the [vectors](RecordHeader::BESIDE) beside the records. It is
-    /// found from the address, without fetching a cache line of the record.
+    /// Returns the number that the vector numbered `vector` [beside the records](RecordHeader::BESIDE) has for this
+    /// record. The number is found from the address, without fetching a cache line of the record.
     ///
     /// # Safety
     /// As for [`header`](Self::header).
@@ -213,7 +214,7 @@ impl<H: RecordHeader> RecordPtr<H> {
         unsafe { segment::beside(self.0, vector) }
     }
 
-    /// Returns [`RecordRef::is_present`] of the record at this address.
+    /// Whether the row of the record at this address exists, as [`RecordRef::is_present`] says.
     ///
     /// # Safety
     /// As for [`header`](Self::header).
@@ -280,13 +281,13 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         record
     }
 
-    /// The record's address.
+    /// Returns the record's address.
     #[inline]
     pub fn ptr(&self) -> RecordPtr<H> {
         RecordPtr(self.start, PhantomData)
     }
 
-    /// The protocol's header.
+    /// Returns the header, which belongs to the protocol.
     #[inline]
     pub fn header(&self) -> &'g H {
         // SAFETY: the header was written in `create`, is allocated for `'g`, and is only ever shared.
@@ -315,7 +316,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         self.set_flag(COMMITTED, true);
     }
 
-    /// The primary key.
+    /// Returns the record's primary key.
     pub fn key(&self) -> Key {
         match self.format.key {
             // SAFETY: the key was written in `create` and is immutable since.
@@ -339,7 +340,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         }
     }
 
-    /// The row.
+    /// Returns the record's row.
     ///
     /// # Safety
     /// No thread changes the row while the result lives: the caller's transaction holds a lock on it, or is alone.
@@ -350,7 +351,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         RowRef::new(&self.format.layout, fixed, self.variable())
     }
 
-    /// Changes the row in place. Returns the variable part that was replaced, if any.
+    /// Changes the row in place by calling `change` on it. Returns the result of `change`, and the variable part that
+    /// was replaced, if any.
     ///
     /// # Safety
     /// Only the caller's transaction may access the row now.
@@ -364,8 +366,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         (result, old)
     }
 
-    /// Restores an earlier fixed part, and the variable part that belonged to it if that was replaced. Returns the
-    /// variable part that the call replaces.
+    /// Restores an earlier fixed part, and the variable part that belonged to it if that was replaced since. Returns
+    /// the variable part that this call replaces.
     ///
     /// # Safety
     /// As for [`change`](Self::change).
@@ -389,7 +391,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     }
 
     /// Copies the row word by word, even while other threads write it. Each word is a value that was stored; their
-    /// combination may never have existed. For engines without isolation.
+    /// combination may never have existed. The method is for engines without isolation.
     pub fn copy_unisolated(&self, fixed: &mut [u8], variable: &mut Vec<u8>) {
         for (word, chunk) in self.words().zip(fixed.chunks_exact_mut(8)) {
             // Relaxed: no order between words is promised.
@@ -411,7 +413,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         variable.map(|bytes| self.swap_variable(Variable::new(bytes)))
     }
 
-    /// The bytes of the row's variable part, and of everything that the record has on the heap.
+    /// Returns the bytes of the row's variable part, and the bytes of everything that the record has on the heap.
     pub(crate) fn heap_bytes(&self) -> (usize, usize) {
         let variable = self.variable().len();
         let part = if variable > 0 { size_of::<Box<[u8]>>() + variable } else { 0 };
@@ -498,7 +500,7 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     }
 }
 
-/// The memory of a table's records. It lives until the last of its garbage is freed.
+/// The memory of a table's records, which lives until the last of its garbage is freed.
 #[derive(Debug)]
 pub(crate) struct RecordMemory {
     pub(crate) format: RecordFormat,
@@ -506,7 +508,7 @@ pub(crate) struct RecordMemory {
 }
 
 impl RecordMemory {
-    /// Whether records have memory on the heap, beside their slots.
+    /// Whether records may own memory on the heap, beside their slots.
     pub(crate) fn has_contents(&self) -> bool {
         self.format.layout.has_variable() || self.format.key == KeyPlace::Heap
     }
@@ -539,8 +541,8 @@ impl RecordMemory {
     }
 }
 
-/// The variable part of a row: immutable bytes on the heap, replaced whole. Dropping it frees it, so a part that other
-/// threads may still look at is retired instead.
+/// The variable part of a row: immutable bytes on the heap, which are replaced as a whole. Dropping this value frees
+/// the bytes, so a part that other threads may still look at must be retired instead.
 #[derive(Debug)]
 pub struct Variable(u64);
 
@@ -572,12 +574,12 @@ impl Variable {
         unsafe { &*(address as *const Box<[u8]>) }
     }
 
-    /// Whether there are no bytes, and so nothing to free.
+    /// Whether the part has no bytes, so that there is nothing to free.
     pub fn is_empty(&self) -> bool {
         self.0 == 0
     }
 
-    /// The bytes.
+    /// Returns the bytes of the part.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: this value owns the part at its address.
         unsafe { Self::slice(self.0) }

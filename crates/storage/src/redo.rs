@@ -29,14 +29,14 @@ use hotrow_sync::Waiter;
 /// The final effect of a transaction on one row. Entries of secondary indexes follow from the rows.
 #[derive(Clone, Debug)]
 pub enum Change<'a> {
-    /// The row with its primary key is this one, whether or not there was one before.
+    /// After the transaction there is this row with its primary key, whether or not there was one before.
     Put {
         /// The row's table.
         table: TableId,
         /// The whole row.
         row: RowRef<'a>,
     },
-    /// No row has this primary key, whether or not there was one before.
+    /// After the transaction there is no row with this primary key, whether or not there was one before.
     Delete {
         /// The row's table.
         table: TableId,
@@ -50,38 +50,39 @@ pub enum Change<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
-/// The order of a transaction's record among the others.
+/// The place of a transaction's record in the order in which records must be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The record comes after all that were appended before. Other transactions can build on its changes only after it
-    /// is appended.
+    /// The record comes after all records that were appended before. Other transactions can build on its changes only
+    /// after it is appended.
     Next,
-    /// The protocol has its own clock, by which versions end: the records are ordered by these times.
+    /// The record is ordered by this time. The protocol has its own clock, by which versions end.
     At(u64),
 }
 
-/// The receiver of a database's records. The ends of one database's records are all of one kind.
+/// The receiver of a database's redo records. Either all ends of one database's records are [`End::Next`], or all are
+/// [`End::At`].
 ///
-/// **Thread safety.** Any thread of the database may call it, at any time.
+/// **Thread safety.** Any thread of the database may call any method, at any time.
 pub trait RedoSink: Send + Sync {
-    /// Records that a table was made, of which no transaction knows yet.
+    /// Records that a table was made. No transaction knows of it yet.
     fn created(&self, table: TableId, schema: &TableSchema);
 
     /// Records that a row was loaded into a table that no transaction has used yet.
     fn loaded(&self, table: TableId, row: RowRef<'_>);
 
-    /// Records that a table is gone, which no transaction used any more.
+    /// Records that a table was dropped. No transaction used the table any more.
     fn dropped(&self, table: TableId);
 
     /// Appends a transaction's changes, which may come in any order. The call may wait for room, but it does not fail.
     /// It does not wait for durability, since the caller holds the transaction's locks.
     fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position;
 
-    /// The last position given. A transaction that changed nothing asks for it before it releases its locks, as the
-    /// changes that it saw may not be durable yet.
+    /// Returns the position of the last record that was appended. A transaction that changed nothing asks for it before
+    /// it releases its locks, as the changes that it saw may not be durable yet.
     fn appended(&self) -> Position;
 
-    /// Waits until everything up to `position` is durable, as far as the sink promises that. The caller holds no lock.
-    /// If the waiter is cancelled, the wait ends, and its transaction is committed all the same.
+    /// Waits until all records up to `position` are durable, as far as the sink promises that. The caller holds no
+    /// lock. If the waiter is cancelled, the wait ends, and its transaction is committed all the same.
     fn wait_durable(&self, position: Position, waiter: &Waiter);
 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 /// The longest declared bound, in characters, of a string that lies in the fixed part.
 pub const INLINE_LIMIT: u32 = 128;
 
-/// In the place of a bounded string's length: the bytes are in the variable part.
+/// The length of a bounded string whose bytes are in the variable part. It stands in place of a real length.
 const SPILLED: u16 = u16::MAX;
 
-/// The positions of the columns in a table's rows.
+/// The layout of a table's rows: the positions of the columns.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RowLayout {
     slots: Vec<Slot>,
@@ -39,16 +39,16 @@ struct Slot {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The value itself.
+    /// The slot holds the value itself.
     Fixed,
-    /// A `u16` length, and space for `capacity` bytes.
+    /// The slot holds a length, a `u16`, and has space for `capacity` bytes.
     Bounded { capacity: u16 },
-    /// The offset and the length within the variable part, a `u32` each.
+    /// The slot holds the offset and the length of the value within the variable part, a `u32` each.
     Variable,
 }
 
 impl RowLayout {
-    /// The layout of rows with these columns.
+    /// Computes the layout of rows with these columns.
     pub fn new(columns: &[Column]) -> Self {
         let mut slots: Vec<_> =
             columns.iter().map(|column| Slot { ty: column.ty, offset: 0, place: Place::of(column.ty) }).collect();
@@ -78,7 +78,7 @@ impl RowLayout {
         Self { slots, nulls, fixed_size: end.next_multiple_of(8), has_variable }
     }
 
-    /// The bytes of the fixed part, a multiple of 8.
+    /// Returns the number of bytes of the fixed part, a multiple of 8.
     pub fn fixed_size(&self) -> usize {
         self.fixed_size
     }
@@ -88,17 +88,17 @@ impl RowLayout {
         self.has_variable
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.slots.len()
     }
 
-    /// The type of a column.
+    /// Returns the type of a column.
     pub fn ty(&self, column: usize) -> Type {
         self.slots[column].ty
     }
 
-    /// The digits after the point of a `numeric(p, s)` column.
+    /// Returns how many digits the values of a `numeric(p, s)` column have after the point.
     #[inline]
     fn scale(&self, column: usize) -> u32 {
         match self.slots[column].ty {
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-/// A row to read: its two parts, borrowed.
+/// A row for reading, which borrows the row's fixed part and variable part.
 #[derive(Clone, Copy)]
 pub struct RowRef<'a> {
     layout: &'a RowLayout,
@@ -129,68 +129,68 @@ pub struct RowRef<'a> {
 }
 
 impl<'a> RowRef<'a> {
-    /// The row with these parts. `fixed` has the layout's size.
+    /// Makes a row of its two parts. `fixed` has the layout's size.
     #[inline]
     pub fn new(layout: &'a RowLayout, fixed: &'a [u8], variable: &'a [u8]) -> Self {
         debug_assert_eq!(fixed.len(), layout.fixed_size);
         Self { layout, fixed, variable }
     }
 
-    /// The layout.
+    /// Returns the layout of the row.
     pub fn layout(&self) -> &'a RowLayout {
         self.layout
     }
 
-    /// The fixed part.
+    /// Returns the fixed part of the row.
     #[inline]
     pub fn fixed(&self) -> &'a [u8] {
         self.fixed
     }
 
-    /// The variable part.
+    /// Returns the variable part of the row.
     #[inline]
     pub fn variable(&self) -> &'a [u8] {
         self.variable
     }
 
-    /// Whether a column is NULL.
+    /// Whether the value of a column is NULL.
     #[inline]
     pub fn is_null(&self, column: usize) -> bool {
         self.fixed[self.layout.nulls + column / 8] & 1 << (column % 8) != 0
     }
 
-    /// The value of a `bigint` column, zero if NULL.
+    /// Returns the value of a `bigint` column, or zero if it is NULL.
     #[inline]
     pub fn int8(&self, column: usize) -> i64 {
         i64::from_le_bytes(self.array(column))
     }
 
-    /// The value of an `integer` column, zero if NULL.
+    /// Returns the value of an `integer` column, or zero if it is NULL.
     #[inline]
     pub fn int4(&self, column: usize) -> i32 {
         i32::from_le_bytes(self.array(column))
     }
 
-    /// The value of a `smallint` column, zero if NULL.
+    /// Returns the value of a `smallint` column, or zero if it is NULL.
     #[inline]
     pub fn int2(&self, column: usize) -> i16 {
         i16::from_le_bytes(self.array(column))
     }
 
-    /// The value of a `double precision` column, zero if NULL.
+    /// Returns the value of a `double precision` column, or zero if it is NULL.
     #[inline]
     pub fn float8(&self, column: usize) -> f64 {
         f64::from_le_bytes(self.array(column))
     }
 
-    /// The value of a `numeric` column, zero if NULL.
+    /// Returns the value of a `numeric` column, or zero if it is NULL.
     #[inline]
     pub fn numeric(&self, column: usize) -> Decimal {
         Decimal::deserialize(self.array(column))
     }
 
-    /// The value of a `numeric(p, s)` column of up to 18 digits, as a whole number of its last digit's units (12.50 of
-    /// a `numeric(5, 2)` is 1250), zero if NULL.
+    /// Returns the value of a `numeric(p, s)` column of up to 18 digits as a whole number of units of its last digit:
+    /// 12.50 in a `numeric(5, 2)` column is 1250. Returns zero if it is NULL.
     #[inline]
     pub fn scaled(&self, column: usize) -> i64 {
         let scale = self.layout.scale(column);
@@ -202,7 +202,7 @@ impl<'a> RowRef<'a> {
         number.mantissa() as i64
     }
 
-    /// The bytes of a string or `bytea` column, empty if NULL.
+    /// Returns the bytes of a string or `bytea` column, which are empty if it is NULL.
     #[inline]
     pub fn bytes(&self, column: usize) -> &'a [u8] {
         let slot = self.layout.slots[column];
@@ -217,7 +217,7 @@ impl<'a> RowRef<'a> {
         }
     }
 
-    /// The value of a character column as a string, empty if NULL.
+    /// Returns the value of a character column as a string, which is empty if it is NULL.
     #[inline]
     pub fn text(&self, column: usize) -> &'a str {
         let bytes = self.bytes(column);
@@ -239,7 +239,7 @@ impl<'a> RowRef<'a> {
             }
     }
 
-    /// The value of any column; strings are borrowed from the row.
+    /// Returns the value of a column of any type. Strings are borrowed from the row.
     pub fn value(&self, column: usize) -> Value<'a> {
         if self.is_null(column) {
             return Value::Null;
@@ -288,14 +288,14 @@ impl fmt::Debug for RowRef<'_> {
 }
 
 impl PartialEq for RowRef<'_> {
-    /// Compares the values, wherever they lie.
+    /// Compares the values of the columns, whichever part of the rows they are in.
     fn eq(&self, other: &Self) -> bool {
         self.layout.columns() == other.layout.columns()
             && (0..self.layout.columns()).all(|column| self.value(column) == other.value(column))
     }
 }
 
-/// A row to change: the fixed part in place, the variable part replaced when a string in it changes.
+/// A row for changing. The fixed part is changed in place; the variable part is replaced when a string in it changes.
 #[derive(Debug)]
 pub struct RowMut<'a> {
     layout: &'a RowLayout,
@@ -304,13 +304,13 @@ pub struct RowMut<'a> {
 }
 
 impl<'a> RowMut<'a> {
-    /// The row with these parts. `fixed` has the layout's size.
+    /// Makes a row of its two parts. `fixed` has the layout's size.
     pub fn new(layout: &'a RowLayout, fixed: &'a mut [u8], variable: &'a [u8]) -> Self {
         debug_assert_eq!(fixed.len(), layout.fixed_size);
         Self { layout, fixed, variable: Cow::Borrowed(variable) }
     }
 
-    /// The row as it is now.
+    /// Returns the row as it is now, for reading.
     #[inline]
     pub fn as_ref(&self) -> RowRef<'_> {
         RowRef { layout: self.layout, fixed: self.fixed, variable: &self.variable }
@@ -342,7 +342,7 @@ impl<'a> RowMut<'a> {
         self.store(column, value.to_le_bytes());
     }
 
-    /// Sets a `numeric(p, s)` column to a whole number of its last digit's units: the inverse of [`RowRef::scaled`].
+    /// Sets a `numeric(p, s)` column to `value` units of its last digit: the inverse of [`RowRef::scaled`].
     #[inline]
     pub fn set_scaled(&mut self, column: usize, value: i64) {
         self.store(column, Decimal::new(value, self.layout.scale(column)).serialize());
@@ -354,7 +354,7 @@ impl<'a> RowMut<'a> {
         self.store(column, value.to_le_bytes());
     }
 
-    /// Sets a string column of any kind.
+    /// Sets a column of any string type, or a `bytea` column, to these bytes.
     #[inline]
     pub fn set_bytes(&mut self, column: usize, bytes: &[u8]) {
         self.set_null(column, false);
@@ -383,7 +383,7 @@ impl<'a> RowMut<'a> {
         }
     }
 
-    /// Sets a column. The value must be of the column's type; the caller has cast it and checked its bounds.
+    /// Sets a column to a value of the column's type. The caller has cast the value and checked its bounds.
     ///
     /// # Panics
     /// If the value is of another type than the column.
@@ -464,7 +464,7 @@ impl<'a> RowMut<'a> {
     }
 }
 
-/// An owned row.
+/// A row that owns its two parts.
 #[derive(Clone)]
 pub struct Row {
     layout: Arc<RowLayout>,
@@ -473,12 +473,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row in which all numbers are zero, all strings are empty, and no column is NULL.
+    /// Makes a row in which all numbers are zero, all strings are empty, and no column is NULL.
     pub fn new(layout: &Arc<RowLayout>) -> Self {
         Self { layout: layout.clone(), fixed: vec![0; layout.fixed_size].into(), variable: Vec::new() }
     }
 
-    /// A row with these values, one for each column, each of its column's type.
+    /// Makes a row of these values: one for each column, each of its column's type.
     ///
     /// # Panics
     /// If there are more or fewer values than columns, or a value is of another type than its column.
@@ -493,13 +493,13 @@ impl Row {
         row
     }
 
-    /// The row, borrowed for reading.
+    /// Borrows the row for reading.
     #[inline]
     pub fn as_ref(&self) -> RowRef<'_> {
         RowRef { layout: &self.layout, fixed: &self.fixed, variable: &self.variable }
     }
 
-    /// Changes the row.
+    /// Changes the row by calling `change` on it, and returns the result of `change`.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut RowMut<'_>) -> R) -> R {
         let mut row = RowMut::new(&self.layout, &mut self.fixed, &self.variable);
         let result = change(&mut row);

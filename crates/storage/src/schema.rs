@@ -13,21 +13,21 @@ pub struct IndexId(pub u16);
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The name, folded as SQL folds it.
+    /// The column's name, folded as SQL folds it.
     pub name: String,
-    /// The type.
+    /// The column's type.
     pub ty: Type,
-    /// Whether NULL may be stored. The code that makes a row checks that; storage stores what it is given.
+    /// Whether the column may hold NULL. The code that makes a row checks that; storage stores what it is given.
     pub nullable: bool,
 }
 
 impl Column {
-    /// A NOT NULL column.
+    /// Makes the definition of a NOT NULL column.
     pub fn new(name: &str, ty: Type) -> Self {
         Self { name: name.to_owned(), ty, nullable: false }
     }
 
-    /// A column that may hold NULL.
+    /// Makes the definition of a column that may hold NULL.
     pub fn nullable(name: &str, ty: Type) -> Self {
         Self { name: name.to_owned(), ty, nullable: true }
     }
@@ -36,32 +36,32 @@ impl Column {
 /// The way in which an index finds its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// For equality only; fastest.
+    /// A hash index, which serves equality only, and is the fastest.
     Hash,
-    /// For equality and ranges, in both directions.
+    /// An ordered index, which serves equality and ranges, in both directions.
     Ordered,
 }
 
-/// A secondary index.
+/// The definition of a secondary index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSchema {
-    /// The name, unique in the database; storage does not use it.
+    /// The index's name, which is unique in the database. Storage does not use it.
     pub name: String,
-    /// The positions of the columns, in key order.
+    /// The positions of the index's columns in the table, in key order.
     pub columns: Vec<usize>,
     /// Whether it is a hash index or an ordered one.
     pub kind: IndexKind,
-    /// Whether two rows must not have the same key. NULLs are all different, as in SQL.
+    /// Whether the index refuses a second row with the same key. NULL is different from every NULL, as in SQL.
     pub unique: bool,
 }
 
-/// A table's definition. Storage builds a table from it and never changes it: with other columns or indexes, it is
+/// The definition of a table. Storage builds a table from it and never changes it: with other columns or indexes, it is
 /// another table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
-    /// The name; storage does not use it.
+    /// The table's name. Storage does not use it.
     pub name: String,
-    /// The columns, in their declared order.
+    /// The columns, in the order in which they were declared.
     pub columns: Vec<Column>,
     /// The positions of the primary key's columns, in key order. There is at least one, and all of them are NOT NULL.
     pub key: Vec<usize>,
@@ -75,8 +75,8 @@ pub struct TableSchema {
 }
 
 impl TableSchema {
-    /// A table with the given columns, keyed by the columns at `key`, with an ordered index on the key, not
-    /// partitioned, and without secondary indexes.
+    /// Makes the definition of a table with the given columns and the primary key made of the columns at `key`. The key
+    /// has an ordered index; the table is not partitioned and has no secondary indexes.
     pub fn new(name: &str, columns: Vec<Column>, key: &[usize]) -> Self {
         Self {
             name: name.to_owned(),
@@ -88,17 +88,17 @@ impl TableSchema {
         }
     }
 
-    /// The position of the column with the name `name`.
+    /// Returns the position of the column with the name `name`, or `None` if there is no such column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// An index of a table, for a scan to follow.
+/// A name of one of a table's indexes, for a scan to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IndexRef {
-    /// The primary key.
+    /// The index on the primary key. Whether a scan uses the hash index or the ordered one depends on the table.
     Primary,
-    /// A secondary index.
+    /// The secondary index with this number.
     Secondary(IndexId),
 }

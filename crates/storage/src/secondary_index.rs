@@ -18,7 +18,7 @@ use std::ops::{Bound, ControlFlow};
 pub struct SecondaryIndex<H> {
     schema: IndexSchema,
     key: KeySpec,
-    /// Whether the columns include those of the primary key: then no two rows have the same columns.
+    /// Whether the columns include all columns of the primary key: then no two rows have the same columns.
     has_primary_key: bool,
     links: Links,
     marker: PhantomData<fn() -> H>,
@@ -26,13 +26,13 @@ pub struct SecondaryIndex<H> {
 
 enum Links {
     Hash(Box<HashIndex>),
-    /// Keyed by the columns, then the primary key if the columns do not include it, so that entries with equal columns
-    /// differ.
+    /// The entries' keys are the columns, followed by the primary key if the columns do not include it, so that entries
+    /// with equal columns differ.
     Ordered(OrderedIndex),
 }
 
 struct Entry<H> {
-    /// The key of the index's columns, without the primary key.
+    /// The values of the index's columns as a key, without the primary key.
     columns: Key,
     /// The key under which the entry stands in its index.
     full: Key,
@@ -40,7 +40,7 @@ struct Entry<H> {
     committed: AtomicBool,
 }
 
-/// An entry that stays allocated for `'g`.
+/// An entry of a secondary index that stays allocated for `'g`.
 pub struct EntryRef<'g, H>(&'g Entry<H>);
 
 impl<H> Clone for EntryRef<'_, H> {
@@ -52,17 +52,17 @@ impl<H> Clone for EntryRef<'_, H> {
 impl<H> Copy for EntryRef<'_, H> {}
 
 impl<'g, H: RecordHeader> EntryRef<'g, H> {
-    /// The key of the index's columns.
+    /// Returns the values of the index's columns as a key, without the primary key.
     pub fn columns(&self) -> &'g Key {
         &self.0.columns
     }
 
-    /// The key under which the entry stands in its index.
+    /// Returns the key under which the entry stands in its index.
     pub fn full_key(&self) -> &'g Key {
         &self.0.full
     }
 
-    /// The record that the entry leads to.
+    /// Returns the address of the record that the entry leads to.
     pub fn record(&self) -> RecordPtr<H> {
         self.0.record
     }
@@ -77,7 +77,7 @@ impl<'g, H: RecordHeader> EntryRef<'g, H> {
         self.0.committed.store(true, Ordering::Release);
     }
 
-    /// The entry's address.
+    /// Returns the entry's address.
     pub fn ptr(&self) -> EntryPtr {
         EntryPtr(std::ptr::from_ref(self.0) as usize)
     }
@@ -98,17 +98,18 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         Self { schema: schema.clone(), key, has_primary_key, links, marker: PhantomData }
     }
 
-    /// The definition.
+    /// Returns the definition of the index.
     pub fn schema(&self) -> &IndexSchema {
         &self.schema
     }
 
-    /// The rule that makes keys of the index's columns, which are always byte strings.
+    /// Returns the rule that makes keys of the index's columns. These keys are always byte strings.
     pub fn key_spec(&self) -> &KeySpec {
         &self.key
     }
 
-    /// The key of a row's columns.
+    /// Returns the key that a row's values in the index's columns make. It does not include the primary key, unless the
+    /// columns do.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         self.key.key_of(row)
     }
@@ -129,8 +130,9 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         self.schema.unique && !self.has_primary_key
     }
 
-    /// The key under which the entry from `columns` to a record with this primary key stands: the columns and the
-    /// primary key in an ordered index, the columns alone in a hash index or if they include the primary key.
+    /// Returns the key under which the entry from `columns` to a record with the primary key `key` stands. In an
+    /// ordered index it is the columns and then the primary key. In a hash index, or if the columns include the primary
+    /// key, it is the columns alone.
     pub fn full_key(&self, columns: &Key, key: &Key) -> Key {
         match self.links {
             Links::Hash(_) => columns.clone(),
@@ -183,8 +185,9 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         Garbage::boxed(unsafe { Box::from_raw(address as *mut Entry<H>) })
     }
 
-    /// The entry that leads from `columns` to `record`, whose primary key is `key`. It takes one look-up in an ordered
-    /// index, and a walk over the entries with equal columns in a hash index.
+    /// Returns the entry that leads from `columns` to `record`, whose primary key is `key`; `None` if there is no such
+    /// entry. The search takes one look-up in an ordered index, and a walk over the entries with equal columns in a
+    /// hash index.
     pub fn find<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -207,7 +210,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         found
     }
 
-    /// Visits the entries whose key of the index's columns is `columns`.
+    /// Visits the entries whose columns have the values of the key `columns`, until `visit` breaks.
     pub fn equal<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -256,7 +259,8 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         out.extend(found.into_iter().map(|(_, address)| self.entry(guard, address)));
     }
 
-    /// The first entry from `from` on, in the order of [`collect`](Self::collect).
+    /// Returns the first entry from `from` on, in the order of [`collect`](Self::collect); `None` if there is no such
+    /// entry.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -265,7 +269,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         ordered.next(guard, from).map(|address| self.entry(guard, address))
     }
 
-    /// The entry at an address.
+    /// Returns the entry at an address.
     ///
     /// # Safety
     /// The entry was linked in this index, and was not freed, after the guard's participant entered its epoch.
@@ -282,7 +286,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         found
     }
 
-    /// The bytes of the entries and of the index that leads to them.
+    /// Returns the bytes of the entries, and of the index that leads to them.
     pub(crate) fn bytes(&self, guard: Guard<'_>) -> usize {
         let mut entries = 0;
         self.all(guard, |address| {
@@ -296,7 +300,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
             }
     }
 
-    /// Visits the addresses of all entries.
+    /// Calls `visit` with the addresses of all entries.
     fn all(&self, guard: Guard<'_>, mut visit: impl FnMut(usize)) {
         match &self.links {
             Links::Hash(hash) => hash.entries(guard, |address| {

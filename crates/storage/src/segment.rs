@@ -18,11 +18,11 @@ const FIRST_SEGMENT_BYTES: usize = 64 << 10;
 const SEGMENT_BYTES: usize = 2 << 20;
 const LINE_BYTES: usize = 64;
 
-/// The slots that a thread takes at once, unless they are large.
+/// The number of slots that a thread takes at once, unless the slots are so large that `TAKEN_BYTES` limits it.
 const TAKEN_SLOTS: usize = 32;
 const TAKEN_BYTES: usize = 16 << 10;
 
-/// The bytes of free slots that a thread keeps at most, when it frees more than it takes.
+/// The most bytes of free slots that a thread keeps when it frees more than it takes.
 const KEPT_BYTES: usize = 128 << 10;
 
 /// The free slots of one thread, or of a few threads.
@@ -42,10 +42,10 @@ pub struct Segments {
 
 struct State {
     blocks: Vec<HugeBlock>,
-    /// The offset of the next unused slot in the last block, and that of the end of the block's slots.
+    /// The offset of the next unused slot in the last block, and the offset at which that block's slots end.
     used: usize,
     end: usize,
-    /// Slots that threads have freed and do not keep.
+    /// The free slots that no thread keeps.
     free: Vec<NonNull<u8>>,
 }
 
@@ -56,14 +56,14 @@ unsafe impl Send for Segments {}
 unsafe impl Sync for Segments {}
 
 impl Segments {
-    /// Segments with slots of at least `bytes` bytes. A slot of up to a cache line lies within one line; a larger slot
-    /// begins at one.
+    /// Makes a memory of slots of at least `bytes` bytes. A slot of up to a cache line lies within one line; a larger
+    /// slot begins at one.
     pub fn new(bytes: usize) -> Self {
         Self::with_beside(bytes, 0)
     }
 
-    /// Segments with slots of at least `bytes` bytes, as [`new`](Self::new) makes them, and with `vectors` vectors
-    /// beside the slots.
+    /// Makes a memory of slots of at least `bytes` bytes, as [`new`](Self::new) does, with `vectors` vectors beside the
+    /// slots.
     pub fn with_beside(bytes: usize, vectors: usize) -> Self {
         let slot_bytes = match bytes {
             0..=8 => 8,
@@ -77,12 +77,12 @@ impl Segments {
         Self { slot_bytes, beside, free, state: Latch::new(state) }
     }
 
-    /// The bytes of a slot.
+    /// Returns the size of a slot in bytes.
     pub fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
-    /// The bytes taken from the system.
+    /// Returns the bytes that the segments and the lists of free slots have taken from the system.
     pub fn allocated_bytes(&self) -> usize {
         let kept: usize = self.free.iter().map(|free| free.lock().capacity()).sum();
         let state = self.state.lock();
@@ -90,7 +90,7 @@ impl Segments {
         blocks + (kept + state.free.capacity()) * size_of::<NonNull<u8>>()
     }
 
-    /// The bytes of the free slots, except for slots that were never used.
+    /// Returns the bytes of the free slots, without the slots that were never used.
     pub fn spare_bytes(&self) -> usize {
         let kept: usize = self.free.iter().map(|free| free.lock().len()).sum();
         (kept + self.state.lock().free.len()) * self.slot_bytes
@@ -107,7 +107,7 @@ impl Segments {
         slot
     }
 
-    /// Appends `count` slots to `out`, which are not zeroed. The slots that were freed last come last.
+    /// Appends `count` slots to `out`. The slots are not zeroed. Those that were freed last come last.
     pub fn allocate_many(&self, count: usize, out: &mut Vec<NonNull<u8>>) {
         let mut free = self.free[stripe()].lock();
         self.fill(&mut free, count);
@@ -115,7 +115,7 @@ impl Segments {
         out.extend(free.drain(kept..));
     }
 
-    /// Fills a thread's list up to at least `count` free slots.
+    /// Fills a thread's list `free` until it has at least `count` free slots.
     fn fill(&self, free: &mut Vec<NonNull<u8>>, count: usize) {
         if free.len() < count {
             let more = (count - free.len()).max(TAKEN_SLOTS.min(TAKEN_BYTES / self.slot_bytes));
@@ -148,7 +148,7 @@ impl Segments {
 }
 
 impl State {
-    /// Appends `count` slots to `out`.
+    /// Appends `count` slots to `out`: free ones first, and as many as are missing that were never used.
     fn take(&mut self, count: usize, slot_bytes: usize, beside: Option<&Beside>, out: &mut Vec<NonNull<u8>>) {
         let used_again = count.min(self.free.len());
         for _ in used_again..count {
@@ -158,7 +158,7 @@ impl State {
         out.extend(self.free.drain(kept..));
     }
 
-    /// Takes a slot that was never used.
+    /// Takes a slot that was never used, from a new block if the last one is full.
     fn fresh(&mut self, slot_bytes: usize, beside: Option<&Beside>) -> NonNull<u8> {
         let Self { blocks, used, end, .. } = self;
         if *used + slot_bytes > *end {
@@ -185,24 +185,25 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Beside {
-    /// 2^32 divided by the bytes of a slot, rounded up. The number of a slot is computed with it.
+    /// 2^32 divided by the bytes of a slot, rounded up. A multiplication with it computes a slot's number from its
+    /// offset.
     reciprocal: u64,
     vectors: usize,
-    /// The bytes of a vector, a multiple of a cache line.
+    /// The size of a vector in bytes, a multiple of a cache line.
     vector_bytes: usize,
     /// The offset of the first slot.
     slots_at: usize,
-    /// The number of slots.
+    /// The number of slots in a segment.
     slots: usize,
 }
 
-/// The bytes before the vectors.
+/// The number of bytes of a segment before its vectors.
 const HEAD_BYTES: usize = 4096;
 
 const _: () = assert!(size_of::<Beside>() == LINE_BYTES && SEGMENT_BYTES == HUGE_PAGE_BYTES);
 
-/// The offset of the copy of [`Beside`] in the segment that begins at this address. Neighbouring segments have it in
-/// different lines of a page, and so in different sets of a cache.
+/// Returns the offset of the copy of [`Beside`] in the segment that begins at this address. Neighbouring segments have
+/// their copies in different lines of a page, and so in different sets of a cache.
 #[inline]
 fn head_at(segment: usize) -> usize {
     segment / SEGMENT_BYTES * LINE_BYTES % HEAD_BYTES
@@ -218,12 +219,12 @@ impl Beside {
         Self { reciprocal: (1_u64 << 32).div_ceil(slot_bytes as u64), vectors, vector_bytes, slots_at, slots }
     }
 
-    /// The range of a segment's bytes that are slots.
+    /// Returns the range of a segment's bytes that are slots.
     fn slots(&self, slot_bytes: usize) -> std::ops::Range<usize> {
         self.slots_at..self.slots_at + self.slots * slot_bytes
     }
 
-    /// Makes a segment. The first segment of a table may hold only a few rows, so it uses small pages.
+    /// Makes the memory of a segment. The first segment of a table may hold only a few rows, so it uses small pages.
     fn block(&self, slot_bytes: usize, is_first: bool) -> HugeBlock {
         let bytes = self.slots(slot_bytes).end.max(SEGMENT_BYTES);
         let block = if is_first { HugeBlock::alloc_sparse(bytes) } else { HugeBlock::alloc_zeroed(bytes) };
@@ -235,7 +236,8 @@ impl Beside {
     }
 }
 
-/// The number that belongs to a slot in a vector beside the slots. The slot itself is not read.
+/// Returns the number that belongs to a slot in the vector numbered `vector` beside the slots. The slot itself is not
+/// read.
 ///
 /// # Safety
 /// The slot came from [`Segments`] that have more than `vector` vectors and live for `'a`.

@@ -13,18 +13,18 @@ std::thread_local! {
     static STRIPE: usize = THREADS.fetch_add(1, Ordering::Relaxed) as usize % STRIPES;
 }
 
-/// The stripe of this thread.
+/// Returns the number of this thread's stripe.
 #[inline]
 pub(crate) fn stripe() -> usize {
     STRIPE.with(|stripe| *stripe)
 }
 
-/// A sum in stripes: each thread adds to its own stripe.
+/// A sum that is spread over stripes. Each thread adds to its own stripe.
 #[derive(Debug)]
 pub(crate) struct Striped(Box<[CachePadded<AtomicI64>; STRIPES]>);
 
 impl Striped {
-    /// A sum that is zero.
+    /// Makes a sum that is zero.
     pub fn new() -> Self {
         Self(Box::new(std::array::from_fn(|_| CachePadded(AtomicI64::new(0)))))
     }
@@ -36,13 +36,14 @@ impl Striped {
         self.0[stripe()].fetch_add(delta, Ordering::Relaxed).wrapping_add(delta)
     }
 
-    /// The stripes, each with a value that it had at some moment.
+    /// Returns the values of all stripes. Each is a value that the stripe had at some moment.
     pub fn stripes(&self) -> impl Iterator<Item = i64> {
         // Relaxed: a sum over stripes is out of date anyway.
         self.0.iter().map(|stripe| stripe.load(Ordering::Relaxed))
     }
 
-    /// The sum, now or a moment ago. A decrement may be counted before the increment that it undoes.
+    /// Returns the sum, now or a moment ago. A decrement may be counted before the increment that it undoes; a sum
+    /// below zero counts as zero.
     pub fn sum(&self) -> u64 {
         self.stripes().sum::<i64>().max(0) as u64
     }

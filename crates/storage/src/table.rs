@@ -18,7 +18,7 @@ use hotrow_sync::{Arc, Backoff, Mutex};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
-/// A table of records with headers of type `H`. Shared by all threads.
+/// A table of records with headers of type `H`. All threads share it.
 pub struct Table<H: RecordHeader> {
     id: TableId,
     schema: Arc<TableSchema>,
@@ -27,23 +27,24 @@ pub struct Table<H: RecordHeader> {
     primary: PrimaryIndex,
     ordered: Option<OrderedIndex>,
     secondary: Vec<SecondaryIndex<H>>,
-    /// The protocol's data in each index, by [`IndexNumber`].
+    /// The data that the protocol keeps in each index, at the position that [`IndexNumber`] gives.
     index_data: Box<[H::Index]>,
     /// Held while a row is loaded into a table with unique secondary indexes, whose check and link are two steps.
     unique_load: Mutex<()>,
 }
 
-/// The number of a table's index, where the two indexes on the primary key have different numbers.
+/// The number of one of a table's indexes. Unlike in [`IndexRef`], the two indexes on the primary key have different
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexNumber(pub u16);
 
 impl IndexNumber {
-    /// The hash index on the primary key.
+    /// The number of the hash index on the primary key.
     pub const HASH: IndexNumber = IndexNumber(0);
-    /// The ordered index on the primary key, if the table has one.
+    /// The number of the ordered index on the primary key, if the table has one.
     pub const ORDERED: IndexNumber = IndexNumber(1);
 
-    /// The index that a scan of ranges of `index` walks.
+    /// Returns the number of the index that a scan of ranges of `index` walks.
     pub fn of_ranges(index: IndexRef) -> Self {
         match index {
             IndexRef::Primary => Self::ORDERED,
@@ -68,67 +69,69 @@ impl fmt::Display for Duplicate {
 impl std::error::Error for Duplicate {}
 
 impl<H: RecordHeader> Table<H> {
-    /// The table's number.
+    /// Returns the table's number.
     #[inline]
     pub fn id(&self) -> TableId {
         self.id
     }
 
-    /// The definition.
+    /// Returns the table's definition.
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
     }
 
-    /// The rows' layout.
+    /// Returns the layout of the table's rows.
     #[inline]
     pub fn layout(&self) -> &Arc<RowLayout> {
         self.memory.format.layout()
     }
 
-    /// The records' format.
+    /// Returns the format of the table's records.
     #[inline]
     pub fn format(&self) -> &RecordFormat {
         &self.memory.format
     }
 
-    /// The rule that makes primary keys.
+    /// Returns the rule that makes primary keys.
     pub fn key_spec(&self) -> &KeySpec {
         &self.key
     }
 
-    /// The primary key of a row.
+    /// Returns the primary key of a row.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         self.key.key_of(row)
     }
 
-    /// The number of records linked in the primary index, present or not.
+    /// Returns the number of records linked in the primary index, whether their rows are present or not.
     pub fn len(&self) -> usize {
         self.primary.len()
     }
 
-    /// Whether no record is linked.
+    /// Whether no record is linked in the primary index.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of records linked in each part of the primary index: one part, unless the table is partitioned.
+    /// Returns the number of records linked in each part of the primary index, which has one part unless the table is
+    /// partitioned.
     pub fn part_lens(&self) -> Vec<usize> {
         self.primary.part_lens()
     }
 
-    /// The bytes that records take from the system, without indexes.
+    /// Returns the bytes that records take from the system, without indexes.
     pub fn record_bytes(&self) -> usize {
         self.memory.segments.allocated_bytes()
     }
 
-    /// The partition of a key of a partitioned table: the part of the primary index that it belongs to.
+    /// Returns the partition of a key of a partitioned table: the number of the part of the primary index that it
+    /// belongs to.
     #[inline]
     pub fn partition_of(&self, key: &Key) -> usize {
         self.primary.number_of(key)
     }
 
-    /// The partition of all keys of a range of a partitioned table, if the range has a single value of the partition
-    /// key.
+    /// Returns the partition of all keys of a range of a partitioned table. Returns `None` if the range may have
+    /// several values of the partition key.
     pub fn partition_of_range(&self, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<usize> {
         match (lower, upper) {
             (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper))
@@ -140,7 +143,8 @@ impl<H: RecordHeader> Table<H> {
         }
     }
 
-    /// The record with this primary key, present or not. `hash` is the key's [`Key::hash64`].
+    /// Returns the record with this primary key, whether its row is present or not; `None` if there is no such record.
+    /// `hash` is the key's [`Key::hash64`].
     #[inline]
     pub fn find<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
         let mut found = None;
@@ -155,20 +159,20 @@ impl<H: RecordHeader> Table<H> {
         found
     }
 
-    /// Prefetches the index slot of a key. Step one of a batched look-up.
+    /// Prefetches the index slot of a key. This is step one of a batched look-up.
     #[inline]
     pub fn prefetch_slot(&self, guard: Guard<'_>, key: &Key, hash: u64) {
         self.primary.of(key).prefetch_slot(guard, hash);
     }
 
     /// Prefetches the record of a key, and returns the record that very probably has the key. The caller must check
-    /// that once the record has arrived. Step two of a batched look-up.
+    /// that once the record has arrived. This is step two of a batched look-up.
     #[inline]
     pub fn prefetch_record<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
         self.primary.of(key).prefetch_target(guard, hash).map(|address| self.record(guard, address))
     }
 
-    /// Makes a record for a row. It is linked nowhere and not present.
+    /// Makes a record for a row. The record is linked into no index, and its row is not present.
     pub fn create<'g>(&'g self, _guard: Guard<'g>, key: &Key, row: RowRef<'_>) -> RecordRef<'g, H> {
         RecordRef::create(&self.memory.segments, &self.memory.format, key, row)
     }
@@ -222,7 +226,7 @@ impl<H: RecordHeader> Table<H> {
         self.ordered.is_some()
     }
 
-    /// Appends up to `limit` entries of the ordered primary index, starting at `from`, to `out`.
+    /// Appends up to `limit` entries of the ordered index on the primary key, starting at `from`, to `out`.
     ///
     /// # Panics
     /// If the table is not ordered.
@@ -240,7 +244,8 @@ impl<H: RecordHeader> Table<H> {
         out.extend(found.into_iter().map(|(key, address)| (key, RecordPtr::from_address(address))));
     }
 
-    /// The first record of the ordered primary index from `from` on.
+    /// Returns the first record of the ordered index on the primary key from `from` on; `None` if there is no such
+    /// record.
     ///
     /// # Panics
     /// If the table is not ordered.
@@ -250,19 +255,19 @@ impl<H: RecordHeader> Table<H> {
         ordered.next(guard, from).map(|address| self.record(guard, address))
     }
 
-    /// Visits the records of the primary hash index, present or not, in no order. Records that are linked during the
-    /// whole call are visited at least once.
+    /// Visits the records of the primary hash index, in no order and whether their rows are present or not, until
+    /// `visit` breaks. Records that are linked during the whole call are visited at least once.
     pub fn records<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(RecordRef<'g, H>) -> ControlFlow<()>) {
         self.primary.entries(guard, |address| visit(self.record(guard, address)));
     }
 
-    /// The secondary indexes.
+    /// Returns the secondary indexes, in the order of the table's definition.
     #[inline]
     pub fn secondary(&self) -> &[SecondaryIndex<H>] {
         &self.secondary
     }
 
-    /// A secondary index.
+    /// Returns the secondary index with this number.
     ///
     /// # Panics
     /// If there is no such index.
@@ -270,7 +275,7 @@ impl<H: RecordHeader> Table<H> {
         &self.secondary[usize::from(index.0)]
     }
 
-    /// The protocol's data in an index.
+    /// Returns the data that the protocol keeps in an index.
     ///
     /// # Panics
     /// If there is no such index.
@@ -279,7 +284,7 @@ impl<H: RecordHeader> Table<H> {
         &self.index_data[usize::from(index.0)]
     }
 
-    /// Undoes the loading of a row that is linked into the first `linked` secondary indexes.
+    /// Undoes the loading of a row whose entries are linked into the first `linked` secondary indexes.
     fn unload(&self, guard: Guard<'_>, row: RowRef<'_>, linked: usize, record: RecordRef<'_, H>) {
         for index in &self.secondary[..linked] {
             if let Some(entry) = index.find(guard, &index.key_of(row), &record.key(), record.ptr()) {
@@ -299,7 +304,7 @@ impl<H: RecordHeader> Table<H> {
 }
 
 impl<H: RecordHeader> StoredTable for Table<H> {
-    /// An empty table. If it is partitioned, its primary hash index has `parts` parts, otherwise one.
+    /// Makes an empty table. If it is partitioned, its primary hash index has `parts` parts, otherwise one.
     fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self {
         let layout = Arc::new(RowLayout::new(&schema.columns));
         let key = KeySpec::new(&schema.columns, &schema.key);
@@ -330,7 +335,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         self.memory.format.layout()
     }
 
-    /// The number of records linked in the primary index, present or not.
+    /// Returns the number of records linked in the primary index, which includes records whose rows are not present.
     fn row_count(&self) -> u64 {
         self.len() as u64
     }
@@ -361,7 +366,8 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         }
     }
 
-    /// Inserts a row into a table that no transaction uses yet: its record and entries, present and committed.
+    /// Inserts a row into a table that no transaction uses yet. The row's record and entries are committed, and the row
+    /// is present.
     fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
         let unique = self.secondary.iter().any(SecondaryIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));

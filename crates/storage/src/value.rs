@@ -51,7 +51,7 @@ pub enum Type {
     Array(Element),
 }
 
-/// The total digits, and the digits after the point, of a `numeric`.
+/// The numbers of digits of a `numeric`: in total, and after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Precision {
     /// The total number of decimal digits, 1 to 255. No value has more than 28.
@@ -61,8 +61,8 @@ pub struct Precision {
 }
 
 impl Type {
-    /// The bytes of a value in the row's fixed part, and their alignment; `None` for strings and arrays, whose size
-    /// varies.
+    /// Returns the size of a value in the row's fixed part, and its alignment, both in bytes; `None` for strings and
+    /// arrays, whose size varies.
     pub fn fixed_size(self) -> Option<(usize, usize)> {
         match self {
             Type::Bool => Some((1, 1)),
@@ -75,12 +75,12 @@ impl Type {
         }
     }
 
-    /// Whether values are character strings.
+    /// Whether values of the type are character strings.
     pub fn is_text(self) -> bool {
         matches!(self, Type::Char(_) | Type::Varchar(_) | Type::Text)
     }
 
-    /// Whether values are `smallint`, `integer` or `bigint`.
+    /// Whether the type is `smallint`, `integer` or `bigint`.
     pub fn is_integer(self) -> bool {
         matches!(self, Type::Int2 | Type::Int4 | Type::Int8)
     }
@@ -118,9 +118,10 @@ impl fmt::Display for Type {
     }
 }
 
-/// A value, borrowed from a row or owned.
+/// A value of SQL, borrowed from a row or owned.
 ///
-/// The variant tells the value's own representation: a `varchar` and a `text` are both [`Value::Text`].
+/// The variant says how the value is represented, and not which type its column has: a `varchar` and a `text` are both
+/// [`Value::Text`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// SQL's NULL.
@@ -153,7 +154,7 @@ pub enum Value<'a> {
     Timestamp(i64),
     /// Microseconds since 2000-01-01 00:00 UTC.
     TimestampTz(i64),
-    /// Microseconds since midnight, up to those of a whole day.
+    /// Microseconds since midnight, up to the 86,400,000,000 of a whole day.
     Time(i64),
     /// `interval`
     Interval(Interval),
@@ -166,17 +167,17 @@ pub enum Value<'a> {
 const _: () = assert!(size_of::<Value<'static>>() <= 32);
 
 impl<'a> Value<'a> {
-    /// A text that borrows `text`.
+    /// Makes a text that borrows `text`.
     pub fn text(text: &'a str) -> Self {
         Value::Text(Cow::Borrowed(text))
     }
 
-    /// Whether this is NULL.
+    /// Whether the value is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// The integer, if the value is of one of the three integer types.
+    /// Returns the integer, or `None` if the value is of none of the three integer types.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int2(value) => Some(i64::from(*value)),

@@ -2,22 +2,23 @@
 
 use crate::{hint, thread};
 
-/// Spins a little longer each time, then gives the core away.
+/// Waits for short moments: spins a little longer each time, then gives the core away.
 #[derive(Debug, Default)]
 pub struct Backoff {
     step: u32,
 }
 
 impl Backoff {
-    /// Beyond 2^6 pause instructions (about a microsecond) the thread that holds the latch has probably lost its core.
+    /// The last step that spins. Step n waits for 2^n pause instructions; beyond 2^6 of them (about a microsecond) the
+    /// thread that holds the latch has probably lost its core.
     const SPIN_STEPS: u32 = 6;
 
-    /// A back-off that has not waited yet.
+    /// Makes a back-off that has not waited yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits for a moment: a pause loop at first, a yield of the thread's time slice later.
+    /// Waits for a moment: in a pause loop at first, and by a yield of the thread's time slice later.
     pub fn snooze(&mut self) {
         if cfg!(any(loom, shuttle)) || self.step > Self::SPIN_STEPS {
             thread::yield_now();

@@ -33,7 +33,7 @@ const USING: u64 = 1;
 const SETTLED: u64 = 2;
 const NUMBER_SHIFT: u32 = 2;
 
-/// A value that one thread uses at a time.
+/// A value that one thread uses at a time, at almost no cost for a thread that has settled on it.
 ///
 /// **Thread safety.** Any thread may [`settle`](Self::settle) and [`take`](Self::take). Unless it has settled, a thread
 /// keeps the result of `take` for a bounded number of instructions only, as with a [`Latch`](crate::Latch).
@@ -51,7 +51,7 @@ unsafe impl<T: Send> Sync for Baton<T> {}
 pub struct Settled;
 
 impl<T> Baton<T> {
-    /// Returns a baton that no thread has.
+    /// Makes a baton around `value` that no thread has.
     pub fn new(value: T) -> Self {
         Self { holder: AtomicU64::new(NOBODY), value: UnsafeCell::new(value) }
     }
@@ -80,7 +80,7 @@ impl<T> Baton<T> {
         }
     }
 
-    /// Undoes [`settle`](Self::settle). Returns whether the calling thread had settled; otherwise nothing happens.
+    /// Undoes [`settle`](Self::settle). Returns false, and does nothing, if the calling thread had not settled.
     ///
     /// # Panics
     /// If the thread is using the value.
@@ -95,7 +95,7 @@ impl<T> Baton<T> {
         true
     }
 
-    /// Whether the calling thread has settled.
+    /// Whether the calling thread has settled on the baton.
     #[inline]
     pub fn is_mine(&self) -> bool {
         // Relaxed: the thread's own store, or a number that is not its own.
@@ -103,7 +103,7 @@ impl<T> Baton<T> {
         holder & SETTLED != 0 && is_own(holder)
     }
 
-    /// Returns the value, if the calling thread has settled or no thread has. In the second case the call waits while
+    /// Gives the calling thread the value, if it has settled or no thread has. In the second case the call waits while
     /// another thread has taken the baton for a moment.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl<T> Baton<T> {
         }
     }
 
-    /// The value, if no other thread can have it.
+    /// Returns the value. The exclusive borrow shows that no other thread can have it.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: `&mut self` shows that there is no `Held`.
         unsafe { &mut *self.value.with_mut(|value| value) }
@@ -160,14 +160,14 @@ impl<T> fmt::Debug for Baton<T> {
 #[derive(Debug)]
 pub struct Held<'a, T> {
     baton: &'a Baton<T>,
-    /// The word that the holder becomes after the use.
+    /// The word that the baton's holder becomes after the use.
     after: u64,
-    /// The right belongs to the thread: it cannot be sent to another one.
+    /// A marker that makes the right stay with its thread: it cannot be sent to another one.
     thread: PhantomData<*const ()>,
 }
 
 impl<T> Held<'_, T> {
-    /// Whether the thread has settled, rather than taken the baton for a moment.
+    /// Whether the thread has settled on the baton, rather than taken it for a moment.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.after != NOBODY
@@ -207,7 +207,7 @@ fn is_own(holder: u64) -> bool {
     holder >> NUMBER_SHIFT == own_number()
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 #[inline]
 fn own_number() -> u64 {
     OWN_NUMBER.with(|number| match number.get() {
@@ -218,7 +218,8 @@ fn own_number() -> u64 {
 
 #[cold]
 fn first_number(number: &std::cell::Cell<u64>) -> u64 {
-    /// The greatest number that a thread has. It is not an atomic of the models: it only has to give each number once.
+    /// The greatest number that was given to a thread. It is not an atomic of the models: it only has to give each
+    /// number once.
     static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     // Relaxed: nothing is read because of it.
     number.set(NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);

@@ -8,7 +8,7 @@
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    /// A cell with `value` in it.
+    /// Makes a cell with `value` in it.
     pub const fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
     }

@@ -23,15 +23,16 @@ use std::fmt;
 /// **Thread safety.** Any thread may [`ring`](Self::ring) and [`call`](Self::call); all other methods are for the
 /// worker only.
 ///
-/// As a [`Scheduler`], it is the worker's own way to wait when none of its slots can run; `resume` is a call.
+/// A doorbell is also a [`Scheduler`]: the worker's own way to wait when none of its slots can run. There, `resume` is
+/// a [`call`](Self::call).
 pub struct Doorbell {
     word: AtomicU64,
     sleeper: Waiter,
 }
 
-/// The bit of a call: the worker is to look around.
+/// The bit that says that a thread has called: the worker is to look around.
 const CALLED: u64 = 1 << 63;
-/// The bit of a worker that sleeps, or is about to.
+/// The bit that says that the worker sleeps, or is about to.
 const LISTENING: u64 = 1 << 62;
 
 impl fmt::Debug for Doorbell {
@@ -41,15 +42,15 @@ impl fmt::Debug for Doorbell {
 }
 
 impl Doorbell {
-    /// The greatest number of slots of a worker.
+    /// The greatest number of slots that a worker can have.
     pub const MAX_SLOTS: usize = 62;
 
-    /// The doorbell of a worker whose thread sleeps through `sleeper`.
+    /// Makes the doorbell of a worker whose thread sleeps through `sleeper`.
     pub fn new(sleeper: Waiter) -> Self {
         Self { word: AtomicU64::new(0), sleeper }
     }
 
-    /// Wakes a slot.
+    /// Wakes the transaction in a slot.
     #[inline]
     pub fn ring(&self, slot: usize) {
         debug_assert!(slot < Self::MAX_SLOTS, "slot {slot} of {}", Self::MAX_SLOTS);
@@ -62,13 +63,13 @@ impl Doorbell {
         self.set(CALLED);
     }
 
-    /// The slots that were woken and not answered yet, as bits.
+    /// Returns the slots that were woken and not answered yet, as bits.
     #[inline]
     pub fn rung(&self) -> u64 {
         self.word.load(Ordering::Acquire) & !(CALLED | LISTENING)
     }
 
-    /// Clears the bits of `slots` and returns which of them were set. Slots are bits.
+    /// Clears the bits of `slots`, and returns those of them that were set. Slots are given as bits.
     #[inline]
     pub fn answer(&self, slots: u64) -> u64 {
         debug_assert_eq!(slots & (CALLED | LISTENING), 0, "bits of no slot");

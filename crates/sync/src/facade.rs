@@ -30,15 +30,17 @@ mod chosen {
 }
 
 pub use chosen::*;
-/// Always `std`'s: the models' own types have no unsized coercions, and only add a check for leaks.
+/// `std`'s reference count, in every build. The models' own types have no unsized coercions, and only add a check for
+/// leaks.
 pub use std::sync::Arc;
-/// Always `std`'s, as [`PlainAtomicU64`]: for a word that is four bytes of a layout.
+/// `std`'s atomic of 32 bits, in every build, for a word that is four bytes of a layout. As with [`PlainAtomicU64`],
+/// models switch no threads at it.
 pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
-/// Always `std`'s: for a word that is eight bytes of a layout. The models' own types are larger. Models switch no
-/// threads at a plain atomic.
+/// `std`'s atomic of 64 bits, in every build, for a word that is eight bytes of a layout. The models' own types are
+/// larger. Models switch no threads at a plain atomic.
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
 
-/// The number of cores, at least one. A model has as many as its machine.
+/// Returns the number of cores, at least one. A model has as many as its machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -40,7 +40,8 @@ impl<T> fmt::Debug for Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// Returns an empty inbox. `alarm` must end the worker's sleep, be it the present one or the next.
+    /// Makes an empty inbox. A call of `alarm` must end the worker's sleep: the present one, or the next if the worker
+    /// does not sleep.
     pub fn new(alarm: impl Fn() + Send + Sync + 'static) -> Self {
         Self { word: AtomicU64::new(AWAKE), list: Mutex::new(Vec::new()), alarm: Box::new(alarm) }
     }
@@ -53,13 +54,13 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Whether something has come that was not taken yet.
+    /// Whether something has come that the worker has not taken yet.
     #[inline]
     pub fn has_some(&self) -> bool {
         self.word.load(Ordering::Acquire) == FULL
     }
 
-    /// Moves the things that have come to the end of `taken`, in the order in which they were sent.
+    /// Appends the things that have come to `taken`, in the order in which they were sent.
     pub fn take(&self, taken: &mut Vec<T>) {
         if self.has_some() {
             self.word.swap(AWAKE, Ordering::AcqRel);
@@ -67,7 +68,8 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Calls `sleep` with whether it may sleep, which is false if something has come.
+    /// Calls `sleep`, and returns its result. The argument says whether `sleep` may sleep; it is false if something has
+    /// come.
     pub fn doze<R>(&self, sleep: impl FnOnce(bool) -> R) -> R {
         let may_sleep = self.word.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok();
         let slept = sleep(may_sleep);

@@ -12,7 +12,8 @@ use std::ops::{Deref, DerefMut};
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Latch<T> {
-    /// First, beside the first field of the value: a thread that takes the latch brings that field into its cache.
+    /// Whether the latch is taken. This field comes first, beside the first field of the value: a thread that takes the
+    /// latch brings that field into its cache.
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
@@ -21,10 +22,11 @@ pub struct Latch<T> {
 unsafe impl<T: Send> Sync for Latch<T> {}
 
 impl<T> Latch<T> {
-    /// After this many looks (some microseconds) the thread that holds the latch has probably lost its core.
+    /// The number of looks at the latch for which a thread spins. After so many (some microseconds) the thread that
+    /// holds the latch has probably lost its core.
     const LOOKS: u32 = 200;
 
-    /// A free latch around `value`.
+    /// Makes a free latch around `value`.
     pub fn new(value: T) -> Self {
         Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
@@ -38,7 +40,7 @@ impl<T> Latch<T> {
         self.lock_contended()
     }
 
-    /// Takes the latch if it is free.
+    /// Takes the latch if it is free. Returns `None`, without spinning, if it is taken.
     #[inline]
     pub fn try_lock(&self) -> Option<LatchGuard<'_, T>> {
         // Relaxed on failure: nothing is read then.
@@ -67,7 +69,7 @@ impl<T> Latch<T> {
         }
     }
 
-    /// The value, if no other thread can hold the latch.
+    /// Returns the value. The exclusive borrow shows that no other thread can hold the latch.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: `&mut self` shows that no guard exists.
         unsafe { &mut *self.value.with_mut(|value| value) }

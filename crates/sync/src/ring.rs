@@ -23,7 +23,7 @@ use crate::{Arc, CachePadded};
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Makes a ring for at least `capacity` values: the next power of two.
+/// Makes a ring for at least `capacity` values; the number is rounded up to a power of two.
 ///
 /// # Panics
 ///
@@ -38,14 +38,14 @@ pub fn channel<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     (producer, Consumer { shared, head: 0, seen_tail: 0 })
 }
 
-/// The end of a ring that values are pushed into.
+/// The end of a ring into which values are pushed.
 pub struct Producer<T> {
     shared: Arc<Shared<T>>,
     tail: usize,
     seen_head: usize,
 }
 
-/// The end of a ring that values are popped from.
+/// The end of a ring from which values are popped.
 pub struct Consumer<T> {
     shared: Arc<Shared<T>>,
     head: usize,
@@ -64,7 +64,7 @@ unsafe impl<T: Send> Send for Shared<T> {}
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Producer<T> {
-    /// Appends a value.
+    /// Appends a value to the ring.
     ///
     /// # Errors
     ///
@@ -86,24 +86,24 @@ impl<T> Producer<T> {
         Ok(())
     }
 
-    /// The number of values in the ring; the consumer may be taking some away.
+    /// Returns the number of values in the ring. The consumer may be taking some away.
     pub fn len(&self) -> usize {
         self.tail.wrapping_sub(self.shared.head.load(Ordering::Acquire))
     }
 
-    /// Whether the consumer has taken every value.
+    /// Whether the consumer has taken every value that was pushed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The greatest number of values that the ring holds.
+    /// Returns the greatest number of values that the ring holds.
     pub fn capacity(&self) -> usize {
         self.shared.slots.len()
     }
 }
 
 impl<T> Consumer<T> {
-    /// Takes the oldest value, if there is one.
+    /// Takes the oldest value from the ring, or returns `None` if the ring is empty.
     #[inline]
     pub fn try_pop(&mut self) -> Option<T> {
         if self.head == self.seen_tail {
@@ -120,7 +120,7 @@ impl<T> Consumer<T> {
         Some(value)
     }
 
-    /// The number of values in the ring; the producer may be adding some.
+    /// Returns the number of values in the ring. The producer may be adding some.
     pub fn len(&self) -> usize {
         self.shared.tail.load(Ordering::Acquire).wrapping_sub(self.head)
     }
@@ -130,7 +130,7 @@ impl<T> Consumer<T> {
         self.len() == 0
     }
 
-    /// The greatest number of values that the ring holds.
+    /// Returns the greatest number of values that the ring holds.
     pub fn capacity(&self) -> usize {
         self.shared.slots.len()
     }

@@ -7,7 +7,7 @@ use crate::coroutine::Suspender;
 use crate::doorbell::Doorbell;
 use crate::wait::{Scheduler, Time};
 
-/// The way in which the coroutine in one slot of a worker waits.
+/// The scheduler of the coroutine in one slot of a worker.
 ///
 /// `suspend` gives the thread back to the worker that resumed the coroutine. The worker resumes it again when its
 /// [doorbell](Doorbell) says that the slot was woken, or when its [deadline](Self::deadline) has passed.
@@ -15,20 +15,21 @@ pub struct SlotScheduler {
     doorbell: Arc<Doorbell>,
     slot: usize,
     suspender: Arc<Suspender>,
-    /// The deadline as [`Time`], or [`NEVER`]. Only the worker's thread uses it.
+    /// The deadline of the present wait as a [`Time`], or [`NEVER`]. Only the worker's thread uses it.
     deadline: AtomicU64,
 }
 
 const NEVER: u64 = u64::MAX;
 
 impl SlotScheduler {
-    /// Returns the scheduler of the coroutine that `suspender` suspends, in slot `slot` of the doorbell's worker.
+    /// Makes the scheduler of the coroutine that `suspender` suspends, in slot `slot` of the doorbell's worker.
     pub fn new(doorbell: Arc<Doorbell>, slot: usize, suspender: Arc<Suspender>) -> Self {
         assert!(slot < Doorbell::MAX_SLOTS, "slot {slot}: a worker has at most {} of them", Doorbell::MAX_SLOTS);
         Self { doorbell, slot, suspender, deadline: AtomicU64::new(NEVER) }
     }
 
-    /// The deadline of the coroutine's present wait, if it has one. For the worker, while the coroutine is suspended.
+    /// Returns the deadline of the coroutine's present wait, or `None` if the wait has none. The worker asks while the
+    /// coroutine is suspended.
     pub fn deadline(&self) -> Option<Time> {
         // Relaxed: the worker reads what its own thread has stored.
         let deadline = self.deadline.load(Ordering::Relaxed);

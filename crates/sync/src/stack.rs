@@ -1,4 +1,5 @@
-//! The rest of the stack that the caller runs on, a coroutine's or a thread's, and more stack for a while.
+//! The bytes that are left of the stack on which the caller runs, a coroutine's or a thread's, and a larger stack for a
+//! while.
 //!
 //! Code whose recursion follows its input asks [`left`] on the way down, and gives up while there is still room to do
 //! so in order. Code that cannot ask, such as a library's, is called through [`with_room`].
@@ -9,14 +10,14 @@ use std::cell::Cell;
 use std::io;
 
 thread_local! {
-    /// The lowest address that the present stack may use; zero until [`left`] is first called.
+    /// The lowest address that the thread's present stack may use; zero until [`left`] is first called.
     static FLOOR: Cell<usize> = const { Cell::new(0) };
 
-    /// The stack that `with_room` used last.
+    /// The spare stack on which [`with_room`] ran last, kept for the next call.
     static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
 }
 
-/// Returns how many bytes of stack are left to the caller. Costs a load and a subtraction.
+/// Returns how many bytes of stack are left to the caller. The call costs a load and a subtraction.
 #[inline]
 pub fn left() -> usize {
     let local = 0_u8;
@@ -27,7 +28,7 @@ pub fn left() -> usize {
     }
 }
 
-/// Finds the thread's floor, at its first call of [`left`].
+/// Finds the lowest address of the thread's own stack, at the thread's first call of [`left`].
 #[cold]
 fn left_of_thread(here: usize) -> usize {
     let floor = floor_of_thread().filter(|&floor| floor < here).unwrap_or(here.saturating_sub(UNKNOWN_BYTES));
@@ -38,7 +39,7 @@ fn left_of_thread(here: usize) -> usize {
 /// The bytes that a thread is assumed to have left if the system says nothing about its stack.
 const UNKNOWN_BYTES: usize = 256 << 10;
 
-/// The bytes at the bottom of the stack that the system reports which are left unused: a guard page of any existing
+/// The number of bytes left unused at the bottom of the stack that the system reports: a guard page of any existing
 /// size may lie there.
 const GUARD_BYTES: usize = 64 << 10;
 
@@ -76,30 +77,31 @@ fn floor_of_thread() -> Option<usize> {
     None
 }
 
-/// Makes another stack the present one, and returns the floor of the previous one.
+/// Makes the stack with this floor the present one, and returns the floor of the previous one.
 #[inline]
 pub(crate) fn enter(floor: usize) -> usize {
     FLOOR.replace(floor)
 }
 
-/// Returns to the stack whose floor [`enter`] has returned.
+/// Makes the stack whose floor [`enter`] has returned the present one again.
 #[inline]
 pub(crate) fn leave(before: usize) {
     FLOOR.set(before);
 }
 
-/// The bytes of a spare stack that calls may have used when they ask for room again.
+/// The bytes of a spare stack that calls may have used before they ask for room again and still get it there.
 const NESTED_BYTES: usize = 256 << 10;
 
-/// A stack for work that does not wait.
+/// A spare stack, for work that does not wait.
 struct Spare {
     memory: DefaultStack,
     bounds: Bounds,
     bytes: usize,
 }
 
-/// Calls `work` with at least `bytes` of stack. It runs on the present stack if that much is left, else on another one,
-/// which the thread keeps for the next time. A coroutine cannot be suspended during `work`.
+/// Calls `work` with at least `bytes` bytes of stack, and returns its result. The work runs on the present stack if
+/// that much is left, and otherwise on a spare stack, which the thread keeps for the next time. A coroutine cannot be
+/// suspended during `work`.
 ///
 /// # Errors
 /// If the system has no memory, or no more mappings, for a stack.

@@ -1,4 +1,4 @@
-//! Why a transaction cannot go on.
+//! The reasons for which a transaction cannot go on.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Abort {
     /// Another transaction blocked this one, and the deadlock policy did not let this one wait (wait-die).
     Conflict,
-    /// The transaction was the victim of a deadlock that was found.
+    /// The transaction was the victim of a deadlock that the engine found.
     Deadlock,
     /// A lock was not granted within the wait limit.
     Timeout,
@@ -18,22 +18,23 @@ pub enum Abort {
     Validation,
     /// Another transaction was the first to change a row that this one was to change (engines that keep versions).
     WriteConflict,
-    /// A transaction whose uncommitted changes this one had read was rolled back, or changed them once more.
+    /// The transaction had read an uncommitted change of another transaction, which was rolled back or changed the row
+    /// once more.
     Cascade,
-    /// A table was made, or replaced by another one, after the moment as of which the transaction reads.
+    /// The transaction reads as of a moment, and a table was made, or replaced by another one, after that moment.
     TableChanged,
     /// A planned transaction accessed data outside its access set.
     OutsidePlan,
     /// The transaction's waiter was cancelled: the client asked for it or is gone, or the server shuts down.
     Cancelled,
-    /// The engine ran out of something that it needs (memory, transaction slots).
+    /// The engine ran out of something that it needs, such as memory or transaction slots.
     Resources,
     /// The transaction's own code gave up; that code keeps the reason.
     User,
 }
 
 impl Abort {
-    /// All reasons, in the order of the reports.
+    /// All reasons, in the order in which reports list them.
     pub const ALL: [Abort; 11] = [
         Abort::Conflict,
         Abort::Deadlock,
@@ -66,7 +67,7 @@ impl Abort {
         self.is_because_of_others() || matches!(self, Abort::TableChanged | Abort::OutsidePlan)
     }
 
-    /// The name that reports and JSON use.
+    /// Returns the name by which reports and JSON call the reason.
     pub fn name(self) -> &'static str {
         match self {
             Abort::Conflict => "conflict",

@@ -15,25 +15,26 @@ pub enum Intent {
 /// A row that a procedure will access, by its key.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The table.
+    /// The table of the row.
     pub table: TableId,
-    /// The primary key.
+    /// The primary key of the row.
     pub key: Key,
-    /// [`Key::hash64`] of the key.
+    /// The hash of the key, as [`Key::hash64`] computes it.
     pub hash: u64,
-    /// Read or write.
+    /// The way in which the procedure will access the row.
     pub intent: Intent,
 }
 
 impl Access {
-    /// A 64-bit name for the record, for lock tables: equal for equal table and key. Two different records share a name
-    /// with probability 2^-64. A lock manager may treat them as one record: locking gets coarser, never wrong.
+    /// Returns a 64-bit name for the record, for lock tables. Equal tables and keys give equal names. Two different
+    /// records share a name with probability 2^-64. A lock manager may treat them as one record: locking gets coarser,
+    /// never wrong.
     #[inline]
     pub fn lock_name(&self) -> u64 {
         Self::name(self.table, self.hash)
     }
 
-    /// The [`lock_name`](Self::lock_name) of the record in `table` whose key hashes to `hash`.
+    /// Returns the [`lock_name`](Self::lock_name) of the record in `table` whose key has the hash `hash`.
     #[inline]
     pub fn name(table: TableId, hash: u64) -> u64 {
         mix(hash ^ (u64::from(table.0) << 1 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
@@ -47,15 +48,15 @@ pub struct RangeAccess {
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// The lower bound.
+    /// The lower bound of the range.
     pub lower: Bound<Key>,
-    /// The upper bound.
+    /// The upper bound of the range.
     pub upper: Bound<Key>,
     /// The way in which the procedure will access the rows that the scan finds.
     pub intent: Intent,
 }
 
-/// An entry that a procedure will link into an index or unlink from it: by an insert, a delete, or an update of the
+/// An entry that a procedure will link into an index or unlink from it, by an insert, a delete, or an update of the
 /// index's columns.
 #[derive(Clone, Debug)]
 pub struct EntryAccess {
@@ -63,21 +64,21 @@ pub struct EntryAccess {
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// The values of the index's columns; for the primary index, the primary key.
+    /// The values of the index's columns as a key; for the primary index, the primary key.
     pub columns: Key,
     /// The primary key of the row that the entry leads to.
     pub key: Key,
 }
 
-/// Entries of an index that a procedure will link or unlink, of which only the prefix of their keys is known
-/// beforehand: entries of rows whose numbers the procedure draws while it runs.
+/// The index entries with a common prefix of which a procedure will link or unlink some. Only the prefix is known
+/// beforehand, because the entries belong to rows whose numbers the procedure draws while it runs.
 #[derive(Clone, Debug)]
 pub struct EntriesAccess {
     /// The table.
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// The prefix of the entries' keys.
+    /// The common prefix of the entries' keys.
     pub prefix: Key,
 }
 
@@ -96,7 +97,7 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// An empty set.
+    /// Makes an empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -110,7 +111,7 @@ impl Accesses {
         self.partial = false;
     }
 
-    /// Adds a row, which may be absent.
+    /// Adds a row to the set. The row may be absent.
     #[inline]
     pub fn push(&mut self, table: TableId, key: Key, intent: Intent) {
         let hash = key.hash64();
@@ -134,7 +135,7 @@ impl Accesses {
         self.entries_below.push(EntriesAccess { table, index, prefix });
     }
 
-    /// Adds everything in `other`.
+    /// Adds all accesses in `other` to the set.
     pub fn extend(&mut self, other: &Accesses) {
         self.rows.extend_from_slice(&other.rows);
         self.ranges.extend_from_slice(&other.ranges);
@@ -158,23 +159,23 @@ impl Accesses {
         self.rows.is_empty() && self.ranges.is_empty() && self.entries.is_empty() && self.entries_below.is_empty()
     }
 
-    /// The rows, in the order in which they will be accessed.
+    /// Returns the rows of the set, in the order in which they will be accessed.
     #[inline]
     pub fn rows(&self) -> &[Access] {
         &self.rows
     }
 
-    /// The ranges.
+    /// Returns the ranges of the set, in the order in which they will be scanned.
     pub fn ranges(&self) -> &[RangeAccess] {
         &self.ranges
     }
 
-    /// The index entries.
+    /// Returns the index entries of the set that are known one by one.
     pub fn entries(&self) -> &[EntryAccess] {
         &self.entries
     }
 
-    /// The index entries of which only the prefix is known.
+    /// Returns the index entries of the set of which only the prefix is known.
     pub fn entries_below(&self) -> &[EntriesAccess] {
         &self.entries_below
     }

@@ -1,4 +1,4 @@
-//! Optimistic or pessimistic concurrency control.
+//! The choice between optimistic and pessimistic concurrency control.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concurrency {
-    /// The transaction reads without locks, and checks at its end that everything is still as it was.
+    /// The transaction reads without locks, and checks at its end that what it has read is unchanged.
     Optimistic,
-    /// The transaction locks what it reads. A transaction that is to change such a row waits.
+    /// The transaction locks what it reads. Another transaction that is to change such a row waits.
     Pessimistic,
 }
 
@@ -17,7 +17,7 @@ impl Concurrency {
     /// All ways, in the order of the declaration.
     pub const ALL: [Concurrency; 2] = [Concurrency::Optimistic, Concurrency::Pessimistic];
 
-    /// The name in SQL and on the command line.
+    /// Returns the name of the choice in SQL and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Concurrency::Optimistic => "optimistic",
@@ -35,7 +35,7 @@ impl fmt::Display for Concurrency {
 impl FromStr for Concurrency {
     type Err = String;
 
-    /// Parses the name, in any case.
+    /// Parses the name of the choice, in upper or lower case.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = text.trim().to_ascii_lowercase();
         Concurrency::ALL.into_iter().find(|way| way.name() == wanted).ok_or_else(|| {

@@ -33,29 +33,30 @@ pub enum LockPart {
     Unique(IndexId),
 }
 
-/// An edge of a deadlock's cycle: which transaction waits, for which lock, and which transaction blocks it.
+/// An edge of a deadlock's cycle. It names the transaction that waits, the lock for which it waits, and the transaction
+/// that blocks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitsFor {
     /// The label of the transaction that waits ([`Begin::label`](crate::Begin::label)).
     pub waiter: u32,
-    /// The lock that it waits for.
+    /// The lock for which the transaction waits.
     pub target: LockTarget,
-    /// The mode that it asks for: `shared`, `exclusive` or `insert`.
+    /// The mode in which the transaction asks for the lock: `shared`, `exclusive` or `insert`.
     pub mode: &'static str,
     /// The label of the transaction that holds the lock, or asked for it earlier.
     pub blocker: u32,
 }
 
-/// A transaction that waits for a lock, as a monitoring query finds it.
+/// A transaction that waits for a lock, for monitoring queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockWait {
     /// The label of the transaction that waits ([`Begin::label`](crate::Begin::label)).
     pub waiter: u32,
-    /// The lock that it waits for.
+    /// The lock for which the transaction waits.
     pub target: LockTarget,
-    /// The mode that it asks for: `shared`, `exclusive` or `insert`.
+    /// The mode in which the transaction asks for the lock: `shared`, `exclusive` or `insert`.
     pub mode: &'static str,
-    /// The labels of the transactions that hold the lock in a mode that conflicts, with these modes.
+    /// The transactions that hold the lock in a mode that conflicts: the label of each, and that mode.
     pub holders: Vec<(u32, &'static str)>,
     /// The labels of the transactions that wait ahead of it, and will block it once they hold the lock.
     pub before: Vec<u32>,

@@ -8,8 +8,8 @@ pub enum Exclusion {
     /// The transaction excludes others at most from the rows and ranges that it has accessed.
     #[default]
     None,
-    /// The transaction excludes others from the whole database, or from all writes to it, and no other transaction
-    /// waits for it.
+    /// The transaction excludes others from the whole database, or from all writes to it. No other transaction waits
+    /// for it.
     Database,
     /// The transaction excludes others as [`Database`](Self::Database) does, and other transactions wait for it.
     WaitedFor,

@@ -1,11 +1,11 @@
-//! How an object around another one forwards what it does not do itself.
+//! The macro by which an object that wraps another one forwards calls to it.
 
-/// Writes methods of an object around another one: each calls the same method of the object within.
+/// Writes methods of an object that wraps another one. Each method calls the same method of the inner object.
 ///
 /// `forward!(inner: savepoint, rollback_to);` in an `impl` of [`Transaction`](crate::Transaction), of one of its parts,
-/// of [`Engine`](crate::Engine) or of [`Inspection`](crate::Inspection) writes these methods as calls of
-/// `self.inner`'s. An object around another one lists every method that it does not write itself: these traits have no
-/// defaults, so what it forgets does not compile.
+/// of [`Engine`](crate::Engine) or of [`Inspection`](crate::Inspection) writes the methods `savepoint` and
+/// `rollback_to`, which call those of `self.inner`. The wrapping object lists every method that it does not write
+/// itself. These traits have no defaults, so an object that omits a method does not compile.
 ///
 /// ```
 /// # use hotrow_storage::{Key, RowRef, TableId};
@@ -43,7 +43,7 @@
 /// }
 /// ```
 ///
-/// A method is missing here:
+/// This object omits a method, so it does not compile:
 ///
 /// ```compile_fail,E0046
 /// # use hotrow_txn::{Transaction, Yielding, forward};

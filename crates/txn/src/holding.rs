@@ -3,7 +3,7 @@
 use crate::Abort;
 use hotrow_storage::{Key, TableId};
 
-/// Why no other transaction uses a table that a transaction owns.
+/// The reason why no other transaction uses a table that a transaction owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// The table is locked as a whole.
@@ -33,14 +33,15 @@ pub trait Holding {
     /// Promises that the caller keeps all other transactions off `table` until this transaction's end: the engine need
     /// not lock the table's rows.
     ///
-    /// A transaction that reads as of a moment before a [new](Ownership::New) table was there fails with
+    /// A transaction that reads as of a moment before a [new](Ownership::New) table was made fails with
     /// [`Abort::TableChanged`], rather than see an empty table.
     fn own_table(&mut self, table: TableId, ownership: Ownership);
 
-    /// Checks that what the transaction reads in a table that it owns is the table's present content, so that something
-    /// made of it can be put in the table's place.
+    /// Checks that what the transaction reads in a table that it owns is the table's present content. Only then can
+    /// something that is made of what it reads, such as a new index, take the table's place.
     ///
     /// # Errors
-    /// [`Abort::TableChanged`]: the transaction reads as of a moment since when others have changed rows of the table.
+    /// [`Abort::TableChanged`] if the transaction reads as of a moment, and others have changed rows of the table since
+    /// then.
     fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort>;
 }

@@ -2,7 +2,7 @@
 
 use crate::{Capabilities, Concurrency, Isolation, Setting};
 
-/// How one-shot transactions are assigned to worker threads.
+/// The way in which one-shot transactions are assigned to worker threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
     /// Each thread runs one transaction at a time, and waits when the transaction does.
@@ -15,7 +15,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// The name that reports use.
+    /// Returns the name by which reports call the scheduler.
     pub fn name(self) -> &'static str {
         match self {
             Scheduler::Thread => "thread",
@@ -43,7 +43,7 @@ pub struct EngineInfo {
     /// The isolation levels that the engine offers, weakest first. Any other level is raised to the first of these that
     /// covers it.
     pub isolation: &'static [Isolation],
-    /// The concurrency control, optimistic or pessimistic, of a transaction that does not choose it
+    /// The concurrency control of a transaction that does not choose between optimistic and pessimistic
     /// ([`Begin::concurrency`](crate::Begin::concurrency)). `None` if the engine does not offer the choice.
     pub concurrency: Option<Concurrency>,
     /// The settings of the engine that users can set.
@@ -54,7 +54,7 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
-    /// The level that a transaction gets if it asks for `wanted`.
+    /// Returns the level that a transaction gets if it asks for `wanted`.
     pub fn granted(&self, wanted: Isolation) -> Isolation {
         self.isolation.iter().copied().find(|level| level.covers(wanted)).unwrap_or(Isolation::Serializable)
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How strictly a transaction is isolated from others. Each engine says which levels it offers. A level that it does
-/// not offer is raised to the first offered level that covers it.
+/// The isolation level of a transaction: how strictly it is isolated from others. Each engine says which levels it
+/// offers. A level that it does not offer is raised to the first offered level that covers it.
 ///
 /// The levels do not form a chain: repeatable read rules out write skew between rows that were read, and snapshot does
 /// not; snapshot rules out phantoms, and repeatable read does not.
@@ -22,7 +22,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// All levels; each stands before the levels that cover it.
+    /// All levels. Each comes before the levels that cover it.
     pub const ALL: [Isolation; 4] =
         [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];
 
@@ -36,7 +36,7 @@ impl Isolation {
         self != Isolation::ReadCommitted
     }
 
-    /// The name in SQL and on the command line.
+    /// Returns the name of the level in SQL and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Isolation::ReadCommitted => "read committed",

@@ -4,18 +4,18 @@
 //! | noun | what it is |
 //! | --- | --- |
 //! | [`Protocol`] | a concurrency-control protocol: its data beside a record, per worker and per transaction |
-//! | [`Transaction`] | what a transaction can do; object-safe, so that SQL is compiled once |
-//! | [`Holding`], [`Yielding`], [`Planned`], [`Diagnostics`] | its parts beside the core |
+//! | [`Transaction`] | the calls of a transaction; object-safe, so that SQL is compiled once |
+//! | [`Holding`], [`Yielding`], [`Planned`], [`Diagnostics`] | the further parts of [`Transaction`] |
 //! | [`Capabilities`] | what the transactions of a database can do beyond the core |
 //! | [`Procedure`] | a one-shot transaction, written once for all engines |
 //! | [`Accesses`] | what a procedure will read and write, as far as it is known beforehand |
 //! | [`Engine`] | a database under one protocol chosen at run time |
-//! | [`Inspection`] | what is seen of it from outside its transactions |
+//! | [`Inspection`] | the view of a database from outside its transactions |
 //! | [`Deadlock`] | the cycle of waits that a deadlock's victim was part of |
-//! | [`LoadLimit`] | how many transactions are let in where they make each other fail |
-//! | [`Tickets`] | which of these are let in, and for how long that counts |
+//! | [`LoadLimit`] | how many transactions are let in at once if they make each other fail |
+//! | [`Tickets`] | which transactions are let in, and for how long each of them counts |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
-//! | [`standard!`], [`forward!`] | how an engine fills in what it lacks, and an object around another one forwards |
+//! | [`standard!`], [`forward!`] | macros that write an engine's standard methods, or methods that forward to a wrapped object |
 
 mod abort;
 mod access;

@@ -8,10 +8,10 @@
 
 use crate::Abort;
 
-/// The fixed-point one: the limit is kept in these parts of a transaction.
+/// The unit of `limit`: one transaction is this many parts, so that the limit can change by parts of a transaction.
 const ONE: u32 = 1 << 8;
 
-/// A limit on the number of transactions, at least one.
+/// A limit on the number of transactions that run at once. It is at least one.
 ///
 /// The limit rises by a sixty-fourth with each success while other transactions are held back. It falls by an eighth
 /// with each attempt that fails late: such an attempt has waited, as the victim of a deadlock has, and others have
@@ -25,21 +25,21 @@ pub struct LoadLimit {
 }
 
 impl LoadLimit {
-    /// The greatest limit: more transactions at once help nobody.
+    /// The greatest limit. More transactions at once would help no workload.
     pub const MOST: u32 = 1 << 16;
 
-    /// A limit that begins with `first` transactions, from 1 to [`MOST`](Self::MOST).
+    /// Makes a limit that allows `first` transactions at first, from 1 to [`MOST`](Self::MOST).
     pub const fn new(first: u32) -> Self {
         Self { limit: first * ONE }
     }
 
-    /// The number of transactions that may be let in at once.
+    /// Returns the number of transactions that may be let in at once.
     #[inline]
     pub fn get(self) -> usize {
         (self.limit / ONE) as usize
     }
 
-    /// Lowers the limit: an attempt has failed with `abort`.
+    /// Lowers the limit, because an attempt has failed with `abort`.
     pub fn failed(&mut self, abort: Abort) {
         let share = match abort {
             Abort::Conflict | Abort::Validation | Abort::WriteConflict | Abort::Cascade => 32,
@@ -48,7 +48,7 @@ impl LoadLimit {
         self.fall(share);
     }
 
-    /// Lowers the limit: a transaction has waited for others.
+    /// Lowers the limit, because a transaction has waited for others.
     pub fn waited(&mut self) {
         self.fall(16);
     }
@@ -57,7 +57,7 @@ impl LoadLimit {
         self.limit = (self.limit - self.limit / share).max(ONE);
     }
 
-    /// Raises the limit, up to `most`: a transaction has succeeded while others were held back.
+    /// Raises the limit, up to `most`, because a transaction has succeeded while others were held back.
     pub fn succeeded(&mut self, most: u32) {
         self.limit = (self.limit + self.limit / 64).min(most * ONE);
     }

@@ -1,11 +1,12 @@
-//! The calls of a transaction for a caller that makes access sets.
+//! The part of a transaction's interface for callers that make access sets.
 
 use crate::Accesses;
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_sync::Arc;
 
-/// The calls of a transaction for a caller that makes access sets, because the engine [needs
-/// them](crate::Capabilities::needs_accesses). Other engines return no definition and add nothing.
+/// The part of a transaction's interface for a caller that makes access sets, because the engine [needs
+/// them](crate::Capabilities::needs_accesses). For other engines `schema_of` returns `None`, and `add_missing` adds
+/// nothing.
 pub trait Planned {
     /// Returns a table's definition, from which the caller learns how to make keys; `None` if there is no such table,
     /// or no transaction runs.

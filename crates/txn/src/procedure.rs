@@ -1,16 +1,16 @@
-//! One-shot transactions.
+//! The interfaces of one-shot transactions, and of the runners that run them.
 
 use crate::{Abort, Accesses, Isolation, Transaction};
 
 /// A transaction that runs from begin to commit without talking to a client, written once for all engines.
 ///
-/// It may be run several times before it commits, so `run` must have no effects but those on `txn`.
+/// A runner may run it several times before it commits, so `run` must have no effects except those on `txn`.
 pub trait Procedure {
     /// The result of a run.
     type Output;
 
-    /// Adds what [`run`](Self::run) will access, in its order. If the set is incomplete, the procedure says so with
-    /// [`Accesses::set_partial`]; adding nothing means the same.
+    /// Adds the accesses that [`run`](Self::run) will make, in its order. If the set is incomplete, the procedure says
+    /// so with [`Accesses::set_partial`]; adding nothing means the same.
     fn accesses(&self, accesses: &mut Accesses);
 
     /// Whether [`run`](Self::run) promises not to write.
@@ -18,7 +18,7 @@ pub trait Procedure {
         false
     }
 
-    /// The isolation level that the procedure needs; `None` leaves it to the runner.
+    /// Returns the isolation level that the procedure needs, or `None` if it leaves the level to the runner.
     fn isolation(&self) -> Option<Isolation> {
         None
     }

@@ -15,17 +15,17 @@ pub struct WorkerId(pub u32);
 /// transactions on one thread calls these methods, on that thread. Other schedulers never call them.
 pub trait Duties: Send {
     /// Settles the worker on the calling thread, which waits through `waiter` when it has nothing to do. Another worker
-    /// that has something for this one wakes `waiter`. The thread calls [`leave`](Self::leave) before it ends.
+    /// that has a message for this one wakes `waiter`. The thread calls [`leave`](Self::leave) before it ends.
     fn settle(&mut self, _waiter: &Waiter) {}
 
     /// Undoes [`settle`](Self::settle). No transaction and no message of the worker may be left waiting.
     fn leave(&mut self) {}
 
-    /// Handles what has come in from other workers, before the next transaction is chosen to run.
+    /// Handles the messages that have come in from other workers, before the next transaction is chosen to run.
     fn receive(&mut self) {}
 
-    /// The time when the next message on its way arrives, if there is one. The worker looks again at that time at the
-    /// latest.
+    /// Returns the time when the next message on its way arrives, or `None` if there is no such message. The worker
+    /// looks again at that time at the latest.
     fn expected(&self) -> Option<Time> {
         None
     }
@@ -46,7 +46,7 @@ pub trait Duties: Send {
         false
     }
 
-    /// The counts of these duties since the worker was made.
+    /// Returns the counts of these duties since the worker was made.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }
@@ -54,15 +54,16 @@ pub trait Duties: Send {
 
 impl Duties for () {}
 
-/// A concurrency-control protocol: what tables it has, what it keeps per worker, and how a transaction runs.
+/// A concurrency-control protocol: the kind of its tables, the state that it keeps for each worker, and the way in
+/// which a transaction runs.
 pub trait Protocol: Sized + Send + Sync + 'static {
-    /// The engine's name, needs and offers.
+    /// The name, needs and offers of the protocol's engine.
     const INFO: EngineInfo;
 
     /// The protocol's typed, documented knobs.
     type Config: Default + Clone + Send + Sync;
 
-    /// The table type: how rows lie in memory and are found, with the protocol's data beside them.
+    /// The kind of the protocol's tables: how rows lie in memory and are found, with the protocol's data beside them.
     type Table: StoredTable;
 
     /// The state that the transactions of one worker share.
@@ -74,7 +75,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Converts settings to the protocol's knobs.
     ///
     /// # Errors
-    /// If this protocol cannot have a setting; the error says what it can have.
+    /// If this protocol cannot have a setting. The error says which settings it can have.
     fn configure(_settings: &Settings) -> Result<Self::Config, SettingsError> {
         Ok(Self::Config::default())
     }
@@ -85,7 +86,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Checks that the protocol can have tables with this schema.
     ///
     /// # Errors
-    /// If it cannot; the text says why not, and what it can have.
+    /// If the protocol cannot have such tables. The text says why not, and which tables it can have.
     fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
         Ok(())
     }
@@ -105,23 +106,24 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
-    /// The state of admission control at hot locks: [`Inspection::admission`](crate::Inspection::admission).
+    /// Returns the state of admission control at hot locks: [`Inspection::admission`](crate::Inspection::admission).
     fn admission(&self) -> Option<AdmissionStatistics> {
         None
     }
 
-    /// The counts of rows that were released before the commit:
+    /// Returns the counts of rows that were released before the commit:
     /// [`Inspection::early_release`](crate::Inspection::early_release).
     fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None
     }
 
-    /// The transactions that wait for locks: [`Inspection::lock_waits`](crate::Inspection::lock_waits).
+    /// Returns the transactions that wait for locks: [`Inspection::lock_waits`](crate::Inspection::lock_waits).
     fn lock_waits(&self) -> Vec<LockWait> {
         Vec::new()
     }
 
-    /// The number of parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
+    /// Returns the number of parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned)
+    /// table.
     fn parts(&self) -> usize {
         1
     }

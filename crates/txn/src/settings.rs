@@ -8,41 +8,43 @@ use std::time::Duration;
 pub struct Settings {
     /// The number of worker threads that will run transactions.
     pub workers: usize,
-    /// The number of partitions of the data, for engines with partitions; one for each worker unless set.
+    /// The number of partitions of the data, for engines with partitions. `None` means one for each worker.
     pub partitions: Option<usize>,
-    /// The number of blocked transactions that a queue may hold before no new ones are let in, for engines with such a
-    /// queue.
+    /// The number of blocked transactions that a queue may hold before no new ones are let in. It is for engines with
+    /// such a queue; `None` means the engine's default.
     pub blocked_limit: Option<usize>,
-    /// Whether deadlocks end by time-out, as in the papers, rather than by detection: for engines that offer both.
+    /// Whether deadlocks end by time-out, as in the papers, rather than by detection. It is for engines that offer
+    /// both.
     pub deadlock_time_outs: bool,
-    /// Whether a transaction locks each row when it reaches it, as in the papers, even if its access set is known: for
-    /// engines that otherwise lock an access set as the transaction begins.
+    /// Whether a transaction locks each row when it reaches it, as in the papers, even if its access set is known. It
+    /// is for engines that otherwise lock an access set as the transaction begins.
     pub lock_as_it_goes: bool,
-    /// The time that a message between two partitions takes, in addition to what it takes anyway: to study the effects
-    /// of a network on one machine.
+    /// The time that a message between two partitions takes in addition to its real time. With it, the effects of a
+    /// network can be studied on one machine.
     pub network_delay: Duration,
 }
 
-/// A setting that only some engines have: one of the [`Settings`], or one that sessions make.
+/// The name of a setting that only some engines have: one of the [`Settings`], or one that sessions make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// [`Settings::partitions`].
+    /// The setting [`Settings::partitions`].
     Partitions,
-    /// [`Settings::blocked_limit`].
+    /// The setting [`Settings::blocked_limit`].
     BlockedLimit,
-    /// [`Settings::deadlock_time_outs`].
+    /// The setting [`Settings::deadlock_time_outs`].
     DeadlockTimeOuts,
-    /// [`Settings::lock_as_it_goes`].
+    /// The setting [`Settings::lock_as_it_goes`].
     LockAsItGoes,
-    /// Whether sessions retire what they have written
-    /// ([`Yielding::retire_writes`](crate::Yielding::retire_writes)). Sessions set it, not [`Settings`].
+    /// The choice whether sessions retire what they have written
+    /// ([`Yielding::retire_writes`](crate::Yielding::retire_writes)). Sessions have this setting; it is not in
+    /// [`Settings`].
     EarlyRelease,
-    /// [`Settings::network_delay`].
+    /// The setting [`Settings::network_delay`].
     NetworkDelay,
 }
 
 impl Default for Settings {
-    /// One worker for each core, and the engine's defaults for everything else.
+    /// Returns settings with one worker for each core, and the engine's defaults for everything else.
     fn default() -> Self {
         Self {
             workers: hotrow_sync::cores(),
@@ -55,7 +57,7 @@ impl Default for Settings {
     }
 }
 
-/// The error for a setting that an engine cannot have; the text says what it can have.
+/// The error for a setting that an engine cannot have. The text says which settings it can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError(pub String);
 

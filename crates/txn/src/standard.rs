@@ -1,12 +1,13 @@
 //! Standard implementations of methods for which an engine does nothing of its own.
 
-/// Writes methods of an engine's object in the standard way, which is to do nothing, or what the other methods amount
-/// to.
+/// Writes methods of an engine's object in the standard way: the method does nothing, or what calls of the other
+/// methods amount to.
 ///
 /// `standard!(retire_writes, idle);` in an `impl` of a part of [`Transaction`](crate::Transaction), of
-/// [`Engine`](crate::Engine) or of [`Inspection`](crate::Inspection) writes these methods. It is for engines: each
-/// method names what the engine lacks, and the source of this macro says what that means. An object around another one
-/// [forwards](crate::forward!) these methods, unless what it makes of the others amounts to something else.
+/// [`Engine`](crate::Engine) or of [`Inspection`](crate::Inspection) writes these methods. The macro is for engines:
+/// each method in the list stands for something that the engine lacks, and the source of this macro says what that
+/// means. An object that wraps another one [forwards](crate::forward!) these methods instead, unless its own other
+/// methods amount to something else.
 ///
 /// ```
 /// # use hotrow_txn::{Abort, Savepoint, Yielding, standard};

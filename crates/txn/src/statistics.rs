@@ -1,13 +1,13 @@
 //! The counters of a transaction in flight.
 
-/// Counters and times of one transaction object. The engine never resets them; the caller that runs the transaction
+/// The counters and times of one transaction object. The engine never resets them; the caller that runs the transaction
 /// reads them.
 ///
 /// Times are measured only while [`timed`](Self::timed) is set: reading the clock twice per access costs as much as a
 /// lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Whether to measure times.
+    /// Whether the engine measures times.
     pub timed: bool,
     /// The locks that were granted, at once or after a wait.
     pub locks: u64,
@@ -20,17 +20,17 @@ pub struct Statistics {
     pub lock_manager_ns: u64,
     /// The calls of the lock manager that were timed; for each, the clock is read before and after.
     pub timed_calls: u64,
-    /// Contention analyses: searches of a queue for a blocked transaction that can run.
+    /// The number of contention analyses: searches of a queue for a blocked transaction that can run.
     pub analyses: u64,
     /// The transactions that contention analyses found.
     pub analyses_found: u64,
-    /// The bits that contention analyses set.
+    /// The number of bits that contention analyses set.
     pub analyses_bits: u64,
     /// The messages sent to other partitions.
     pub messages: u64,
     /// Versions that were read before their writer had committed.
     pub speculative_reads: u64,
-    /// Versions that were skipped before the transaction that replaced them had committed.
+    /// Versions that were skipped because another transaction had replaced them, before that transaction had committed.
     pub speculative_ignores: u64,
     /// Transactions for whose commit this one had to wait, because of such a read or skip, or because of a retired row.
     pub dependencies: u64,
@@ -39,7 +39,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds the counts of another transaction or worker.
+    /// Adds the counts of another transaction or worker to these.
     pub fn add(&mut self, other: &Statistics) {
         self.locks += other.locks;
         self.waits += other.waits;
@@ -56,7 +56,7 @@ impl Statistics {
         self.retired += other.retired;
     }
 
-    /// The counts since `before`.
+    /// Returns the counts that were added since `before`, a copy of these statistics.
     pub fn since(&self, before: &Statistics) -> Statistics {
         Statistics {
             timed: false,

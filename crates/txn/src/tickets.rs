@@ -1,18 +1,19 @@
-//! Tickets: which transactions are let in to contended data, and for how long that counts.
+//! Tickets, by which transactions are let in to contended data, each for a limited time.
 
 use crate::{Abort, LoadLimit};
 use hotrow_sync::Time;
 use std::time::Duration;
 
-/// A ticket counts for this multiple of the average time for which tickets are held, within the two bounds.
+/// The ratio of a lease to the average time for which tickets are held, as long as the lease stays between
+/// `SHORTEST_LEASE` and `LONGEST_LEASE`.
 const LEASE: u64 = 8;
 const SHORTEST_LEASE: Duration = Duration::from_millis(10);
 const LONGEST_LEASE: Duration = Duration::from_secs(1);
 
-/// The average is a moving one, over about this many tickets.
+/// The number of tickets, roughly, over which the moving average is taken.
 const AVERAGED: u64 = 16;
 
-/// The initial limit.
+/// The limit at the beginning.
 const FIRST_LIMIT: LoadLimit = LoadLimit::new(4);
 
 /// During one lease, about this many of the transactions that are held back look at the leases.
@@ -29,7 +30,7 @@ struct Ticket {
 /// for a while: its ticket counts for a *lease*, a multiple of the average time for which tickets are held. After that
 /// the holder continues beside the limit.
 ///
-/// One thread at a time may use it.
+/// One thread at a time may use this object.
 #[derive(Debug)]
 pub struct Tickets {
     limit: LoadLimit,
@@ -45,7 +46,7 @@ impl Default for Tickets {
 }
 
 impl Tickets {
-    /// The number of tickets.
+    /// Returns the number of tickets that may be held at once.
     pub fn limit(&self) -> usize {
         self.limit.get()
     }
@@ -55,7 +56,7 @@ impl Tickets {
         self.limit = FIRST_LIMIT;
     }
 
-    /// The number of tickets that are held and count.
+    /// Returns the number of tickets that are held and count toward the limit.
     pub fn held(&self) -> usize {
         self.counted.len()
     }
@@ -65,13 +66,13 @@ impl Tickets {
         self.held() < self.limit()
     }
 
-    /// How long a ticket counts.
+    /// Returns how long a ticket counts toward the limit.
     pub fn lease(&self) -> Duration {
         Duration::from_nanos(self.held_ns.saturating_mul(LEASE)).clamp(SHORTEST_LEASE, LONGEST_LEASE)
     }
 
-    /// The time when a transaction looks again whether tickets have [lapsed](Self::lapse), if it is held back together
-    /// with `held_back` transactions.
+    /// Returns the time when a transaction looks again whether tickets have [lapsed](Self::lapse), if it is held back
+    /// together with `held_back` transactions.
     pub fn next_look(&self, now: Time, held_back: usize) -> Time {
         let (lease, shared) = (self.lease(), self.lease() * (held_back as u32 / LOOKS_EACH_LEASE));
         now.after(lease + shared.min(LONGEST_LEASE))

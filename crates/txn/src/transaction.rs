@@ -8,10 +8,10 @@ use hotrow_sync::Arc;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
-/// How a transaction is to run.
+/// The way in which a transaction is to run, for [`Transaction::begin`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begin<'a> {
-    /// The isolation level; an engine that lacks it gives a stronger one.
+    /// The isolation level that the transaction asks for. An engine that lacks it gives a stronger one.
     pub isolation: Isolation,
     /// Optimistic or pessimistic concurrency control, in place of the engine's default. Engines without a choice
     /// ([`EngineInfo::concurrency`](crate::EngineInfo::concurrency)) ignore it.
@@ -35,7 +35,7 @@ pub struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    /// A read-write transaction at this level.
+    /// Asks for a read-write transaction at this level, with defaults for everything else.
     pub fn at(isolation: Isolation) -> Self {
         Self { isolation, ..Self::default() }
     }
@@ -44,17 +44,18 @@ impl Begin<'_> {
 /// The outcome of a write that did not abort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// Done.
+    /// The row was written.
     Done,
-    /// There is no such row (update, delete).
+    /// No row has this key, so an update or delete has written nothing.
     Absent,
-    /// Another row has this key already (insert; update of a unique index's column). Nothing was changed; the
-    /// transaction may go on.
+    /// Another row has this key in a unique index already, so an insert, or an update of the index's columns, has
+    /// changed nothing. The transaction may go on.
     Duplicate(IndexRef),
 }
 
 impl Write {
-    /// The unique secondary index that refused the write.
+    /// Returns the unique secondary index that refused the write; `None` if the write was done, or failed for another
+    /// reason.
     pub fn duplicate_index(self) -> Option<IndexId> {
         match self {
             Write::Duplicate(IndexRef::Secondary(index)) => Some(index),
@@ -63,18 +64,17 @@ impl Write {
     }
 }
 
-/// The way a scan walks.
+/// The direction in which a scan walks through an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Ascending keys.
+    /// The scan visits keys in ascending order.
     #[default]
     Forward,
-    /// Descending keys.
+    /// The scan visits keys in descending order.
     Backward,
 }
 
-/// The purpose for which a scan locks its rows. If two purposes apply, the greater one, in the order of the variants,
-/// is taken.
+/// The purpose for which a scan locks its rows. If two purposes apply to a row, the later one in this list is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockFor {
     /// The transaction reads the rows.
@@ -108,26 +108,26 @@ impl LockFor {
     }
 }
 
-/// A walk over an index.
+/// A walk over a range of an index.
 ///
 /// A bound that is a prefix of a byte-string key stands for all keys that begin with it: `Included` takes them all,
 /// `Excluded` none.
 ///
-/// On a hash index `lower` and `upper` are both `Included` with the same key, and the order is none. The primary index
-/// of a table that is not ordered takes no bounds: the whole table, in no order.
+/// On a hash index `lower` and `upper` are both `Included` with the same key, and the rows come in no order. On the
+/// primary index of a table that is not ordered, a scan has no bounds: it visits the whole table, in no order.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// The table.
     pub table: TableId,
     /// The index to follow.
     pub index: IndexRef,
-    /// Where to begin, in key order.
+    /// The bound at the small end of the range, in key order.
     pub lower: Bound<Key>,
-    /// Where to end, in key order.
+    /// The bound at the great end of the range, in key order.
     pub upper: Bound<Key>,
-    /// The order of the visits.
+    /// The direction of the walk.
     pub direction: Direction,
-    /// Read or update.
+    /// The purpose for which the scan locks its rows.
     pub lock: LockFor,
     /// The condition on the rows, apart from their place in the index. The caller gives it to engines that
     /// [use](Transaction::takes_residual) it.
@@ -158,7 +158,7 @@ impl fmt::Debug for Residual {
 }
 
 impl Scan {
-    /// Everything in the index, ascending, to read.
+    /// Makes a scan that visits everything in the index, in ascending order, to read.
     pub fn all(table: TableId, index: IndexRef) -> Self {
         Self {
             table,
@@ -177,13 +177,13 @@ impl Scan {
         self.residual.as_ref().is_none_or(|residual| residual.0(row))
     }
 
-    /// Every entry whose key begins with `prefix`, ascending, to read.
+    /// Makes a scan that visits every entry whose key begins with `prefix`, in ascending order, to read.
     pub fn prefix(table: TableId, index: IndexRef, prefix: Key) -> Self {
         Self { upper: Bound::Included(prefix.clone()), lower: Bound::Included(prefix), ..Self::all(table, index) }
     }
 }
 
-/// A place in a transaction to roll back to.
+/// A point in a transaction to which it can roll back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub usize);
 
@@ -200,8 +200,8 @@ pub struct Savepoint(pub usize);
 ///
 /// Between two transactions every call but [`begin`](Self::begin) fails with [`Abort::User`] or does nothing.
 ///
-/// Calls may wait, through the waiter the object was made with; nothing else blocks. Each wait for a lock asks the
-/// waiter when it begins how long it may last ([`lock_timeout`](hotrow_sync::Waiter::lock_timeout)).
+/// Calls may wait, through the waiter with which the object was made. They do not block in any other way. Each wait for
+/// a lock asks the waiter when it begins how long it may last ([`lock_timeout`](hotrow_sync::Waiter::lock_timeout)).
 ///
 /// # Parts
 /// This trait is the core, which every engine writes. The rest are four small traits that each transaction has too, so
@@ -221,7 +221,7 @@ pub struct Savepoint(pub usize);
 /// does not implement by itself: an engine names in [`standard!`](crate::standard!) the methods that it lacks; an
 /// object around another one names in [`forward!`](crate::forward!) the methods that go to the object within.
 pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
-    /// Begins a transaction. None is running.
+    /// Begins a transaction on an object on which none is running.
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;
 
     /// Returns the row with this primary key, or `None`. The row may be looked at until the next call.
@@ -239,7 +239,7 @@ pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
         change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
     ) -> Result<Write, Abort>;
 
-    /// Inserts a row; its key is made of its own columns.
+    /// Inserts a row. Its primary key is made of its own columns.
     fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort>;
 
     /// Deletes the row with this primary key.
@@ -248,13 +248,13 @@ pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Visits the rows of an index's range until `visit` breaks.
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort>;
 
-    /// Marks the present state.
+    /// Marks the present state of the transaction, for [`rollback_to`](Self::rollback_to).
     fn savepoint(&mut self) -> Savepoint;
 
-    /// Undoes everything since `savepoint`, which stays usable. Locks may be kept.
+    /// Undoes everything since `savepoint`, which stays usable. The engine may keep the locks.
     fn rollback_to(&mut self, savepoint: Savepoint);
 
-    /// Commits. On an error the transaction still has to be aborted.
+    /// Commits the transaction. After an error it still has to be aborted.
     fn commit(&mut self) -> Result<(), Abort>;
 
     /// Undoes everything and ends the transaction. Without a transaction it does nothing.
@@ -267,6 +267,6 @@ pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Returns the capabilities that all transactions of the database share.
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns the counters and times since the object was made.
+    /// Returns the counters and times of all transactions since the object was made.
     fn statistics(&mut self) -> &mut Statistics;
 }

@@ -1,6 +1,7 @@
 //! Checksums, which make a transaction read every byte of its rows.
 
-/// The sum of the bytes, taken as words of eight. Every byte is read, for a fraction of a nanosecond each.
+/// Returns the sum of the bytes, taken as words of eight. Every byte is read, which takes a fraction of a nanosecond
+/// each.
 #[inline]
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(8);

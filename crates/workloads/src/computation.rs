@@ -4,7 +4,7 @@ use hotrow_storage::mix;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// The number of rounds of computation that take `microseconds` on this machine now.
+/// Measures how many rounds of computation take `microseconds` on this machine now.
 pub(crate) fn rounds_of(microseconds: f64) -> u64 {
     const ROUNDS: u64 = 50_000;
     const ATTEMPTS: u64 = 5;

@@ -1,4 +1,4 @@
-//! The check of workloads whose rows count their updates.
+//! The check of workloads in whose tables each row counts its updates.
 
 use crate::Violation;
 use crate::visit::visit_tables;
@@ -6,8 +6,8 @@ use hotrow_storage::{RowRef, TableId};
 use hotrow_txn::{Engine, number_of};
 use std::cmp::Ordering;
 
-/// Checks a table whose rows each count their updates, in column `counter`: the `rows` that were loaded exist, and the
-/// counters add up to the updates that committed.
+/// Checks a table whose rows each count their updates in column `counter`: the `rows` rows that were loaded exist, and
+/// the counters add up to the number of updates that committed.
 pub(crate) fn check_counters(
     engine: &dyn Engine,
     table: TableId,
@@ -20,7 +20,7 @@ pub(crate) fn check_counters(
     counted.judge(rows, committed)
 }
 
-/// The number of rows that were visited, and the sum of their counters.
+/// The number of rows that a check has visited, and the sum of their counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     rows: u64,
@@ -28,13 +28,14 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Adds a row's counter, which is in column `counter`.
+    /// Adds a visited row, whose counter is in column `counter`.
     pub(crate) fn add(&mut self, row: RowRef<'_>, counter: usize) {
         self.rows += 1;
         self.sum = self.sum.wrapping_add(row.int8(counter));
     }
 
-    /// Compares the rows with those that were loaded, and the counters with the updates that committed.
+    /// Compares the visited rows with the number of rows that were loaded, and the sum of the counters with the number
+    /// of updates that committed.
     pub(crate) fn judge(self, rows: u64, committed: u64) -> Result<(), Violation> {
         if self.rows != rows {
             return Err(Violation::Corruption(format!(

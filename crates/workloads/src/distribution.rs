@@ -1,4 +1,4 @@
-//! The popularity of keys.
+//! The distribution of the keys that transactions draw: how popular each key is.
 //!
 //! A key is its rank: rank 0, the most popular, is key 0, and rank 1 is key 1, as in the test beds with which results
 //! are compared. A hash index scatters popular keys; their records are loaded in key order, and so are neighbours in
@@ -7,10 +7,10 @@
 use fastrand::Rng;
 use std::ops::Range;
 
-/// The largest exponent that [`Zipf`] takes. Far beyond it, one key gets all draws.
+/// The greatest exponent that [`Zipf`] takes. Far beyond it, one key gets all draws.
 pub const THETA_MAX: f64 = 5.0;
 
-/// Draws keys from `0..keys`.
+/// The distribution by which keys are drawn from `0..keys`.
 #[derive(Clone, Debug)]
 pub enum Distribution {
     /// All keys are equally popular.
@@ -18,13 +18,13 @@ pub enum Distribution {
         /// The number of keys.
         keys: u64,
     },
-    /// Lower keys are more popular.
+    /// Lower keys are more popular than higher ones.
     Zipfian(Zipf),
 }
 
 impl Distribution {
-    /// Zipfian with exponent `theta`; uniform if that is zero. `keys` must not be zero, and `theta` must be within
-    /// `0..=THETA_MAX`.
+    /// Makes the Zipfian distribution with exponent `theta`, or the uniform distribution if `theta` is zero. `keys`
+    /// must not be zero, and `theta` must be within `0..=THETA_MAX`.
     pub fn new(keys: u64, theta: f64) -> Self {
         if theta == 0.0 { Distribution::Uniform { keys } } else { Distribution::Zipfian(Zipf::new(keys, theta)) }
     }
@@ -39,8 +39,8 @@ impl Distribution {
     }
 }
 
-/// Draws until a key of `keys` is not taken. If one key gets nearly all draws, returns the next free key after it. At
-/// least one key must be free.
+/// Calls `draw` until it returns a key that is not taken. If one key gets nearly all draws, returns instead the next
+/// free key of `keys` after that one. At least one key must be free.
 #[inline]
 pub(crate) fn different(is_taken: impl Fn(u64) -> bool, keys: Range<u64>, mut draw: impl FnMut() -> u64) -> u64 {
     const DRAWS: usize = 64;
@@ -66,19 +66,19 @@ pub(crate) fn different(is_taken: impl Fn(u64) -> bool, keys: Range<u64>, mut dr
 pub struct Zipf {
     keys: f64,
     theta: f64,
-    /// 1 - θ, and its inverse.
+    /// The number 1 - θ, and its inverse.
     power: f64,
     inverse_power: f64,
-    /// H(1.5) - 1, at which the integral begins.
+    /// The value H(1.5) - 1, at which the range of areas begins.
     from: f64,
-    /// H(n + 0.5), at which it ends.
+    /// The value H(n + 0.5), at which the range of areas ends.
     to: f64,
-    /// A point this close below its rank is accepted without evaluating the histogram.
+    /// The distance below its rank up to which a point is accepted without evaluating the histogram.
     squeeze: f64,
 }
 
 impl Zipf {
-    /// The distribution over `keys` ranks with exponent `theta`.
+    /// Makes the distribution over `keys` ranks with exponent `theta`.
     ///
     /// # Panics
     /// If `keys` is zero or `theta` is not within `0..=THETA_MAX`.
@@ -113,18 +113,18 @@ impl Zipf {
         self.power.abs() < 1e-9
     }
 
-    /// The density x^-θ.
+    /// Returns the density x^-θ.
     fn density(&self, x: f64) -> f64 {
         (-self.theta * x.ln()).exp()
     }
 
-    /// H, the density's integral from 1 to x.
+    /// Returns H(x), the density's integral from 1 to x.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         if self.is_harmonic() { log } else { (self.power * log).exp_m1() * self.inverse_power }
     }
 
-    /// The x whose integral is `area`.
+    /// Returns the x at which the integral H(x) is `area`.
     #[inline]
     fn inverse(&self, area: f64) -> f64 {
         if self.is_harmonic() {

@@ -1,4 +1,4 @@
-//! Loading of a table from several threads.
+//! The loading of a table from several threads.
 
 use hotrow_storage::{Row, TableId};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ pub type Progress<'a> = dyn Fn(u64) -> ControlFlow<()> + Sync + 'a;
 /// The reason why a load did not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// The listener to the progress stopped it.
+    /// The listener to the progress stopped the load.
     Stopped,
     /// A row's key existed already: the table was not empty.
     Duplicate {
@@ -41,8 +41,9 @@ impl std::error::Error for LoadError {}
 /// The number of items that a thread claims, and reports, at a time.
 const CHUNK: u64 = 4096;
 
-/// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row. It gets the row as its last
-/// call left it, so columns that are the same in all rows need to be set only in `template`.
+/// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row. Each call gets the row as the
+/// previous call of the same thread left it, so columns that are the same in all rows need to be set only in
+/// `template`.
 pub(crate) fn load_rows(
     engine: &dyn Engine,
     table: TableId,
@@ -60,7 +61,7 @@ pub(crate) fn load_rows(
     load_items(rows, threads, progress, || template.clone(), insert)
 }
 
-/// Inserts one row outside any transaction; An error names the row `number`.
+/// Inserts one row outside any transaction. An error names the row by `number`.
 pub(crate) fn insert_row(engine: &dyn Engine, table: TableId, row: &Row, number: u64) -> Result<(), LoadError> {
     engine.load(table, row.as_ref()).map_err(|_| LoadError::Duplicate { table, row: number })
 }

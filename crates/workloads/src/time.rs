@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The seconds from Unix's epoch to the epoch of timestamps, 2000-01-01.
+/// The number of seconds from Unix's epoch to the epoch of timestamps, 2000-01-01.
 const EPOCH_SECONDS: i64 = 946_684_800;
 
-/// The present time in UTC, in microseconds since 2000-01-01.
+/// Returns the present time in UTC, in microseconds since 2000-01-01.
 #[inline]
 pub(crate) fn now_us() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

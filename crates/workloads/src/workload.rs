@@ -16,35 +16,37 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Whether [`check`](Self::check) should also run after the load, before any client has done anything.
     const CHECKS_LOAD: bool = false;
 
-    /// Whether an engine runs its transactions. If not, the benchmark driver knows the workload by name and runs it in
-    /// another way, and a step of a client is a rollback.
+    /// Whether the workload's transactions run on an engine. If not, the benchmark driver knows the workload by name
+    /// and runs it in another way, and a step of a client is a rollback.
     const RUNS_ON_ENGINES: bool = true;
 
     /// The options of the workload. They are command-line options and, serialized, part of a report.
     type Options: clap::Args + serde::Serialize + Clone + Send + Sync;
 
-    /// The numbers of its tables in one database.
+    /// The numbers of the workload's tables in one database.
     type Tables: Copy + Send + Sync;
 
-    /// The type that generates and runs its transactions, one object for each worker.
+    /// The type of the clients, each of which generates and runs the transactions of one worker.
     type Client: Client;
 
     /// Makes the workload with these options. The error says which option is wrong, and what would be right.
     fn new(options: Self::Options) -> Result<Self, String>;
 
-    /// The options.
+    /// Returns the options of the workload.
     fn options(&self) -> &Self::Options;
 
     /// Describes the workload in one line, with its figures.
     fn summary(&self) -> String;
 
-    /// The kinds of its transactions, by the numbers that clients [note](Runner::note); empty if there is only one.
+    /// Returns the names of the kinds of transactions, at the numbers that clients [note](Runner::note). The list is
+    /// empty if there is only one kind.
     fn kinds(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The number of partitions that its clients respect, if any: the transactions of worker `k` are in partition `k`
-    /// modulo this number, or begin there. Engines with partitions do best with as many.
+    /// Returns the number of partitions that the workload's clients respect, or `None` if they respect none. The
+    /// transactions of worker `k` are in partition `k` modulo this number, or begin there. Engines with partitions do
+    /// best with as many.
     fn partitions(&self) -> Option<usize> {
         None
     }
@@ -54,23 +56,23 @@ pub trait Workload: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// The isolation level of the transactions for which [`check`](Self::check) asks whether they read [one
-    /// state](Isolation::reads_one_state), if it is not the level of the run.
+    /// Returns the isolation level of the transactions for which [`check`](Self::check) asks whether they read [one
+    /// state](Isolation::reads_one_state); `None` if that is the level of the run.
     fn judged_isolation(&self) -> Option<Isolation> {
         None
     }
 
-    /// The schemas of its tables, in the order of [`create`](Self::create).
+    /// Returns the schemas of the workload's tables, in the order of [`create`](Self::create).
     fn schemas(&self) -> Vec<TableSchema>;
 
-    /// Makes its tables, which are empty.
+    /// Makes the workload's tables, which are empty.
     fn create(&self, engine: &dyn Engine) -> Self::Tables;
 
-    /// The number of rows that [`load`](Self::load) inserts into each table, in the order of
+    /// Returns the number of rows that [`load`](Self::load) inserts into each table, in the order of
     /// [`schemas`](Self::schemas).
     fn rows_of_tables(&self) -> Vec<u64>;
 
-    /// The number of rows that [`load`](Self::load) inserts.
+    /// Returns the number of rows that [`load`](Self::load) inserts into all tables.
     fn rows(&self) -> u64 {
         self.rows_of_tables().iter().sum()
     }
@@ -124,7 +126,7 @@ pub trait Client: Send {
 /// The place of a client, which distinguishes the clients of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientIdentity {
-    /// The number of its worker, from zero in each run.
+    /// The number of the client's worker, from zero in each run.
     pub worker: u32,
     /// A number that no other client of the database has, counted from zero over all runs, so that the rows that two
     /// clients insert do not collide.
@@ -135,12 +137,12 @@ pub struct ClientIdentity {
 }
 
 impl ClientIdentity {
-    /// An identity in the first run.
+    /// Makes the identity of a client in the first run on a database.
     pub fn first_run(worker: u32, seed: u64) -> Self {
         Self { worker, number: worker, seed }
     }
 
-    /// The client's random numbers.
+    /// Returns the generator of the client's random numbers.
     pub(crate) fn rng(self) -> Rng {
         Rng::with_seed(mix(self.seed ^ mix(u64::from(self.number) + 1)))
     }

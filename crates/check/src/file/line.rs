@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::Bound;
 
-/// A line.
+/// A line of a history's file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Line {
@@ -41,18 +41,18 @@ pub(super) struct End {
     pub transactions: u64,
 }
 
-/// An initial row.
+/// The line of an initial row.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RowLine {
     table: u32,
     key: KeyText,
     version: i64,
-    /// The row's key in each secondary index.
+    /// The keys of the row in the table's secondary indexes, in the schema's order.
     index_keys: Vec<KeyText>,
 }
 
-/// A key: a number, or bytes in hexadecimal.
+/// The form of a key in the file: a number, or bytes in hexadecimal.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum KeyText {

@@ -13,16 +13,16 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 use valid::Validator;
 
-/// The name of the format in the first line.
+/// The name of the format, which stands in the first line.
 const FORMAT: &str = "hotrow-history";
 
-/// The version of the format that is written, and the only one that is read.
+/// The version of the format: the one that is written, and the only one that is read.
 const VERSION: u32 = 1;
 
-/// The origin of a history, for people.
+/// The origin of a history, for people who read the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The engine that ran the transactions.
+    /// The name of the engine that ran the transactions.
     pub engine: String,
     /// The origin of the transactions: the command and its seed.
     pub made_by: String,
@@ -33,7 +33,7 @@ pub struct About {
 pub enum FileError {
     /// The file could not be read.
     Unreadable(io::Error),
-    /// A line is wrong.
+    /// A line does not follow the format.
     Line {
         /// The line's number, from 1.
         number: u64,
@@ -56,7 +56,7 @@ impl std::error::Error for FileError {}
 /// Writes a history to a file.
 ///
 /// # Errors
-/// If `out` cannot be written.
+/// If writing to `out` fails.
 pub fn write_history(out: &mut dyn Write, about: &About, history: &History) -> io::Result<()> {
     let mut put = |line: Line| {
         serde_json::to_writer(&mut *out, &line)?;
@@ -136,7 +136,7 @@ pub fn read_history(input: &mut dyn BufRead) -> Result<(About, History), FileErr
     Err(wrong(last, "the file ends here, without the line that counts what was before it: it has been cut"))
 }
 
-/// Parses one line; the error says what is wrong with it.
+/// Parses one line. The error says what is wrong with the line.
 fn parse(text: &str, is_first: bool) -> Result<Line, String> {
     if is_first {
         // The lines of another version of the format may look unlike anything known here.

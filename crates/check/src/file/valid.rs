@@ -4,7 +4,7 @@ use crate::history::{Event, History, Item, Operation, Range, Record, Version};
 use hotrow_storage::{IndexRef, TableId};
 use std::collections::{HashMap, HashSet};
 
-/// The contents of the lines so far.
+/// Checks the rules line by line, and keeps what it must know of the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct Validator {
     rows: HashSet<Item>,
@@ -17,7 +17,7 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// Checks an initial row.
+    /// Checks an initial row that is about to be added to `history`.
     pub fn row(&mut self, history: &History, item: &Item, version: &Version) -> Result<(), String> {
         if !history.transactions.is_empty() {
             return Err("a row after the first transaction: rows that were there at first come first".to_owned());
@@ -31,7 +31,7 @@ impl Validator {
         self.version_of(item.table, version)
     }
 
-    /// Checks a transaction.
+    /// Checks a transaction that is about to be added to the history.
     pub fn record(&mut self, record: &Record) -> Result<(), String> {
         let mut last = record.began;
         for (position, event) in record.events.iter().enumerate() {

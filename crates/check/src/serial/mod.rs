@@ -28,30 +28,31 @@ use rows::{Misfit, Rows, Steps, items_of};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
-/// The number of times that a transaction is tried at a place: a few seconds' work.
+/// The number of times that the search tries a transaction at a place before it gives up: a few seconds' work.
 const MOST_TRIES: usize = 5_000_000;
 
-/// In a long history, the number of tries for each transaction. A history that has an order takes a few.
+/// The number of tries for each transaction in a long history. A history that has an order takes a few.
 const TRIES_EACH: usize = 100;
 
 /// The outcome of the search.
 #[derive(Debug)]
 pub(crate) enum Search {
-    /// There is an order.
+    /// An order was found that explains the history.
     Found,
-    /// There is no order.
+    /// No order explains the history.
     Refuted(Stuck),
-    /// The tries ran out.
+    /// The tries ran out before the answer was known.
     Undecided,
 }
 
-/// The reason why there is no order.
+/// The reason why no order explains a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stuck {
     /// A sentence about how far the search got, and then a sentence for each transaction that fits in no place, the
     /// smallest first. If each transaction that could have come next fits somewhere, these are named.
     pub sentences: Vec<String>,
-    /// The transactions in the sentences, and the writers of the versions that do not agree with them.
+    /// The numbers of the transactions in the sentences, and of the writers of the versions that do not agree with
+    /// them.
     pub involved: Vec<usize>,
 }
 
@@ -71,28 +72,29 @@ pub(crate) fn serial_order(history: &History) -> Search {
 struct Candidate<'h> {
     /// The transaction's number in the history.
     transaction: usize,
-    /// The positions of the history between which it must have its place.
+    /// The positions in the history between which the transaction must have its place.
     from: u64,
     until: u64,
     steps: Steps<'h>,
-    /// Whether it has fitted anywhere.
+    /// Whether the transaction has fitted at any place.
     has_fitted: bool,
 }
 
 /// A transaction that was placed and changed rows, and the transactions that are left to try after it.
 #[derive(Debug)]
 struct Choice<'h> {
-    /// The changes that it made, in their order; they are undone in reverse order. `placed_before` is the number of
-    /// transactions that had a place before it.
+    /// The changes that the transaction made, in their order; they are undone in reverse order. `placed_before` is the
+    /// number of transactions that had a place before it.
     undo: Vec<(usize, Option<&'h Version>)>,
     placed_before: usize,
-    /// The transactions to try next after it, the best last.
+    /// The transactions to try next after this one, the best last.
     rest: Vec<usize>,
-    /// The state after it.
+    /// The state of the search after this transaction.
     state: State,
 }
 
-/// The transactions that can come next, which determine those that have a place, and the fingerprint of the rows.
+/// A state of the search: the transactions that can come next, which determine those that have a place, and the
+/// fingerprint of the rows.
 type State = (Vec<usize>, u64);
 
 /// An order in the making. Candidates are identified by their position in `candidates`.
@@ -191,7 +193,7 @@ impl<'h> Order<'h> {
         Choice { undo, placed_before, rest, state: (next, self.rows.fingerprint()) }
     }
 
-    /// The transactions without a place that may come next, since none of the others must come before them.
+    /// Returns the transactions without a place that may come next, because none of the others must come before them.
     fn next(&self) -> Vec<usize> {
         let Some(first) = self.by_until.first() else { return Vec::new() };
         let until = self.candidates[first].until;
@@ -206,7 +208,7 @@ impl<'h> Order<'h> {
         fits
     }
 
-    /// Places a transaction. Returns the previous versions of what it changed.
+    /// Places a transaction. Returns the items that it changed, with their previous versions.
     fn place(&mut self, number: usize) -> Vec<(usize, Option<&'h Version>)> {
         self.by_from.take(number);
         self.by_until.take(number);
@@ -235,7 +237,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// Determines the transactions that fit nowhere.
+    /// Determines the transactions that fit nowhere, and the sentences about them.
     fn stuck(self) -> Stuck {
         let (placed, mut misfits) = self.farthest.clone().expect("the search failed somewhere");
         if misfits.iter().any(|&(number, _)| !self.candidates[number].has_fitted) {
@@ -273,7 +275,7 @@ impl<'h> Order<'h> {
         format!("{name} {fits}: it {did}{}", there.unwrap_or_default())
     }
 
-    /// The transaction that made a version.
+    /// Returns the transaction that made a version, or `None` if it is an initial version.
     fn maker(&self, stamp: Stamp) -> Option<usize> {
         let makes = |event: &Event| event.operation.made().is_some_and(|made| made.stamp == stamp);
         self.history.transactions.iter().position(|record| record.events.iter().any(makes))

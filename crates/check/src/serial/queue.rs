@@ -4,13 +4,13 @@
 /// was taken out last, take constant time (Knuth's dancing links).
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The links by number; the last entry is that of both ends.
+    /// The links to the next and the previous member, by the member's number. The last entry is that of both ends.
     next: Vec<usize>,
     previous: Vec<usize>,
 }
 
 impl Queue {
-    /// A queue of `count` members, in the order `order`, which names all of them.
+    /// Makes a queue of `count` members, in the order `order`, which names all of them.
     pub fn new(count: usize, order: &[usize]) -> Self {
         let mut queue = Self { next: vec![count; count + 1], previous: vec![count; count + 1] };
         let mut last = count;
@@ -22,12 +22,12 @@ impl Queue {
         queue
     }
 
-    /// The first member.
+    /// Returns the first member, or `None` if the queue is empty.
     pub fn first(&self) -> Option<usize> {
         self.iter().next()
     }
 
-    /// The members in their order.
+    /// Iterates over the members in their order.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         let end = self.next.len() - 1;
         let there = move |member: usize| (member != end).then_some(member);
@@ -40,7 +40,7 @@ impl Queue {
         (self.next[previous], self.previous[next]) = (next, previous);
     }
 
-    /// Puts a member back. It must be the one that was taken out last, of those that are not back.
+    /// Puts a member back. Of the members that are out, it must be the one that was taken out last.
     pub fn put_back(&mut self, member: usize) {
         let (previous, next) = (self.previous[member], self.next[member]);
         (self.next[previous], self.previous[next]) = (member, member);

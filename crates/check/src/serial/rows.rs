@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 #[derive(Debug)]
 pub(super) struct Steps<'h> {
     list: Vec<Step<'h>>,
-    /// The lasting writes of the transaction, in their order.
+    /// The writes of the transaction that were not undone, in their order: the item, and the version or its absence.
     pub leaves: Vec<(usize, Option<&'h Version>)>,
 }
 
@@ -19,20 +19,21 @@ enum Step<'h> {
         item: usize,
         seen: Option<Stamp>,
     },
-    /// Writes an item, after finding this version there; a delete accepts any.
+    /// The transaction wrote an item, after finding this version there; a delete accepts any version.
     Write {
         item: usize,
         found: Found,
         made: Option<&'h Version>,
         undone_by: Option<usize>,
     },
-    /// Saw these rows in a range, out of all that were ever there. Both are in the order of the items' numbers.
+    /// The transaction saw these rows in a range. `ever` holds all items that were ever there. Both are in the order of
+    /// the items' numbers.
     Scan {
         range: &'h Range,
         seen: Vec<(usize, Stamp)>,
         ever: Vec<usize>,
     },
-    /// Was refused because of some row in a range.
+    /// A unique index refused a write of the transaction because of some row in a range.
     Refused {
         range: &'h Range,
         ever: Vec<usize>,
@@ -51,13 +52,13 @@ enum Found {
 /// The first step of a transaction that does not agree with the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Misfit {
-    /// The position of the event.
+    /// The position of the step's event in the transaction.
     pub event: usize,
-    /// The item, if there is one, and the version of it in the rows.
+    /// The item that shows the disagreement, if there is one, and its version in the rows.
     pub item: Option<(usize, Option<Stamp>)>,
 }
 
-/// The items of a history, with all versions that a committed transaction ever made of them.
+/// Returns the items of a history, with all versions that a committed transaction ever made of them.
 pub(super) fn items_of(history: &History) -> Items {
     let mut versions: BTreeMap<&Item, Vec<&Version>> = BTreeMap::new();
     for (item, version) in &history.initial {
@@ -119,7 +120,7 @@ pub(super) struct Rows<'h> {
 }
 
 impl<'h> Rows<'h> {
-    /// The initial rows.
+    /// Returns the rows at the beginning: the initial rows of the history.
     pub fn new(history: &'h History, items: &'h Items) -> Self {
         let mut rows = Self { items, there: vec![None; items.len()], fingerprint: 0, own: Vec::new() };
         for (item, version) in &history.initial {
@@ -129,12 +130,12 @@ impl<'h> Rows<'h> {
         rows
     }
 
-    /// A number that almost certainly differs if the rows differ.
+    /// Returns a number that almost certainly differs if the rows differ.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Sets the version of an item, and returns the previous one.
+    /// Sets the version of an item, and returns the previous one; `None` stands for its absence.
     pub fn set(&mut self, item: usize, version: Option<&'h Version>) -> Option<&'h Version> {
         let before = std::mem::replace(&mut self.there[item], version);
         for version in [before, version].into_iter().flatten() {
@@ -163,7 +164,8 @@ impl<'h> Rows<'h> {
         None
     }
 
-    /// Whether a step disagrees with the rows, and the item that shows it.
+    /// Returns whether a step disagrees with the rows: `None` if it agrees, otherwise the item that shows the
+    /// disagreement, if there is one.
     fn disagreement(&self, step: &Step<'_>) -> Option<Option<usize>> {
         let stamp = |item| self.current(item).map(|version| version.stamp);
         let differs = |item, agrees: bool| (!agrees).then_some(Some(item));
@@ -200,7 +202,7 @@ impl<'h> Rows<'h> {
         }
     }
 
-    /// An item's version as the transaction that is being checked would find it.
+    /// Returns the version of an item that the transaction that is being checked would find.
     fn current(&self, item: usize) -> Option<&'h Version> {
         let own = self.own.iter().rev().find(|(written, ..)| *written == item);
         own.map_or(self.there[item], |&(_, version, _)| version)

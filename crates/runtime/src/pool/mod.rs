@@ -52,19 +52,20 @@ impl PoolConfig {
 }
 
 impl Default for PoolConfig {
-    /// The default configuration. The memory of a stack is taken page by page, as it is used.
+    /// Returns the default configuration. Its stacks may be large, because the memory of a stack is taken page by page,
+    /// as it is used.
     fn default() -> Self {
         let (run, slots) = (RunConfig::default(), Self::DEFAULT_SLOTS);
         Self { run, slots, follows_waits: true, stack_bytes: 512 * 1024 }
     }
 }
 
-/// The place of a transaction object and its client.
+/// The place of a transaction object and its client: a slot of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The worker.
+    /// The number of the worker.
     pub worker: WorkerId,
-    /// The slot's number over all workers, from zero.
+    /// The number of the slot among those of all workers, from zero.
     pub number: usize,
 }
 
@@ -76,7 +77,7 @@ pub struct Slot {
 /// those of all its clients.
 ///
 /// # Errors
-/// The first failure of a worker, or that there is no memory for a stack. The other workers are stopped.
+/// The first failure of a worker, or the error that there is no memory for a stack. The other workers are stopped.
 ///
 /// # Panics
 /// If a worker cannot have this number of slots.

@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// The time by which a sleeping thread wakes up late.
+/// The time by which a sleeping thread usually wakes up after the time that it asked for.
 const LATE: Duration = Duration::from_micros(100);
 
 /// The time after which a worker with nothing to run looks again: room may have come, or an analysis may find
@@ -40,16 +40,16 @@ pub(super) fn work<D, T, C>(
     }
 }
 
-/// The end of a client's steps, and its counts.
+/// The counts of a client that has made its last step, or the abort with which it failed.
 type Outcome = Result<Counts, Abort>;
 
-/// A worker's state, which its slots' coroutines share: at any time either one of them runs, or the worker itself.
+/// The state of a worker, which its slots' coroutines share. At any time either one of them runs, or the worker itself.
 struct Worker<'r, D> {
     run: &'r Run<'r>,
     id: WorkerId,
     duties: RefCell<D>,
     steps: Steps,
-    /// The counts of the duties when the measured period began.
+    /// The counts of the worker's duties when the measured period began.
     counted: Cell<Statistics>,
     doorbell: Arc<Doorbell>,
     /// Slots without a transaction, as bits.
@@ -58,11 +58,11 @@ struct Worker<'r, D> {
     waiting: Cell<u64>,
     /// The first deadline of the slots that wait, or an earlier time.
     next_deadline: Cell<Time>,
-    /// The limit on transactions under way.
+    /// The limit on the number of transactions under way.
     limit: Cell<LoadLimit>,
     /// Whether the limit has kept a transaction from beginning since the last step ended.
     has_held_back: Cell<bool>,
-    /// Whether the limit follows waits, too.
+    /// Whether waits lower the limit, and not only failures.
     follows_waits: bool,
     slots: u32,
 }
@@ -166,7 +166,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         counts
     }
 
-    /// Chooses the next slot to run, if any can. `last` ran last.
+    /// Chooses the slot to run next, or returns `None` if none can run. `last` is the slot that ran last.
     fn choose(&self, last: usize, schedulers: &[Arc<SlotScheduler>]) -> Option<usize> {
         self.duties.borrow_mut().receive();
         if self.is_deadline_over() {
@@ -193,7 +193,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         None
     }
 
-    /// Whether a free slot may continue, be it only to end.
+    /// Whether a free slot may continue, either to begin a transaction or only to end.
     fn may_begin(&self) -> bool {
         let is_room = self.is_below_limit() && self.duties.borrow().has_room();
         is_room || self.run.config.stop.is_raised() || !self.steps.are_left()
@@ -209,7 +209,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         is_below
     }
 
-    /// Adapts the limit after a step of a slot.
+    /// Adapts the limit to what happened in a step of a slot.
     #[inline]
     fn adapt_limit(&self, Stepped { failed, last_failure, has_waited }: Stepped) {
         let has_waited = has_waited && self.follows_waits && failed == 0;
@@ -249,7 +249,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         self.next_deadline.get() != NEVER && self.doorbell.now() >= self.next_deadline.get()
     }
 
-    /// Wakes the slots whose deadline has passed.
+    /// Wakes the slots whose deadlines have passed.
     #[cold]
     fn ring_late(&self, schedulers: &[Arc<SlotScheduler>]) {
         let now = self.doorbell.now();
@@ -264,7 +264,8 @@ impl<'r, D: Duties> Worker<'r, D> {
         self.next_deadline.set(next);
     }
 
-    /// Passes a moment in which nothing can run: spins briefly at first, and sleeps after enough of that.
+    /// Passes a moment in which no slot can run: spins at first, and sleeps once the worker has been idle for long
+    /// enough.
     fn rest(&self, idle_since: &mut Option<Time>) {
         let now = self.doorbell.now();
         let spin_end = idle_since.get_or_insert(now).after(self.run.config.spin);
@@ -279,7 +280,7 @@ impl<'r, D: Duties> Worker<'r, D> {
     }
 }
 
-/// The pace of a slot, between two transactions.
+/// The pace of a slot's client: what happens between two of its transactions.
 struct SlotPace<'w, 'r, D> {
     worker: &'w Worker<'r, D>,
     bit: u64,
@@ -287,7 +288,7 @@ struct SlotPace<'w, 'r, D> {
 }
 
 impl<D: Duties> Pace for SlotPace<'_, '_, D> {
-    /// Whether another slot goes first, or there is no room.
+    /// Whether another slot goes first, or there is no room for another transaction.
     #[inline]
     fn has_to_yield(&self) -> bool {
         let worker = self.worker;
@@ -312,7 +313,7 @@ impl<D: Duties> Pace for SlotPace<'_, '_, D> {
     }
 }
 
-/// The numbers of the bits that are set.
+/// Iterates over the numbers of the bits that are set.
 fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (set != 0).then(|| set.trailing_zeros() as usize);
@@ -321,7 +322,8 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The first bit of a set above `last`, or the first of all if there is none, so that each bit gets its turn.
+/// Returns the number of the first bit of a set above `last`, or of the first bit of all if there is none above, so
+/// that each bit gets its turn.
 fn next_after(set: u64, last: usize) -> usize {
     let above = set & (u64::MAX << last << 1);
     if above != 0 { above } else { set }.trailing_zeros() as usize

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The seed of a simulation, and the faults that it may inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulationConfig {
-    /// The seed of every choice.
+    /// The seed from which every choice follows.
     pub seed: u64,
     /// The number of steps in 100 in which the task that ran last continues, if it can, rather than any task. Some bugs
     /// need long stretches of one task inside another's, which are rare if every step may switch.
@@ -22,14 +22,14 @@ pub struct SimulationConfig {
     pub time_out_per_mille: u64,
     /// The number of steps in 1000 in which a waiting task is woken for no reason.
     pub wake_per_mille: u64,
-    /// A run with more steps than this counts as endless.
+    /// The number of steps that a run may have. A run with more steps counts as endless.
     pub most_steps: usize,
-    /// The bytes of each task's stack.
+    /// The size of each task's stack in bytes.
     pub stack_bytes: usize,
 }
 
 impl SimulationConfig {
-    /// A configuration without faults.
+    /// Makes a configuration without faults.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -42,13 +42,13 @@ impl SimulationConfig {
         }
     }
 
-    /// A configuration that injects every kind of fault now and then.
+    /// Makes a configuration that injects every kind of fault now and then.
     pub fn with_faults(seed: u64) -> Self {
         Self { cancel_per_mille: 5, time_out_per_mille: 5, wake_per_mille: 20, ..Self::new(seed) }
     }
 }
 
-/// Tasks on one thread, interleaved by a seed.
+/// A number of tasks that run on one thread, interleaved by a seed.
 pub struct Simulation {
     config: SimulationConfig,
     random: Random,
@@ -59,11 +59,11 @@ pub struct Simulation {
     audit: Box<Audit>,
 }
 
-/// A check of what the tasks share, between two steps. Its argument is the number of tasks that wait.
+/// A check of the state that the tasks share, made between two steps. Its argument is the number of tasks that wait.
 type Audit = dyn FnMut(usize) -> Result<(), String>;
 
 impl Simulation {
-    /// A simulation without tasks.
+    /// Makes a simulation without tasks.
     pub fn new(config: SimulationConfig) -> Self {
         Self {
             config,
@@ -76,16 +76,17 @@ impl Simulation {
         }
     }
 
-    /// Makes `audit` check what the tasks share after every step, when each task has ended, waits, or is between two
-    /// calls. Its argument is the number of tasks that wait. An error ends the simulation: [`FailureKind::Audit`].
+    /// Makes `audit` check the state that the tasks share after every step, when each task has ended, waits, or is
+    /// between two calls. Its argument is the number of tasks that wait. An error ends the simulation:
+    /// [`FailureKind::Audit`].
     pub fn after_each_step(&mut self, audit: impl FnMut(usize) -> Result<(), String> + 'static) {
         self.audit = Box::new(audit);
     }
 
-    /// Adds a task.
+    /// Adds a task with this name, which runs `body`.
     ///
     /// # Panics
-    /// If there is no memory for its stack.
+    /// If there is no memory for the task's stack.
     pub fn spawn(&mut self, name: &str, body: impl FnOnce(&Task) + 'static) {
         let stack = Stack::new(self.config.stack_bytes).expect("memory for a simulated task's stack");
         let task = Task::new(&self.world, name, stack.suspender());
@@ -258,7 +259,8 @@ impl World {
         self.state().tasks[task].phase == Phase::Done
     }
 
-    /// The deadline of a task that waits.
+    /// Returns the deadline of a task that waits; `None` if the task does not wait, and `Some(None)` if it waits
+    /// without a deadline.
     fn deadline(&self, task: usize) -> Option<Option<Time>> {
         match self.state().tasks[task].phase {
             Phase::Waiting(deadline) => Some(deadline),

@@ -1,8 +1,8 @@
-//! The record of a simulation: its steps, and its failure.
+//! The record of a simulation: the steps that it made, and its failure.
 
 use std::fmt;
 
-/// The steps of a simulation in their order, for people.
+/// The steps of a simulation in their order, to be printed for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     names: Vec<String>,
@@ -10,7 +10,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The number of last steps that are printed.
+    /// The greatest number of steps that are printed: the last ones.
     const PRINTED: usize = 150;
 
     pub(super) fn name(&mut self, name: &str) {
@@ -25,12 +25,12 @@ impl Schedule {
         self.steps.truncate(steps);
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether there were no steps.
+    /// Whether the simulation has made no step.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -72,16 +72,16 @@ pub enum FailureKind {
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// The seed.
+    /// The seed of the simulation that failed.
     pub seed: u64,
-    /// The steps until then.
+    /// The steps that the simulation made until it failed.
     pub schedule: Schedule,
     /// The name of what was simulated, if a test simulates several things.
     pub subject: String,
 }
 
 impl Failure {
-    /// A failure of the simulation with this seed.
+    /// Makes a failure of the simulation with this seed.
     pub fn new(kind: FailureKind, seed: u64, schedule: Schedule) -> Self {
         Self { kind, seed, schedule, subject: String::new() }
     }

@@ -17,7 +17,7 @@ pub(super) struct World {
 pub(super) struct State {
     pub tasks: Vec<TaskState>,
     pub schedule: Schedule,
-    /// Whether the simulation has failed: tasks should end as soon as they can, and nothing suspends any more.
+    /// Whether the simulation has failed: then tasks should end as soon as they can, and nothing suspends any more.
     pub over: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct TaskState {
     pub phase: Phase,
     /// Whether the task was resumed since it last looked.
     pub notified: bool,
-    /// The number of times that the task would have suspended since the simulation was over.
+    /// The number of times that the task would have suspended since the simulation failed.
     pub overtime: u32,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Phase {
     /// The task can continue.
     #[default]
     Ready,
-    /// The task waits, at most until this time.
+    /// The task waits, at most until this time if there is one.
     Waiting(Option<Time>),
     /// The task has ended.
     Done,
@@ -66,7 +66,8 @@ pub struct SimScheduler {
 }
 
 impl SimScheduler {
-    /// The number of suspensions that a task may skip until its end. A task that needs more will not end by itself.
+    /// The number of suspensions that a task may skip until its end, once the simulation has failed. A task that needs
+    /// more will not end by itself.
     const OVERTIME: u32 = 1000;
 
     /// Suspends the task as `phase`, unless the simulation is over.
@@ -111,7 +112,7 @@ impl Scheduler for SimScheduler {
     }
 }
 
-/// A task, as its own code sees it. Cheap to clone.
+/// A task, in the view of its own code. A clone is cheap.
 #[derive(Clone, Debug)]
 pub struct Task {
     scheduler: Arc<SimScheduler>,
@@ -128,7 +129,7 @@ impl Task {
         Self { waiter: Waiter::new(scheduler.clone()), scheduler }
     }
 
-    /// The task's waiter.
+    /// Returns the task's waiter.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
@@ -143,7 +144,7 @@ impl Task {
         self.scheduler.world.state().schedule.push(self.scheduler.task, note.into());
     }
 
-    /// A transaction object on `engine` that waits as this task does and suspends before every access.
+    /// Makes a transaction object on `engine` that waits as this task does and suspends before every access.
     pub fn transaction(&self, engine: &dyn Engine) -> Simulated {
         Simulated::new(engine.transaction(self.waiter.clone()), self.clone())
     }

@@ -1,4 +1,4 @@
-//! A transaction that yields before every access.
+//! A transaction object that suspends its task before every access.
 
 use super::Task;
 use hotrow_storage::{Key, RowMut, RowRef, TableId};

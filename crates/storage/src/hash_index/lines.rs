@@ -3,66 +3,66 @@
 use hotrow_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::ops::ControlFlow;
 
-/// The slots of a line. A model has few, so that a handful of entries fills a line.
+/// The number of slots of a line. A model has few, so that a handful of entries fills a line.
 pub(super) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
-/// A slot that has not held an entry since the array was made, or whose entry was removed from a line that was never
-/// full. It is the value of fresh memory.
+/// The word of a slot that has not held an entry since the array was made, or whose entry was removed from a line that
+/// was never full. Fresh memory has this value.
 pub(super) const EMPTY: u64 = 0;
 
-/// A slot whose entry was removed from a full line. It is not an address: addresses are multiples of eight.
+/// The word of a slot whose entry was removed from a full line. It is not an address: addresses are multiples of eight.
 pub(super) const TOMBSTONE: u64 = 1;
 
-/// The bits of a slot that hold the address; the other bits hold the tag.
+/// The mask of the bits of a slot that hold the address; the other bits hold the tag.
 pub(super) const ADDRESS: u64 = (1 << 48) - 1;
 
-/// The slots that share a cache line.
+/// A line: the slots that share a cache line.
 #[repr(align(64))]
 pub(super) struct Line([AtomicU64; SLOTS]);
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// The bits of a hash that a slot keeps, at their place in the slot. They are bits 42 to 57 of the hash, so that they
-/// are independent of the slot's position (the low bits) and of the shard (the high bits).
+/// Returns the tag of a hash: the bits of the hash that a slot keeps, at their place in the slot. They are bits 42 to
+/// 57 of the hash, so that they are independent of the slot's position (the low bits) and of the shard (the high bits).
 #[inline]
 pub(super) fn tag(hash: u64) -> u64 {
     hash << 6 & !ADDRESS
 }
 
-/// The address in `slot` if it holds an entry with this tag.
+/// Returns the address in the slot's word `slot` if the slot holds an entry with this tag.
 #[inline]
 pub(super) fn tagged(slot: u64, tag: u64) -> Option<usize> {
     let difference = slot ^ tag;
     (difference <= ADDRESS && difference > TOMBSTONE).then_some(difference as usize)
 }
 
-/// The address in `slot` if it holds any entry.
+/// Returns the address in the slot's word `slot` if the slot holds any entry.
 #[inline]
 pub(super) fn occupied(slot: u64) -> Option<usize> {
     (slot > TOMBSTONE).then_some((slot & ADDRESS) as usize)
 }
 
-/// The lines of one shard, shared. Their number is a power of two.
+/// The lines of one shard, borrowed by a reader or writer. Their number is a power of two.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'g> {
     lines: &'g [Line],
 }
 
 impl<'g> Lines<'g> {
-    /// The number of slots.
+    /// Returns the number of slots in all lines.
     #[inline]
     pub fn capacity(self) -> usize {
         self.lines.len() * SLOTS
     }
 
-    /// The line where the search for `hash` begins.
+    /// Returns the line where the search for `hash` begins.
     #[inline]
     pub fn home(self, hash: u64) -> &'g Line {
         self.line(hash as usize / SLOTS)
     }
 
-    /// The line at `position`, counted around the array.
+    /// Returns the line at `position`, counted around the array.
     #[inline]
     pub fn line(self, position: usize) -> &'g Line {
         // SAFETY: the number of lines is a power of two (both constructors of `&[Line]` see to it), so the mask keeps
@@ -70,19 +70,19 @@ impl<'g> Lines<'g> {
         unsafe { self.lines.get_unchecked(position & (self.lines.len() - 1)) }
     }
 
-    /// The line in which `slot` stands. The slot belongs to one of these lines.
+    /// Returns the line in which `slot` stands. The slot must belong to one of these lines.
     pub fn line_of(self, slot: &AtomicU64) -> &'g Line {
         let offset = std::ptr::from_ref(slot).addr() - self.lines.as_ptr().addr();
         self.line(offset / size_of::<Line>())
     }
 
-    /// All lines.
+    /// Returns all lines of the shard, in the order of their positions.
     pub fn all(self) -> &'g [Line] {
         self.lines
     }
 
-    /// Visits the slots in which an entry of `hash` may stand, until `visit` breaks, or until a line that was never
-    /// full ends the search.
+    /// Visits the slots in which an entry of `hash` may stand, each with its word. The search ends when `visit` breaks,
+    /// with the value of the break, or after a line that was never full, with `None`.
     #[inline]
     pub fn probe<B>(self, hash: u64, mut visit: impl FnMut(&'g AtomicU64, u64) -> ControlFlow<B>) -> Option<B> {
         let mut position = hash as usize / SLOTS;
@@ -107,7 +107,8 @@ impl<'g> Lines<'g> {
         }
     }
 
-    /// The slot for a new entry of `hash`, and its word.
+    /// Finds the slot into which a new entry of `hash` is put. Returns the slot and its present word, [`EMPTY`] or
+    /// [`TOMBSTONE`].
     #[inline]
     pub fn free(self, hash: u64) -> (&'g AtomicU64, u64) {
         self.probe(hash, |slot, word| match word {
@@ -119,7 +120,7 @@ impl<'g> Lines<'g> {
 }
 
 impl Line {
-    /// The words of the slots, each read once.
+    /// Reads the word of each slot of the line once.
     #[inline]
     pub fn words(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|slot| slot.load(Ordering::Acquire))
@@ -131,7 +132,7 @@ impl Line {
     }
 }
 
-/// The lines of one shard, owned.
+/// The lines of one shard, as the owner of their memory.
 pub(super) struct Array {
     start: *mut Line,
     log2_lines: u32,
@@ -145,7 +146,7 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 impl Array {
-    /// An array with room for at least `slots` entries.
+    /// Makes an array with room for at least `slots` entries.
     pub fn new(slots: usize) -> Self {
         let lines = slots.div_ceil(SLOTS).next_power_of_two();
         Self::with_lines(lines, lines.ilog2())
@@ -157,22 +158,23 @@ impl Array {
         Self { start: block.as_ptr().cast(), log2_lines, _block: block }
     }
 
-    /// The atomics of the models cannot be made of zeroed memory.
+    /// Makes the array of a model. Its lines are made one by one, since a model's atomics cannot be made of zeroed
+    /// memory.
     #[cfg(any(loom, shuttle))]
     fn with_lines(lines: usize, log2_lines: u32) -> Self {
         let lines: Box<[Line]> = (0..lines).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(EMPTY)))).collect();
         Self { start: Box::into_raw(lines).cast(), log2_lines }
     }
 
-    /// The lines.
+    /// Returns the lines of this array.
     pub fn lines(&self) -> Lines<'_> {
         // SAFETY: `start` leads to that many initialised lines, since all zero bits are an empty line, and they live as
         // long as self.
         Lines { lines: unsafe { std::slice::from_raw_parts(self.start, 1 << self.log2_lines) } }
     }
 
-    /// The address and the size in one word. That is possible because lines are aligned to 64 bytes, and a size has
-    /// fewer than 64 bits.
+    /// Packs the address of the lines and the binary logarithm of their number into one word. That is possible because
+    /// lines are aligned to 64 bytes, and the logarithm is below 64.
     fn descriptor(&self) -> *mut Line {
         self.start.map_addr(|address| address | self.log2_lines as usize)
     }
@@ -187,21 +189,22 @@ impl Drop for Array {
     }
 }
 
-/// The place where readers find a shard's present array: its address and its size, changed together.
+/// The place where readers find a shard's present array. It holds the array's address and its size, which change
+/// together.
 pub(super) struct Published(AtomicPtr<Line>);
 
 impl Published {
-    /// Publishes `array` for the first time.
+    /// Makes the place, with `array` as the present array.
     pub fn new(array: &Array) -> Self {
         Self(AtomicPtr::new(array.descriptor()))
     }
 
-    /// Publishes `array`, whose entries are all in place, instead of the present one.
+    /// Publishes `array`, whose entries are all in place, instead of the present array.
     pub fn replace(&self, array: &Array) {
         self.0.store(array.descriptor(), Ordering::Release);
     }
 
-    /// The present lines.
+    /// Returns the lines of the present array.
     ///
     /// # Safety
     ///

@@ -66,14 +66,14 @@ pub struct HashIndex {
     collector: Arc<Collector>,
 }
 
-/// The state for insertions into one shard and removals from it.
+/// The state of one shard that insertions and removals change, under the shard's latch.
 struct Writer {
     present: Latch<Present>,
-    /// The number of entries. Written under the latch.
+    /// The number of entries. It is written under the latch.
     live: AtomicUsize,
 }
 
-/// A shard's array, and how full it is.
+/// The present array of a shard, and how full it is.
 struct Present {
     array: Array,
     /// The number of slots that are not empty.
@@ -81,7 +81,7 @@ struct Present {
 }
 
 impl HashIndex {
-    /// An empty index with room for about `capacity_hint` entries before it first grows.
+    /// Makes an empty index, which has room for about `capacity_hint` entries before it first grows.
     pub fn new(collector: &Arc<Collector>, capacity_hint: usize) -> Self {
         // The shards of a random table differ by a few percent.
         let entries_per_shard = capacity_hint / SHARDS + capacity_hint / (SHARDS * 16);
@@ -94,15 +94,15 @@ impl HashIndex {
         Self { published, writers: arrays.into_iter().map(writer).collect(), collector: collector.clone() }
     }
 
-    /// Returns the first entry with this hash's tag for whose address `matches` returns true. A few entries of other
-    /// hashes may be passed to `matches`, too.
+    /// Returns the address of the first entry that has this hash's tag and for whose address `matches` returns true;
+    /// `None` if there is no such entry. A few entries of other hashes may be passed to `matches`, too.
     #[inline]
     pub fn get(&self, guard: Guard<'_>, hash: u64, mut matches: impl FnMut(usize) -> bool) -> Option<usize> {
         find(self.lines(guard, shard(hash)), hash, &mut matches)
     }
 
-    /// Visits all entries with this hash's tag, among them all of equal hash. An entry that is removed and inserted
-    /// again meanwhile may be visited twice.
+    /// Visits the entries with this hash's tag, until `visit` breaks. All entries of this hash are among them. An entry
+    /// that is removed and inserted again meanwhile may be visited twice.
     pub fn for_each(&self, guard: Guard<'_>, hash: u64, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
         let tag = tag(hash);
         self.lines(guard, shard(hash)).probe(hash, |_, word| match tagged(word, tag) {
@@ -111,7 +111,8 @@ impl HashIndex {
         });
     }
 
-    /// Adds an entry, whether or not an equal one exists. `hash_of` gives the hash of any entry's address.
+    /// Adds an entry, whether or not an equal one exists. `hash_of` returns the hash of the entry at any address; the
+    /// index calls it when the shard grows.
     pub fn insert(&self, guard: Guard<'_>, hash: u64, address: usize, hash_of: impl Fn(usize) -> u64) {
         self.prefetch_slot(guard, hash);
         let mut present = self.writers[shard(hash)].present.lock();
@@ -169,14 +170,16 @@ impl HashIndex {
         true
     }
 
-    /// Prefetches the line where the search for `hash` begins. The first of two passes over a batch of look-ups.
+    /// Prefetches the line where the search for `hash` begins. This is the first of two passes over a batch of
+    /// look-ups.
     #[inline]
     pub fn prefetch_slot(&self, guard: Guard<'_>, hash: u64) {
         prefetch(std::ptr::from_ref(self.lines(guard, shard(hash)).home(hash)).cast());
     }
 
     /// Prefetches the first two cache lines of the record that [`get`](Self::get) would visit first, and returns its
-    /// address: usually that of the wanted record. The second pass.
+    /// address: usually that of the wanted record. `None` means that no entry has this hash's tag. This is the second
+    /// of two passes over a batch of look-ups.
     #[inline]
     pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
         let address = find(self.lines(guard, shard(hash)), hash, &mut |_| true)?;
@@ -197,7 +200,7 @@ impl HashIndex {
         }
     }
 
-    /// The number of entries, now or a moment ago.
+    /// Returns the number of entries, now or a moment ago.
     pub fn len(&self) -> usize {
         // Relaxed: a sum over shards is out of date anyway.
         self.writers.iter().map(|writer| writer.live.load(Ordering::Relaxed)).sum()
@@ -208,7 +211,7 @@ impl HashIndex {
         self.len() == 0
     }
 
-    /// The memory of the slots, in bytes.
+    /// Returns the bytes that the slots of all shards take.
     pub fn bytes(&self) -> usize {
         let capacity = |writer: &CachePadded<Writer>| writer.present.lock().array.lines().capacity();
         self.writers.iter().map(capacity).sum::<usize>() * size_of::<AtomicU64>()
@@ -222,8 +225,8 @@ impl HashIndex {
         unsafe { self.published[shard].lines() }
     }
 
-    /// Frees later the array that growth has replaced. The caller does not hold the latch, because the collector may
-    /// free more than the array.
+    /// Hands an array that growth has replaced, if there is one, to the collector, which frees it later. The caller
+    /// must not hold the latch, because the collector may free more than the array.
     fn defer(&self, replaced: Option<Array>) {
         if let Some(array) = replaced {
             self.collector.defer(Garbage::boxed(Box::new(array)));
@@ -286,7 +289,7 @@ fn shard(hash: u64) -> usize {
     (hash >> 58) as usize % SHARDS
 }
 
-/// The number of an array's slots that may be used.
+/// Returns how many of an array's slots may be used before the shard grows.
 fn limit(capacity: usize) -> usize {
     capacity - capacity.div_ceil(4)
 }

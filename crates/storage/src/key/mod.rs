@@ -44,7 +44,7 @@ pub struct InlineKey {
 }
 
 impl InlineKey {
-    /// The key's bytes.
+    /// Returns the bytes of the key.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -55,7 +55,7 @@ impl Key {
     /// The longest key that needs no allocation, in bytes.
     pub const INLINE: usize = 24;
 
-    /// The bytes of the key on the heap.
+    /// Returns the number of bytes that the key has on the heap.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Key::Long(bytes) => bytes.len(),
@@ -63,7 +63,7 @@ impl Key {
         }
     }
 
-    /// The key with these bytes.
+    /// Makes a byte-string key of these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         if bytes.len() > Self::INLINE {
             return Key::Long(bytes.into());
@@ -73,7 +73,8 @@ impl Key {
         Key::Bytes(inline)
     }
 
-    /// The byte-string key of two to six `integer` NOT NULL columns, or of that many leading columns of a longer key.
+    /// Makes the byte-string key of two to six `integer` NOT NULL columns, or of that many leading columns of a longer
+    /// key.
     #[inline]
     pub fn int4s<const N: usize>(columns: [i32; N]) -> Self {
         const { assert!(N * 4 <= Self::INLINE) };
@@ -84,7 +85,7 @@ impl Key {
         Key::Bytes(inline)
     }
 
-    /// The bytes of a byte-string key; `None` for an integer.
+    /// Returns the bytes of a byte-string key, or `None` for an integer key.
     #[inline]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -94,7 +95,7 @@ impl Key {
         }
     }
 
-    /// A 64-bit hash, the same for equal keys, of good quality in all its bits.
+    /// Returns a 64-bit hash of the key. Equal keys have equal hashes, and all bits of a hash are of good quality.
     #[inline]
     pub fn hash64(&self) -> u64 {
         match self {
@@ -104,8 +105,8 @@ impl Key {
         }
     }
 
-    /// The least byte-string key that is greater than every key that begins with `self`: the exclusive upper bound of a
-    /// prefix scan. `None` if there is no such key (all bytes FF), or if the key is an integer.
+    /// Returns the least byte-string key that is greater than every key that begins with `self`: the exclusive upper
+    /// bound of a prefix scan. Returns `None` if there is no such key (all bytes are FF), or if the key is an integer.
     pub fn prefix_end(&self) -> Option<Key> {
         let bytes = self.bytes()?;
         let last = bytes.iter().rposition(|&byte| byte != 0xFF)?;
@@ -114,7 +115,7 @@ impl Key {
         Some(Key::from_bytes(&end))
     }
 
-    /// Whether `self` begins with the bytes of `prefix`; an integer begins with itself only.
+    /// Whether the key begins with the bytes of `prefix`. An integer key begins with itself only.
     pub fn starts_with(&self, prefix: &Key) -> bool {
         match (self.bytes(), prefix.bytes()) {
             (Some(bytes), Some(prefix)) => bytes.starts_with(prefix),
@@ -123,7 +124,8 @@ impl Key {
     }
 }
 
-/// A bijective finaliser, in which every input bit affects every output bit (the 64-bit variant of MurmurHash3's).
+/// Mixes the bits of a word: a bijective finaliser in which every input bit affects every output bit (the 64-bit
+/// variant of MurmurHash3's).
 #[inline]
 pub fn mix(mut word: u64) -> u64 {
     word ^= word >> 33;
@@ -133,7 +135,7 @@ pub fn mix(mut word: u64) -> u64 {
     word ^ (word >> 33)
 }
 
-/// An `integer` as bytes whose order is the order of the values.
+/// Returns the four bytes of an `integer` in a key. Their order is the order of the values.
 #[inline]
 fn ordered_int4(value: i32) -> [u8; 4] {
     ((value as u32) ^ 1 << 31).to_be_bytes()
@@ -197,7 +199,7 @@ impl From<i64> for Key {
     }
 }
 
-/// The rule by which an index's key is made from a row: which columns, and in which shape.
+/// The rule by which an index's key is made from a row: from which columns, and in which shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     parts: Vec<KeyPart>,
@@ -206,19 +208,19 @@ pub struct KeySpec {
     int4s: bool,
 }
 
-/// A column of a [`KeySpec`].
+/// A column from which a [`KeySpec`] makes keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPart {
     /// The column's position in its table.
     pub column: usize,
     /// The column's type.
     pub ty: Type,
-    /// Whether the key must tell NULL from values.
+    /// Whether the column may be NULL, so that a key must distinguish NULL from values.
     pub nullable: bool,
 }
 
 impl KeySpec {
-    /// The rule for keys made of the columns at `positions`.
+    /// Makes the rule for keys of the columns at `positions`, in that order.
     pub fn new(columns: &[Column], positions: &[usize]) -> Self {
         let part = |&column: &usize| KeyPart { column, ty: columns[column].ty, nullable: columns[column].nullable };
         let parts: Vec<_> = positions.iter().map(part).collect();
@@ -228,28 +230,29 @@ impl KeySpec {
         Self { parts, int, int4s }
     }
 
-    /// A rule that always makes byte strings, even of one integer: for index keys that get a suffix.
+    /// Makes a rule whose keys are always byte strings, even if the only column is an integer. Keys that get a suffix
+    /// need this.
     pub fn bytes(columns: &[Column], positions: &[usize]) -> Self {
         Self { int: false, ..Self::new(columns, positions) }
     }
 
-    /// The columns, in key order.
+    /// Returns the columns from which keys are made, in key order.
     pub fn parts(&self) -> &[KeyPart] {
         &self.parts
     }
 
-    /// Whether keys are [`Key::Int`].
+    /// Whether the keys that this rule makes are integers, [`Key::Int`].
     pub fn is_int(&self) -> bool {
         self.int
     }
 
-    /// Whether the columns of `other` are all among these. If those are the columns of the primary key, this key alone
-    /// identifies a row.
+    /// Whether all columns of `other` are among the columns of this rule. If `other` makes primary keys, a key of this
+    /// rule then identifies a row by itself.
     pub fn includes(&self, other: &KeySpec) -> bool {
         other.parts.iter().all(|part| self.parts.iter().any(|own| own.column == part.column))
     }
 
-    /// The key of a row.
+    /// Makes the key of a row from its values in the columns of this rule.
     #[inline]
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         if self.int {
@@ -265,7 +268,7 @@ impl KeySpec {
         self.key(self.parts.iter().map(|part| row.value(part.column)))
     }
 
-    /// Whether the key of a row is `key`.
+    /// Whether `key` is the key that this rule makes from the row.
     #[inline]
     pub fn matches(&self, row: RowRef<'_>, key: &Key) -> bool {
         match key {
@@ -274,7 +277,7 @@ impl KeySpec {
         }
     }
 
-    /// The integer of an integer key.
+    /// Returns the integer from which the key of a row is made, under a rule for integer keys.
     #[inline]
     fn int_of(&self, row: RowRef<'_>) -> i64 {
         let part = &self.parts[0];
@@ -285,7 +288,7 @@ impl KeySpec {
         }
     }
 
-    /// The key whose leading columns have these values, in key order; fewer values than columns make a prefix.
+    /// Makes the key whose leading columns have these values, in key order. Fewer values than columns make a prefix.
     ///
     /// Each value must be of its column's type (any integer type for an integer column).
     pub fn key<'v>(&self, values: impl IntoIterator<Item = Value<'v>>) -> Key {
@@ -316,7 +319,7 @@ impl Default for KeyBuilder {
 }
 
 impl KeyBuilder {
-    /// Appends a value of a column of type `ty`.
+    /// Appends a value of a column of type `ty`. `nullable` says whether the column may be NULL.
     ///
     /// A number is its sign (00 negative, 01 zero, 02 positive). If it is not zero, the decimal exponent plus 128 and
     /// the significant digits follow, each plus one, closed by 00; for a negative number all bytes after the sign are
@@ -362,12 +365,12 @@ impl KeyBuilder {
         }
     }
 
-    /// The key.
+    /// Returns the key that was built.
     pub fn finish(self) -> Key {
         if self.long.is_empty() { Key::Bytes(self.inline) } else { Key::Long(self.long.into_boxed_slice()) }
     }
 
-    /// Appends an integer with its column's width, whatever its own.
+    /// Appends an integer in the width of the column's type `ty`, whatever the type of the value is.
     fn push_int(&mut self, ty: Type, value: i64) {
         match ty {
             Type::Int2 => self.extend(&((value as u16) ^ 1 << 15).to_be_bytes()),

@@ -5,9 +5,10 @@ use crate::{ArrayBuilder, Interval, Type, Value};
 use rust_decimal::Decimal;
 
 impl KeySpec {
-    /// The values of a key that this spec made, for people: those of its leading columns, as many as the key has; bytes
-    /// after them are ignored. Trailing blanks of `char` and zeros of `numeric` are lost, since keys are equal without
-    /// them. `None` if the key does not have this shape.
+    /// Returns the values of a key that this rule made, for people. The key may be a prefix: then these are the values
+    /// of its leading columns. Bytes after the last column are ignored. Trailing blanks of `char` and zeros of
+    /// `numeric` are lost, since keys are equal without them. Returns `None` if the key does not have the shape of this
+    /// rule.
     pub fn values(&self, key: &Key) -> Option<Vec<Value<'static>>> {
         let Some(bytes) = key.bytes() else {
             let Key::Int(int) = key else { return None };

@@ -50,7 +50,8 @@ use std::ops::Bound;
 use tree::{Seek, Tree};
 use words::Words;
 
-/// The entries of a node: nodes take 1 KiB for integers and 2 KiB for byte strings. A model splits early.
+/// The number of entries of a node with integer keys. Nodes take 1 KiB for integers and 2 KiB for byte strings. A model
+/// has few entries, so that its nodes split early.
 const INT_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 62 };
 const BYTES_ENTRIES: usize = if cfg!(any(loom, shuttle)) { 3 } else { 50 };
 
@@ -68,13 +69,13 @@ enum Shape {
 }
 
 impl OrderedIndex {
-    /// An empty index, of integers or of byte strings.
+    /// Makes an empty index whose keys are integers if `int_keys` is true, and byte strings otherwise.
     pub fn new(collector: &Arc<Collector>, int_keys: bool) -> Self {
         let tree = if int_keys { Shape::Int(Tree::new(collector)) } else { Shape::Bytes(Tree::new(collector)) };
         Self { tree }
     }
 
-    /// The address of `key`.
+    /// Returns the address under `key`, or `None` if the index does not have the key.
     ///
     /// # Panics
     ///
@@ -87,7 +88,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Adds an entry.
+    /// Adds an entry that leads from `key` to `address`.
     ///
     /// # Errors
     ///
@@ -99,7 +100,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Removes the entry of `key` and returns its address.
+    /// Removes the entry of `key`, and returns its address, or `None` if there was no such entry.
     pub fn remove(&self, guard: Guard<'_>, key: &Key) -> Option<usize> {
         match &self.tree {
             Shape::Int(tree) => tree.remove(guard, &Words::of(key)),
@@ -126,7 +127,7 @@ impl OrderedIndex {
         }
     }
 
-    /// The address of the first entry from `from` on, in ascending order; `None` if there is no such entry.
+    /// Returns the address of the first entry from `from` on, in ascending order; `None` if there is no such entry.
     #[inline]
     pub fn next(&self, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
         match &self.tree {
@@ -135,7 +136,7 @@ impl OrderedIndex {
         }
     }
 
-    /// The number of entries, now or a moment ago.
+    /// Returns the number of entries, now or a moment ago.
     pub fn len(&self) -> usize {
         match &self.tree {
             Shape::Int(tree) => tree.len(),
@@ -143,7 +144,7 @@ impl OrderedIndex {
         }
     }
 
-    /// The bytes of the nodes, and of the keys outside them.
+    /// Returns the bytes of the nodes, and of the keys outside them.
     pub fn bytes(&self) -> usize {
         match &self.tree {
             Shape::Int(tree) => tree.bytes(),

@@ -6,20 +6,21 @@ use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::cmp;
 use std::ops::Deref;
 
-/// The node is latched: a thread is changing it.
+/// The bit of a version that says that the node is latched: a thread is changing it.
 const LATCHED: u64 = 1;
 
-/// The node is no longer part of the tree.
+/// The bit of a version that says that the node is no longer part of the tree.
 const UNLINKED: u64 = 2;
 
-/// The increment that frees the latch: it clears `LATCHED` and counts one change.
+/// The number that is added to a version to free the latch: it clears `LATCHED` and counts one change.
 const FREED: u64 = 3;
 
 /// The error of a read: the node has changed, and the search must restart at the root.
 #[derive(Debug)]
 pub(super) struct Restart;
 
-/// A state of a node. As long as the node has this version, everything that was read of the node is consistent.
+/// The version of a node, which stands for one state of it. As long as the node has this version, everything that was
+/// read of the node is consistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version(u64);
 
@@ -30,7 +31,7 @@ pub(super) struct Version(u64);
 pub(super) struct Node<const W: usize, const CAP: usize> {
     version: AtomicU64,
     count: AtomicUsize,
-    /// Zero for a leaf; for an inner node, one more than the level of its children.
+    /// The distance from the leaves: zero for a leaf, and for an inner node one more than the level of its children.
     level: usize,
     /// The position after the entry that was inserted last.
     after_insert: AtomicUsize,
@@ -39,7 +40,7 @@ pub(super) struct Node<const W: usize, const CAP: usize> {
 }
 
 impl<const W: usize, const CAP: usize> Node<W, CAP> {
-    /// An empty node that no other thread sees yet.
+    /// Makes an empty node of this level, which no other thread sees yet.
     pub fn new(level: usize) -> Box<Self> {
         const { assert!(CAP >= 3, "half of a full node must leave both halves with entries") };
         Box::new(Self {
@@ -52,13 +53,13 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         })
     }
 
-    /// The distance from the leaves.
+    /// Returns the distance of the node from the leaves, which is zero for a leaf.
     #[inline]
     pub fn level(&self) -> usize {
         self.level
     }
 
-    /// Whether the entries are keys and addresses.
+    /// Whether the node is a leaf, so that its entries are keys and addresses.
     #[inline]
     pub fn is_leaf(&self) -> bool {
         self.level == 0
@@ -76,7 +77,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
@@ -88,20 +89,22 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         self.count() == CAP
     }
 
-    /// The key of an entry. The caller must validate the version before it follows the key's address, if the key has
-    /// one.
+    /// Returns the key of the entry at `position`. The caller must validate the version before it follows the address
+    /// that a long key holds.
     #[inline]
     pub fn key(&self, position: usize) -> Words<W> {
         Words(std::array::from_fn(|word| self.keys[position][word].load(Ordering::Acquire)))
     }
 
-    /// The value of an entry. The caller must validate the version before it trusts the value.
+    /// Returns the address or the child of the entry at `position`. The caller must validate the version before it
+    /// trusts the value.
     #[inline]
     pub fn value(&self, position: usize) -> usize {
         self.values[position].load(Ordering::Acquire)
     }
 
-    /// The number of keys from `first` on that are less than `key`, or equal to it if `or_equal`; counted from zero.
+    /// Counts the entries before a key: returns the position, from zero, of the first entry that is not less than
+    /// `key`, or that is greater than `key` if `or_equal`. The entries before `first` count as less.
     #[inline]
     pub fn rank(&self, version: Version, first: usize, key: &Words<W>, or_equal: bool) -> Result<usize, Restart> {
         let passed = |position| {
@@ -120,7 +123,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         Ok(base + usize::from(left == 1 && passed(base)?))
     }
 
-    /// Compares the key of an entry with `key`.
+    /// Compares the key of the entry at `position` with `key`.
     #[inline]
     pub fn compare(&self, version: Version, position: usize, key: &Words<W>) -> Result<cmp::Ordering, Restart> {
         let stored = self.key(position);
@@ -133,7 +136,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         Ok(unsafe { stored.compare_bytes(key) })
     }
 
-    /// The version against which everything that is read from now on must be validated.
+    /// Returns the version against which everything that is read from now on must be validated.
     #[inline]
     pub fn version(&self) -> Result<Version, Restart> {
         let mut backoff = Backoff::new();
@@ -175,13 +178,13 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         }
     }
 
-    /// The node's present version, for searches by a caller that has latched the node or is alone with it.
+    /// Returns the node's present version, for searches by a caller that has latched the node or is alone with it.
     pub fn own_version(&self) -> Version {
         // Relaxed: the caller wrote it.
         Version(self.version.load(Ordering::Relaxed))
     }
 
-    /// Writes an entry.
+    /// Writes the entry at `position`.
     ///
     /// The caller holds the latch, or the node is not in the tree yet. The stores are releases, so that a reader that
     /// sees one of them also sees the latched version before it: see [`validate`](Self::validate).
@@ -215,12 +218,12 @@ pub(super) struct Latched<'g, const W: usize, const CAP: usize> {
 }
 
 impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
-    /// The node.
+    /// Returns the node that is latched.
     pub fn node(&self) -> &'g Node<W, CAP> {
         self.node
     }
 
-    /// Puts an entry before the one at `position`. The node is not full.
+    /// Inserts an entry before the one at `position`. The node must not be full.
     pub fn insert(&self, position: usize, key: Words<W>, value: usize) {
         let count = self.count();
         debug_assert!(count < CAP && position <= count, "position {position} of {count}");
@@ -239,7 +242,7 @@ impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
         self.node.after_insert.load(Ordering::Relaxed) == position
     }
 
-    /// Removes an entry and returns it.
+    /// Removes the entry at `position`, and returns its key and value.
     pub fn remove(&self, position: usize) -> (Words<W>, usize) {
         let removed = (self.key(position), self.value(position));
         let count = self.count();

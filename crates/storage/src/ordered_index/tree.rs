@@ -7,7 +7,7 @@ use crate::epoch::{Collector, Garbage, Guard};
 use hotrow_sync::atomic::{AtomicIsize, AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Backoff, CachePadded};
 
-/// The number of words over which the count of entries is spread, so that inserting threads rarely share one.
+/// The number of stripes over which the counts are spread, so that inserting threads rarely share one.
 const STRIPES: usize = 16;
 
 /// A B+-tree with keys of `W` words and nodes of `CAP` entries.
@@ -17,20 +17,21 @@ pub(super) struct Tree<const W: usize, const CAP: usize> {
     collector: Arc<Collector>,
 }
 
-/// The counts for some of the keys: what was added minus what was removed.
+/// One stripe of the tree's counts. For the keys that belong to the stripe, it holds what was added minus what was
+/// removed.
 #[derive(Default)]
 struct Counts {
     entries: AtomicIsize,
-    /// The bytes of nodes and of long keys.
+    /// The bytes of the nodes and of the long keys.
     bytes: AtomicIsize,
 }
 
-/// The destination of a search.
+/// The place that a search looks for.
 #[derive(Clone, Copy)]
 pub(super) enum Seek<const W: usize> {
-    /// The first leaf.
+    /// The first leaf of the tree.
     First,
-    /// The last leaf.
+    /// The last leaf of the tree.
     Last,
     /// The leaf to which this key belongs.
     At(Words<W>),
@@ -48,12 +49,12 @@ enum Next<const W: usize> {
     End,
 }
 
-/// A node on the path of a search.
+/// A node on the path of a search, with the version and the range that it had when the search reached it.
 struct Place<'g, const W: usize, const CAP: usize> {
     node: &'g Node<W, CAP>,
     version: Version,
     parent: Option<(&'g Node<W, CAP>, Version, usize)>,
-    /// The bounds of the node's range, which is all keys from `lower` on and below `upper`.
+    /// The bounds of the node's range: all keys from `lower` on and below `upper`. `None` means that there is no bound.
     lower: Option<Words<W>>,
     upper: Option<Words<W>>,
 }
@@ -94,8 +95,9 @@ impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
 }
 
 impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
-    /// The address of the first entry of the leaf after this one, if both leaves have the same parent and that leaf is
-    /// not empty. It was the address at some moment when this leaf had its version, if this leaf still has it.
+    /// Returns the address of the first entry of the leaf after this one, if both leaves have the same parent and that
+    /// leaf is not empty. The entry had that address at some moment when this leaf had its version, provided that this
+    /// leaf still has that version.
     ///
     /// The two ranges touch when the parent is validated; from then on the neighbour's lower bound is this leaf's upper
     /// bound, until this leaf is split or unlinked, which changes its version.
@@ -117,7 +119,7 @@ impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
     }
 
     /// Prefetches the node that a scan reaches after this one, if both have the same parent. The node may be gone by
-    /// then.
+    /// then. `backward` says whether the scan goes from greater to smaller keys.
     #[inline]
     fn prefetch_neighbour(&self, backward: bool) {
         let Some((parent, _, position)) = self.parent else { return };
@@ -131,7 +133,7 @@ impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
 impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     const NODE_BYTES: isize = size_of::<Node<W, CAP>>() as isize;
 
-    /// An empty tree.
+    /// Makes an empty tree, whose unlinked nodes `collector` frees.
     pub fn new(collector: &Arc<Collector>) -> Self {
         let root = AtomicPtr::new(Box::into_raw(Node::new(0)));
         let counts = Box::new(std::array::from_fn(|_| CachePadded(Counts::default())));
@@ -139,7 +141,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Self { root, counts, collector: collector.clone() }
     }
 
-    /// The address of `key`.
+    /// Returns the address under `key`, or `None` if the tree does not have the key.
     #[inline]
     pub fn get(&self, guard: Guard<'_>, key: &Words<W>) -> Option<usize> {
         again(|| {
@@ -150,7 +152,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         })
     }
 
-    /// Adds an entry, or returns the address that the key already has.
+    /// Adds an entry. If the key is in the tree already, the error is the address under it.
     pub fn insert(&self, guard: Guard<'_>, key: &Words<W>, address: usize) -> Result<(), usize> {
         let inserted = again(|| self.try_insert(guard, key, address));
         if inserted.is_ok() {
@@ -162,7 +164,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         inserted
     }
 
-    /// Removes the entry of `key` and returns its address.
+    /// Removes the entry of `key`, and returns its address, or `None` if there was no such entry.
     pub fn remove(&self, guard: Guard<'_>, key: &Words<W>) -> Option<usize> {
         let (removed, address, emptied) = again(|| self.try_remove(guard, key))?;
         // Relaxed: a count on its own.
@@ -174,7 +176,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Some(address)
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         // Relaxed: a sum over stripes is out of date anyway.
         let sum: isize = self.counts.iter().map(|counts| counts.entries.load(Ordering::Relaxed)).sum();
@@ -182,13 +184,13 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         sum.max(0) as usize
     }
 
-    /// The bytes of nodes and of long keys.
+    /// Returns the bytes of the nodes and of the long keys.
     pub fn bytes(&self) -> usize {
         // Relaxed, and not below zero: as in `len`.
         self.counts.iter().map(|counts| counts.bytes.load(Ordering::Relaxed)).sum::<isize>().max(0) as usize
     }
 
-    /// The address of the first entry beyond the place of `seek`, or from it on if `inclusive`.
+    /// Returns the address of the first entry beyond the place of `seek`, or from that place on if `inclusive`.
     #[inline]
     pub fn next(&self, guard: Guard<'_>, seek: Seek<W>, inclusive: bool) -> Option<usize> {
         let (mut seek, mut inclusive) = (seek, inclusive);
@@ -250,7 +252,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         }
     }
 
-    /// The number of leaves, for tests that are alone with the tree.
+    /// Counts the leaves, for tests that are alone with the tree.
     #[cfg(test)]
     pub fn leaves(&self) -> usize {
         let mut level = vec![self.root.load(Ordering::Acquire).cast_const()];
@@ -272,14 +274,14 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         }
     }
 
-    /// The counts to which a key belongs.
+    /// Returns the stripe of the counts to which a key belongs.
     fn counts(&self, key: &Words<W>) -> &Counts {
         // The last word of a byte string is left out: it may be an address.
         let words = key.0.iter().take(3).fold(0, |words: u64, &word| words.rotate_left(5) ^ word);
         &self.counts[crate::mix(words) as usize % STRIPES]
     }
 
-    /// The root, with a version that it had while it was the root.
+    /// Returns the root, with a version that it had while it was the root.
     #[inline]
     fn root<'g>(&'g self, _guard: Guard<'g>) -> Result<Place<'g, W, CAP>, Restart> {
         let root = self.root.load(Ordering::Acquire);
@@ -294,7 +296,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Ok(Place { node, version, parent: None, lower: None, upper: None })
     }
 
-    /// The leaf that the search leads to.
+    /// Returns the leaf that the search for `seek` leads to.
     #[inline]
     fn leaf<'g>(&'g self, guard: Guard<'g>, seek: &Seek<W>) -> Result<Place<'g, W, CAP>, Restart> {
         let mut place = self.root(guard)?;
@@ -367,7 +369,8 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         Err(Restart)
     }
 
-    /// Removes `key`. Returns its owned words, its address, and whether the leaf is empty now.
+    /// Removes the entry of `key`. Returns the key's words, which the caller owns now, the address, and whether the
+    /// leaf is empty now; `None` if there was no such entry.
     fn try_remove(&self, guard: Guard<'_>, key: &Words<W>) -> Result<Option<(Words<W>, usize, bool)>, Restart> {
         let Place { node, version, .. } = self.leaf(guard, &Seek::At(*key))?;
         let Ok(position) = find(node, version, key)? else {
@@ -433,7 +436,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     }
 }
 
-/// Repeats `attempt` until what it has read is valid.
+/// Repeats `attempt` until everything that it has read is valid, and returns its result.
 #[inline]
 fn again<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
     let mut backoff = Backoff::new();
@@ -445,7 +448,8 @@ fn again<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
     }
 }
 
-/// The position of `key` in a leaf; an error holds the position where it would be.
+/// Searches for `key` in a leaf. Returns its position, or, as the inner error, the position at which it would be
+/// inserted.
 #[inline]
 fn find<const W: usize, const CAP: usize>(
     leaf: &Node<W, CAP>,
@@ -458,7 +462,8 @@ fn find<const W: usize, const CAP: usize>(
     Ok(if found { Ok(position) } else { Err(position) })
 }
 
-/// Splits a node's entries. Returns the separator of the new right node, and that node.
+/// Moves the entries of a node from `position` on to a new node on its right. Returns the separator of the new node,
+/// and that node.
 fn halve<const W: usize, const CAP: usize>(
     left: &Latched<'_, W, CAP>,
     position: usize,
@@ -473,7 +478,8 @@ fn halve<const W: usize, const CAP: usize>(
     (first, right)
 }
 
-/// Copies the entries of a leaf that a scan should see, in the scan's order and as many as fit. Returns how many.
+/// Copies the entries of a leaf that a scan should see to the beginning of `entries`, in the scan's order and as many
+/// as fit. Returns how many.
 fn read_leaf<const W: usize, const CAP: usize>(
     leaf: &Node<W, CAP>,
     version: Version,

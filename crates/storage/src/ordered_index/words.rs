@@ -15,13 +15,13 @@
 use crate::Key;
 use std::cmp::Ordering;
 
-/// The words of an integer key.
+/// The number of words of an integer key.
 pub(super) const INT: usize = 1;
 
-/// The words of a byte-string key.
+/// The number of words of a byte-string key.
 pub(super) const BYTES: usize = 4;
 
-/// The word that holds a length or an address.
+/// The position of the word of a byte string that holds a length or an address.
 const LAST: usize = BYTES - 1;
 
 const SIGN: u64 = 1 << 63;
@@ -35,10 +35,10 @@ pub(super) struct Words<const W: usize>(pub [u64; W]);
 type Long = Box<[u8]>;
 
 impl<const W: usize> Words<W> {
-    /// The value that stands where no key is needed.
+    /// The words that stand where no key is needed.
     pub const NONE: Self = Self([0; W]);
 
-    /// The words of `key`, valid while `key` is.
+    /// Returns the words of `key`, which are valid as long as `key` is.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl<const W: usize> Words<W> {
         Self(words)
     }
 
-    /// The heap bytes of a key that the caller owns and gives up.
+    /// Returns the heap bytes of a key that the caller owns and gives up; `None` if the key is short.
     ///
     /// # Safety
     ///
@@ -89,7 +89,7 @@ impl<const W: usize> Words<W> {
         self.long().map(|long| unsafe { Box::from_raw(long) })
     }
 
-    /// The bytes on the heap of a key that owns its bytes.
+    /// Returns the number of bytes that a key has on the heap if it owns its bytes.
     ///
     /// # Safety
     ///
@@ -99,7 +99,7 @@ impl<const W: usize> Words<W> {
         self.long().map_or(0, |long| size_of::<Long>() + unsafe { (&*long).len() })
     }
 
-    /// A key above `lower` and not above `self`, with its own bytes: the shortest that is easy to make.
+    /// Makes a key above `lower` and not above `self`, with its own bytes: the shortest such key that is easy to make.
     ///
     /// # Safety
     ///
@@ -114,7 +114,7 @@ impl<const W: usize> Words<W> {
         unsafe { self.with_own_bytes() }
     }
 
-    /// The key.
+    /// Returns the key that these words stand for.
     ///
     /// # Safety
     ///
@@ -134,7 +134,7 @@ impl<const W: usize> Words<W> {
         Key::from_bytes(&bytes[..self.0[LAST] as usize])
     }
 
-    /// The order of two keys by their words alone; `None` if it depends on the bytes of both.
+    /// Compares two keys by their words alone. Returns `None` if the order depends on the bytes of both.
     #[inline]
     pub fn compare_words(&self, other: &Self) -> Option<Ordering> {
         if W == INT {
@@ -147,7 +147,7 @@ impl<const W: usize> Words<W> {
         }
     }
 
-    /// The order of two keys.
+    /// Compares two keys.
     ///
     /// # Safety
     ///
@@ -158,7 +158,7 @@ impl<const W: usize> Words<W> {
         self.compare_words(other).unwrap_or_else(|| unsafe { self.compare_bytes(other) })
     }
 
-    /// The order of two long keys.
+    /// Compares the bytes of two long keys.
     ///
     /// # Safety
     ///
@@ -172,7 +172,7 @@ impl<const W: usize> Words<W> {
         }
     }
 
-    /// The address of a long key.
+    /// Returns the address of the bytes of a long key; `None` if the key is short.
     #[inline]
     fn long(&self) -> Option<*mut Long> {
         let long = W == BYTES && self.0[LAST] > Key::INLINE as u64;

@@ -19,7 +19,7 @@ pub struct Draft<'t, H> {
 }
 
 impl<'t, H: VersionHeader> Draft<'t, H> {
-    /// A version of a row. Its memory comes from `memory`, or from the table's memory if that is `None`.
+    /// Makes a version of a row. Its memory comes from `memory`, or from the table's memory if that is `None`.
     pub(super) fn new(
         slots: &'t Arc<VersionSlots>,
         memory: Option<&mut VersionMemory>,
@@ -36,7 +36,7 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
         Self { start, slots, marker: PhantomData }
     }
 
-    /// A version of the row that results from applying `change` to `old`.
+    /// Makes a version of the row that results from applying `change` to `old`. Returns it with the result of `change`.
     pub(super) fn changed<R, E>(
         slots: &'t Arc<VersionSlots>,
         memory: &mut VersionMemory,
@@ -65,7 +65,7 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
         made
     }
 
-    /// The row as the draft has it now.
+    /// Returns the row as the draft has it now.
     pub fn row(&self) -> RowRef<'_> {
         // SAFETY: the row was written in `new`; only this draft can write it, and the draft is borrowed.
         unsafe { row(self.start, &self.slots.format) }
@@ -105,7 +105,7 @@ impl<H> fmt::Debug for Draft<'_, H> {
     }
 }
 
-/// Writes all parts of a version.
+/// Writes all parts of a version to its memory.
 ///
 /// # Safety
 /// `start` begins memory for a version of `format` with this row, aligned to 8, that belongs to the caller alone.

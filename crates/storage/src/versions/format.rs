@@ -4,7 +4,7 @@ use crate::{IndexData, RowLayout, prefetch};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
 
-/// The bytes of a cache line. Versions begin at one, so that the words and the first columns share it.
+/// The number of bytes of a cache line. Versions begin at one, so that the words and the first columns share it.
 pub(super) const LINE_BYTES: usize = 64;
 
 /// The data that a protocol keeps at the beginning of each version, and in each index.
@@ -14,11 +14,11 @@ pub trait VersionHeader: Send + Sync + 'static {
     /// The data that the protocol keeps in each index of a table: usually its locks.
     type Index: IndexData;
 
-    /// The header of a loaded version, which is visible to every transaction.
+    /// Returns the header of a loaded version, which is visible to every transaction.
     fn loaded() -> Self;
 }
 
-/// The format of a table's versions.
+/// The format of a table's versions: the positions of their parts.
 #[derive(Debug)]
 pub struct VersionFormat {
     layout: Arc<RowLayout>,
@@ -30,7 +30,7 @@ pub struct VersionFormat {
 }
 
 impl VersionFormat {
-    /// The format of versions with a header of type `H`, which are linked into `links` indexes.
+    /// Makes the format of versions with a header of type `H`, which are linked into `links` indexes.
     pub(crate) fn new<H: VersionHeader>(layout: Arc<RowLayout>, links: usize) -> Self {
         const {
             assert!(align_of::<H>() <= 8 && !std::mem::needs_drop::<H>());
@@ -43,12 +43,12 @@ impl VersionFormat {
         Self { layout, links, links_at, length_at, row_at, bytes }
     }
 
-    /// The bytes of a version without the variable part of its row, which follows them.
+    /// Returns the number of bytes of a version, without the variable part of its row, which follows them.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The bytes of a version that do not belong to its row.
+    /// Returns the number of bytes of a version that do not belong to its row.
     pub fn overhead_bytes(&self) -> usize {
         self.row_at
     }
@@ -63,31 +63,31 @@ impl VersionFormat {
         }
     }
 
-    /// The layout of the rows.
+    /// Returns the layout of the rows.
     pub fn layout(&self) -> &Arc<RowLayout> {
         &self.layout
     }
 
-    /// The number of indexes into which a version is linked.
+    /// Returns the number of indexes into which a version is linked.
     #[inline]
     pub(super) fn links(&self) -> usize {
         self.links
     }
 
-    /// The offset of the next word of the index at `position`.
+    /// Returns the offset of the next word of the index at `position`.
     #[inline]
     pub(super) fn link_at(&self, position: usize) -> usize {
         debug_assert!(position < self.links);
         self.links_at + position * size_of::<AtomicU64>()
     }
 
-    /// The offset of the variable part's length, if the layout has such a part.
+    /// Returns the offset of the length of the variable part; `None` if the layout has no such part.
     #[inline]
     pub(super) fn length_at(&self) -> Option<usize> {
         self.layout.has_variable().then_some(self.length_at)
     }
 
-    /// The offset of the row's fixed part.
+    /// Returns the offset of the row's fixed part.
     #[inline]
     pub(super) fn row_at(&self) -> usize {
         self.row_at

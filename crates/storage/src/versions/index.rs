@@ -14,13 +14,13 @@ use std::ops::{Bound, ControlFlow};
 /// The number of keys of an ordered index that a search for equal columns reads at once.
 const KEYS_AT_ONCE: usize = 16;
 
-/// An index of a table of versions. Every version is linked into every index.
+/// An index of a table of versions, hash or ordered. Every version is linked into every index of its table.
 pub struct VersionIndex<H: VersionHeader> {
     reference: IndexRef,
     position: usize,
     columns: KeySpec,
-    /// The part of the key that distinguishes rows with equal columns in an ordered index: the primary key, unless it
-    /// is among the columns.
+    /// The rule that makes the part of a key that distinguishes rows with equal columns in an ordered index: the
+    /// primary key, unless it is among the columns.
     suffix: Option<KeySpec>,
     exclusive: bool,
     links: Links<H>,
@@ -34,7 +34,7 @@ enum Links<H> {
 }
 
 impl<H: VersionHeader> VersionIndex<H> {
-    /// The hash index on the primary key.
+    /// Makes the hash index on the primary key.
     pub(super) fn primary(table: &TableSchema, slots: &Arc<VersionSlots>, position: usize) -> Self {
         let columns = KeySpec::new(&table.columns, &table.key);
         let links = Links::Hash(VersionHash::new(slots, position, columns.clone()));
@@ -42,7 +42,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         Self { reference: IndexRef::Primary, position, columns, suffix, exclusive: true, links, data }
     }
 
-    /// The ordered index on the primary key.
+    /// Makes the ordered index on the primary key.
     pub(super) fn ordered_primary(
         table: &TableSchema,
         slots: &Arc<VersionSlots>,
@@ -55,7 +55,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         Self { reference: IndexRef::Primary, position, columns, suffix, exclusive: false, links, data }
     }
 
-    /// A secondary index.
+    /// Makes a secondary index.
     pub(super) fn secondary(
         table: &TableSchema,
         index: crate::IndexId,
@@ -77,24 +77,25 @@ impl<H: VersionHeader> VersionIndex<H> {
         Self { reference, position, columns, suffix, exclusive, links, data }
     }
 
-    /// The protocol's data in the index.
+    /// Returns the data that the protocol keeps in the index.
     #[inline]
     pub fn data(&self) -> &H::Index {
         &self.data
     }
 
-    /// The index in terms of the table's definition, where the two indexes on the primary key are one.
+    /// Returns the index's name in terms of the table's definition, in which the two indexes on the primary key are
+    /// one.
     pub fn reference(&self) -> IndexRef {
         self.reference
     }
 
-    /// The index's position among the table's indexes.
+    /// Returns the index's position among the table's indexes.
     #[inline]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Whether the index has an order. An ordered index supports ranges, and is slower to find one key.
+    /// Whether this is an ordered index, which supports ranges, and is slower than a hash index to find one key.
     #[inline]
     pub fn is_ordered(&self) -> bool {
         matches!(self.links, Links::Ordered(_))
@@ -112,7 +113,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.exclusive && !self.columns.parts().iter().any(|part| row.is_null(part.column))
     }
 
-    /// The rule that makes keys of the index's columns.
+    /// Returns the rule that makes keys of the index's columns.
     pub fn key_spec(&self) -> &KeySpec {
         &self.columns
     }
@@ -124,8 +125,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.key_of(row)
     }
 
-    /// The key under which a row stands in the index: its columns, followed in an ordered index by the primary key,
-    /// unless the columns include it.
+    /// Returns the key under which a row stands in the index: its columns, followed in an ordered index by the primary
+    /// key, unless the columns include it.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         let Some(suffix) = &self.suffix else { return self.columns_of(row) };
         let mut builder = KeyBuilder::default();
@@ -139,14 +140,14 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.parts().iter().all(|part| row.has_same(part.column, &other))
     }
 
-    /// Whether a row's key of the index's columns is `columns`.
+    /// Whether a row's values in the index's columns make the key `columns`.
     #[inline]
     pub fn matches(&self, row: RowRef<'_>, columns: &Key) -> bool {
         self.columns.matches(row, columns)
     }
 
-    /// Prefetches the memory that a look-up of `hash` reads first. Step one of a batched look-up; does nothing in an
-    /// ordered index.
+    /// Prefetches the memory that a look-up of `hash` reads first. This is step one of a batched look-up. In an ordered
+    /// index it does nothing.
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -154,7 +155,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Prefetches the version that a look-up of `hash` reaches first. Step two of a batched look-up.
+    /// Prefetches the version that a look-up of `hash` reaches first. This is step two of a batched look-up.
     #[inline]
     pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -162,7 +163,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Prefetches the version behind that one, if that one has another hash. Step three of a batched look-up.
+    /// Prefetches the version behind the one that a look-up of `hash` reaches first, if the first has another hash.
+    /// This is step three of a batched look-up.
     #[inline]
     pub fn prefetch_next(&self, guard: Guard<'_>, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -170,8 +172,9 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// The versions whose key of the index's columns is `columns`, with the hash `hash`. In a hash index, and among the
-    /// versions of one key of an ordered index, the one linked last comes first.
+    /// Iterates over the versions whose values in the index's columns make the key `columns`, which has the hash
+    /// `hash`. In a hash index, and among the versions of one key of an ordered index, the version linked last comes
+    /// first.
     ///
     /// A version that is linked from before the call until the iterator's end is returned exactly once.
     #[inline]
@@ -192,8 +195,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         Equal { index: self, columns, versions }
     }
 
-    /// The versions with the same key that stand behind `version`, which is linked: they were linked earlier. In an
-    /// ordered index, "key" means the whole key.
+    /// Iterates over the versions with the same key that stand behind `version`, which is linked. They were linked
+    /// earlier. In an ordered index, "key" means the whole key.
     pub fn behind<'g, 'k>(
         &'g self,
         guard: Guard<'g>,
@@ -227,7 +230,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.tree().collect(guard, from, backward, limit, out);
     }
 
-    /// The first key of an ordered index from `from` on.
+    /// Returns the first key of an ordered index from `from` on, with its versions; `None` if there is no such key.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -272,7 +275,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Unlinks a version. Returns what else became garbage by that.
+    /// Unlinks a version. If other memory became garbage by that, returns it.
     pub(super) fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         match &self.links {
             Links::Hash(index) => {
@@ -283,7 +286,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// The number of linked versions of a hash index, or of keys of an ordered one, now or a moment ago.
+    /// Returns the number of linked versions of a hash index, or of keys of an ordered one, now or a moment ago.
     pub fn len(&self) -> u64 {
         match &self.links {
             Links::Hash(index) => index.len(),
@@ -296,7 +299,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.len() == 0
     }
 
-    /// The bytes of the index, without the words in the versions.
+    /// Returns the bytes of the index, without the words in the versions.
     pub fn bytes(&self, guard: Guard<'_>) -> usize {
         match &self.links {
             Links::Hash(index) => index.bytes(),
@@ -304,7 +307,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Frees what an index has on the heap beside versions. No other thread can reach it.
+    /// Frees the memory that the index has on the heap beside versions. No other thread can reach the index.
     pub(super) fn free(&self, guard: Guard<'_>) {
         if let Links::Ordered(tree) = &self.links {
             tree.free_anchors(guard);
@@ -319,7 +322,7 @@ impl<H: VersionHeader> fmt::Debug for VersionIndex<H> {
     }
 }
 
-/// The versions with equal columns.
+/// An iterator over the versions with equal values in an index's columns.
 pub struct Equal<'g, 'k, H: VersionHeader> {
     index: &'g VersionIndex<H>,
     columns: &'k Key,
@@ -349,7 +352,7 @@ impl<H: VersionHeader> fmt::Debug for Equal<'_, '_, H> {
     }
 }
 
-/// The versions of all keys with a common prefix.
+/// An iterator over the versions of all keys with a common prefix.
 struct Anchors<'g, H> {
     tree: &'g VersionTree<H>,
     guard: Guard<'g>,

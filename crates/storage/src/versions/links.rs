@@ -62,25 +62,25 @@ const ADDRESS: u64 = !TAG & !(MARKED | STOP | UNREADY);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link(u64);
 
-/// The thing that a link leads to.
+/// The object that a link leads to.
 pub(super) enum Pointee<'g, H> {
     Version(VersionRef<'g, H>),
-    /// The word at this address, which belongs to no version; zero is the list's end.
+    /// The stop at this address, a word that belongs to no version. The address zero stands for the list's end.
     Stop(usize),
 }
 
 impl Link {
-    /// A link to the end of the list.
+    /// The link to the end of the list.
     pub const END: Link = Link(STOP);
 
-    /// The link that the word holds.
+    /// Reads the link that the word holds.
     #[inline]
     pub fn of(word: &AtomicU64) -> Self {
         // Pairs with the exchanges: a thread that sees an address sees what was written there before.
         Self(word.load(Ordering::Acquire))
     }
 
-    /// A link to a version, with a tag.
+    /// Makes a link to a version, with a tag.
     #[inline]
     pub fn to_version<H: VersionHeader>(version: VersionRef<'_, H>, tag: u64) -> Self {
         let address = version.ptr().start().as_ptr().expose_provenance() as u64;
@@ -88,7 +88,7 @@ impl Link {
         Self(tag | address)
     }
 
-    /// A link to a stop.
+    /// Makes a link to a stop.
     #[inline]
     pub fn to_stop<T>(stop: *const T) -> Self {
         let address = stop.expose_provenance() as u64;
@@ -101,50 +101,50 @@ impl Link {
         Self(self.0 | UNREADY)
     }
 
-    /// The word's value.
+    /// Returns the link as the value of a word.
     #[inline]
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// Whether the word's owner is being removed.
+    /// Whether the link is marked: the owner of its word is being removed.
     #[inline]
     pub fn is_marked(self) -> bool {
         self.0 & MARKED != 0
     }
 
-    /// Whether the word leads to a version with this tag.
+    /// Whether the link leads to a version with this tag.
     #[inline]
     pub fn has_tag(self, tag: u64) -> bool {
         (self.0 ^ tag) & TAG == 0
     }
 
-    /// The address that the word holds.
+    /// Returns the address that the link holds.
     #[inline]
     pub fn address(self) -> usize {
         (self.0 & ADDRESS) as usize
     }
 
-    /// Whether the word leads to a stop.
+    /// Whether the link leads to a stop.
     #[inline]
     pub fn is_stop(self) -> bool {
         self.0 & STOP != 0
     }
 
-    /// Whether the word leads to this version.
+    /// Whether the link leads to this version.
     #[inline]
     pub fn leads_to<H: VersionHeader>(self, version: VersionRef<'_, H>) -> bool {
         self.address() == version.ptr().start().as_ptr().addr()
     }
 
-    /// A link that leads where `other` does, with the flags of this word's owner.
+    /// Returns a link that leads where `other` does, and keeps the flags of this link's owner.
     #[inline]
     pub fn leading_where(self, other: Link) -> Self {
         const OWNER: u64 = MARKED | UNREADY;
         Self(self.0 & OWNER | other.0 & !OWNER)
     }
 
-    /// The thing that the word leads to.
+    /// Returns the object that the link leads to.
     ///
     /// # Safety
     /// The word belongs to a list of versions with headers of type `H` and with this format, and was read in an epoch
@@ -173,18 +173,18 @@ pub(super) struct Place<'g> {
 }
 
 impl<'g> Place<'g> {
-    /// The place at a word, unless the word is marked.
+    /// Returns the place at a word, or `None` if the word is marked.
     pub fn at(word: &'g AtomicU64) -> Option<Self> {
         let link = Link::of(word);
         (!link.is_marked()).then_some(Self { word, link })
     }
 
-    /// The place at the word of a stop that is never removed.
+    /// Returns the place at the word of a stop that is never removed.
     pub fn at_stop(word: &'g AtomicU64) -> Self {
         Self::at(word).expect("stops are not marked")
     }
 
-    /// The place at a word that no other thread knows yet. The word is set to `link`.
+    /// Returns the place at a word that no other thread knows yet, and sets the word to `link`.
     pub fn new(word: &'g AtomicU64, link: Link) -> Self {
         // Relaxed: the thread that publishes the word does so with release.
         word.store(link.0, Ordering::Relaxed);
@@ -198,8 +198,8 @@ impl<'g> Place<'g> {
         closed.map(|_| ()).map_err(|_| Lost)
     }
 
-    /// Returns what comes next: a version that is not marked, with the place behind it, or a stop. Removes marked
-    /// versions on the way.
+    /// Returns the object that follows the place: a version that is not marked, with the place behind it, or a stop.
+    /// Removes marked versions on the way.
     ///
     /// # Safety
     /// The place is in a list of versions with headers of type `H` and with this format, at `position` of their words,
@@ -233,7 +233,7 @@ impl<'g> Place<'g> {
         self.lead(self.link.leading_where(link))
     }
 
-    /// Makes the word lead to `link`.
+    /// Makes the place's word lead to `link`.
     #[inline]
     pub fn lead(&mut self, link: Link) -> Result<(), Lost> {
         debug_assert!(!link.is_marked());
@@ -258,12 +258,12 @@ pub(super) fn mark<H: VersionHeader>(version: VersionRef<'_, H>, position: usize
     debug_assert!(before & MARKED == 0, "a version is taken out by one, once");
 }
 
-/// Marks a stop as being in its list.
+/// Marks a stop's word as ready: the stop is in its list.
 pub(super) fn set_ready(word: &AtomicU64) {
     word.fetch_and(!UNREADY, Ordering::AcqRel);
 }
 
-/// Whether a walk can begin at a bucket's word: the word is in its list, and marked as such.
+/// Whether a walk can begin at a bucket whose word holds `link`: the word is in its list, and marked as such.
 #[inline]
 pub(super) fn is_ready(link: Link) -> bool {
     link.0 != 0 && link.0 & UNREADY == 0

@@ -14,20 +14,20 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Weak;
 
-/// The number of slots that a transaction takes from a table at once.
+/// The number of slots that a transaction takes from a table's memory at once.
 const SLOTS_AT_ONCE: usize = 32;
 
 /// The memory of one table's versions. It lives until the last of its garbage is freed.
 ///
-/// It has its own cache lines, because all threads that look at versions read the format. A thread that counts a
-/// reference must not take that line from them.
+/// The value has its own cache lines, because all threads that look at versions read the format. A thread that changes
+/// the reference count must not take the format's line from them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct VersionSlots {
     pub format: VersionFormat,
     /// The slots of all versions if rows have no variable part; otherwise empty.
     segments: Segments,
-    /// The bytes of the blocks of versions with variable parts.
+    /// The sum of the sizes of all blocks, which hold the versions with variable parts.
     block_bytes: Striped,
 }
 
@@ -37,22 +37,22 @@ impl VersionSlots {
         Self { format, segments, block_bytes: Striped::new() }
     }
 
-    /// The bytes that versions take from the system.
+    /// Returns the bytes that versions take from the system.
     pub fn allocated_bytes(&self) -> usize {
         self.segments.allocated_bytes() + self.block_bytes.sum() as usize
     }
 
-    /// The bytes of free memory for versions, which was used before.
+    /// Returns the bytes of the free slots that versions used before.
     pub fn spare_bytes(&self) -> usize {
         self.segments.spare_bytes()
     }
 
-    /// The bytes of the variable parts of all versions, of which there are `versions`.
+    /// Returns the bytes of the variable parts of all versions, whose number is `versions`.
     pub fn variable_bytes(&self, versions: u64) -> u64 {
         self.block_bytes.sum().saturating_sub(versions * self.format.bytes() as u64)
     }
 
-    /// Allocates memory for a version whose row has a variable part of `variable` bytes. It is not zeroed.
+    /// Allocates memory for a version whose row has a variable part of `variable` bytes. The memory is not zeroed.
     pub fn allocate(&self, variable: usize) -> NonNull<u8> {
         if self.format.length_at().is_none() {
             debug_assert_eq!(variable, 0, "rows of this layout have no variable part");
@@ -69,11 +69,11 @@ impl VersionSlots {
         Layout::from_size_align(self.format.bytes() + variable, LINE_BYTES).expect("a row has less than 2^62 bytes")
     }
 
-    /// Frees versions.
+    /// Frees the memory of versions.
     ///
     /// # Safety
-    /// They came from `allocate` of this memory, their lengths are written, they are not freed yet, and no thread can
-    /// reach them.
+    /// The versions came from `allocate` of this memory, their lengths are written, they are not freed yet, and no
+    /// thread can reach them.
     pub unsafe fn free(&self, versions: impl Iterator<Item = NonNull<u8>>) {
         let Some(length_at) = self.format.length_at() else {
             // SAFETY: by the caller; without variable parts all versions are slots.
@@ -102,10 +102,10 @@ impl<H: VersionHeader> Drop for Unlinked<H> {
     }
 }
 
-/// Turns versions into garbage.
+/// Turns unlinked versions into one piece of garbage.
 ///
 /// # Safety
-/// They belong to this memory, are unlinked from every index, and are handed over to be freed once.
+/// The versions belong to this memory, are unlinked from every index, and are handed over to be freed once.
 pub(super) unsafe fn garbage<H: VersionHeader>(slots: &Arc<VersionSlots>, versions: Vec<VersionPtr<H>>) -> Garbage {
     Garbage::boxed(Box::new(Unlinked { slots: slots.clone(), versions }))
 }
@@ -113,14 +113,14 @@ pub(super) unsafe fn garbage<H: VersionHeader>(slots: &Arc<VersionSlots>, versio
 /// The memory that a transaction object keeps to make versions: free slots of the tables that it wrote to, and a row to
 /// change. With it, the object asks a table's memory for slots only once for many versions.
 ///
-/// It does not keep the memory of a dropped table alive.
+/// This value does not keep the memory of a dropped table alive.
 #[derive(Default)]
 pub struct VersionMemory {
     caches: Vec<Cache>,
     pub(super) scratch: Vec<u8>,
 }
 
-/// Free slots of one table's memory. They are valid only as long as that memory is.
+/// The free slots that a transaction object keeps of one table's memory. They are valid only as long as that memory is.
 struct Cache {
     slots: Weak<VersionSlots>,
     free: Vec<NonNull<u8>>,

@@ -30,7 +30,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
-/// The tree. Versions are linked by their words at `position`.
+/// An ordered index over the versions of a table. The versions are linked by their words at `position`.
 pub(super) struct VersionTree<H> {
     position: usize,
     slots: Arc<VersionSlots>,
@@ -38,7 +38,7 @@ pub(super) struct VersionTree<H> {
     marker: PhantomData<fn() -> H>,
 }
 
-/// A key of the tree, and the word that leads to its versions.
+/// An anchor: a key of the tree, and the word that leads to the key's versions.
 #[repr(align(8))]
 struct Anchor {
     head: AtomicU64,
@@ -46,13 +46,13 @@ struct Anchor {
 }
 
 impl<H: VersionHeader> VersionTree<H> {
-    /// An empty index, of integers or of byte strings.
+    /// Makes an empty index whose keys are integers if `int_keys` is true, and byte strings otherwise.
     pub fn new(slots: &Arc<VersionSlots>, position: usize, collector: &Arc<Collector>, int_keys: bool) -> Self {
         let tree = OrderedIndex::new(collector, int_keys);
         Self { position, slots: slots.clone(), tree, marker: PhantomData }
     }
 
-    /// The number of keys, now or a moment ago.
+    /// Returns the number of keys, now or a moment ago.
     pub fn len(&self) -> usize {
         self.tree.len()
     }
@@ -81,7 +81,7 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// Puts a new anchor with a version into the tree. Fails with the address of the anchor that exists.
+    /// Puts a new anchor with a version into the tree. If the key has an anchor already, the error is its address.
     fn insert(&self, guard: Guard<'_>, version: VersionRef<'_, H>, key: &Key) -> Result<(), usize> {
         let anchor = Box::into_raw(Box::new(Anchor { head: AtomicU64::new(0), key: key.clone() }));
         // SAFETY: the anchor was made from the box just above; no other thread knows it yet.
@@ -94,7 +94,8 @@ impl<H: VersionHeader> VersionTree<H> {
         })
     }
 
-    /// Puts a version in front of the others, unless the anchor is closed.
+    /// Puts a version in front of the anchor's other versions. Returns false, without linking it, if the anchor is
+    /// closed.
     fn try_link(&self, anchor: &Anchor, version: VersionRef<'_, H>) -> bool {
         loop {
             let Some(mut place) = Place::at(&anchor.head) else { return false };
@@ -104,7 +105,7 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// Unlinks a version, for good. Afterwards no walk that begins meets it. If it was the last version of its anchor,
+    /// Unlinks a version for good. No walk that begins afterwards meets it. If it was the last version of its anchor,
     /// returns the anchor as garbage to retire.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         links::mark(version, self.position);
@@ -123,7 +124,8 @@ impl<H: VersionHeader> VersionTree<H> {
         })
     }
 
-    /// Removes all marked versions, and closes the anchor if none is left. Returns whether it closed the anchor.
+    /// Removes all marked versions of an anchor, and closes the anchor if no version is left. Returns whether it closed
+    /// the anchor.
     fn sweep(&self, _guard: Guard<'_>, anchor: &Anchor) -> Result<bool, Lost> {
         let Some(mut place) = Place::at(&anchor.head) else { return Ok(false) };
         loop {
@@ -137,7 +139,7 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// The anchor at the end of a version's list.
+    /// Returns the anchor at the end of a version's list.
     fn anchor_of<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>) -> &'g Anchor {
         let mut version = version;
         loop {
@@ -148,17 +150,17 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// The anchor under a key.
+    /// Returns the anchor under a key, or `None` if the tree does not have the key.
     pub fn get<'g>(&'g self, guard: Guard<'g>, key: &Key) -> Option<AnchorRef<'g, H>> {
         self.tree.get(guard, key).map(|address| self.anchor_ref(guard, address))
     }
 
-    /// The versions behind a linked version.
+    /// Iterates over the versions behind a linked version.
     pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>) -> Chain<'g, H> {
         Chain { index: self, guard, at: version.link(self.position) }
     }
 
-    /// Appends anchors to `out`, as [`OrderedIndex::collect`] does entries.
+    /// Appends anchors to `out`, as [`OrderedIndex::collect`] appends entries.
     pub fn collect<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -172,7 +174,7 @@ impl<H: VersionHeader> VersionTree<H> {
         out.extend(found.into_iter().map(|(_, address)| self.anchor_ref(guard, address)));
     }
 
-    /// The first anchor from `from` on, as [`OrderedIndex::next`] finds it.
+    /// Returns the first anchor from `from` on, as [`OrderedIndex::next`] finds it.
     pub fn next<'g>(&'g self, guard: Guard<'g>, from: Bound<&Key>) -> Option<AnchorRef<'g, H>> {
         self.tree.next(guard, from).map(|address| self.anchor_ref(guard, address))
     }
@@ -194,7 +196,7 @@ impl<H: VersionHeader> VersionTree<H> {
         unsafe { &*std::ptr::with_exposed_provenance::<Anchor>(address) }
     }
 
-    /// The bytes of the tree and of the anchors.
+    /// Returns the bytes of the tree and of the anchors.
     pub fn bytes(&self, guard: Guard<'_>) -> usize {
         let anchors = self.anchors(guard);
         let heap: usize = anchors.iter().map(|&address| self.anchor(guard, address).key.heap_bytes()).sum();
@@ -209,7 +211,7 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// The addresses of all anchors.
+    /// Returns the addresses of all anchors.
     fn anchors(&self, guard: Guard<'_>) -> Vec<usize> {
         let mut anchors = Vec::new();
         self.tree.collect(guard, Bound::Unbounded, false, usize::MAX, &mut anchors);
@@ -233,17 +235,17 @@ impl<H> Clone for AnchorRef<'_, H> {
 impl<H> Copy for AnchorRef<'_, H> {}
 
 impl<'g, H: VersionHeader> AnchorRef<'g, H> {
-    /// The key under which the versions stand in the index.
+    /// Returns the key under which the versions stand in the index.
     pub fn key(&self) -> &'g Key {
         &self.anchor.key
     }
 
-    /// The versions, the one linked last first. There may be none, if all were unlinked since.
+    /// Iterates over the versions of the key, the one linked last first. There may be none, if all were unlinked since.
     pub fn versions(&self) -> Chain<'g, H> {
         Chain { index: self.index, guard: self.guard, at: &self.anchor.head }
     }
 
-    /// The version linked last.
+    /// Returns the version of the key that was linked last, or `None` if all were unlinked since.
     pub fn first(&self) -> Option<VersionRef<'g, H>> {
         self.versions().next()
     }
@@ -255,7 +257,7 @@ impl<H: VersionHeader> fmt::Debug for AnchorRef<'_, H> {
     }
 }
 
-/// The versions of one key, the one linked last first.
+/// An iterator over the versions of one key, the one linked last first.
 pub struct Chain<'g, H> {
     index: &'g VersionTree<H>,
     guard: Guard<'g>,

@@ -16,7 +16,7 @@ use hotrow_sync::{Arc, Mutex};
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// A table whose rows are versions with headers of type `H`. Shared by all threads.
+/// A table whose rows are versions with headers of type `H`. All threads share it.
 ///
 /// It finds versions, links them and unlinks them; it never decides which transactions see them.
 pub struct VersionTable<H: VersionHeader> {
@@ -35,45 +35,46 @@ pub struct VersionTable<H: VersionHeader> {
 }
 
 impl<H: VersionHeader> VersionTable<H> {
-    /// The table's number.
+    /// Returns the table's number.
     #[inline]
     pub fn id(&self) -> TableId {
         self.id
     }
 
-    /// The versions' format.
+    /// Returns the format of the table's versions.
     #[inline]
     pub fn format(&self) -> &VersionFormat {
         &self.slots.format
     }
 
-    /// The rule that makes primary keys.
+    /// Returns the rule that makes primary keys.
     pub fn key_spec(&self) -> &KeySpec {
         self.primary().key_spec()
     }
 
-    /// The primary key of a row.
+    /// Returns the primary key of a row.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         self.primary().key_of(row)
     }
 
-    /// The bytes that versions take from the system, without indexes.
+    /// Returns the bytes that versions take from the system, without indexes.
     pub fn version_bytes(&self) -> usize {
         self.slots.allocated_bytes()
     }
 
-    /// A word that the protocol keeps for the table, initially zero.
+    /// Returns a word that the protocol keeps for the table. It is zero at first.
     pub fn born(&self) -> &AtomicU64 {
         &self.born
     }
 
-    /// The hash index on the primary key.
+    /// Returns the hash index on the primary key.
     #[inline]
     pub fn primary(&self) -> &VersionIndex<H> {
         &self.indexes[0]
     }
 
-    /// The index that a scan follows: for the primary key the ordered one, if there is one.
+    /// Returns the index that a scan of `scan` follows. For the primary key this is the ordered index, if there is one,
+    /// and otherwise the hash index.
     ///
     /// # Panics
     /// If there is no such index.
@@ -85,19 +86,20 @@ impl<H: VersionHeader> VersionTable<H> {
         }
     }
 
-    /// All indexes: the hash index on the primary key, the ordered one if there is one, the secondary ones.
+    /// Returns all indexes in the order of their positions: the hash index on the primary key, the ordered one if there
+    /// is one, and the secondary ones.
     #[inline]
     pub fn indexes(&self) -> &[VersionIndex<H>] {
         &self.indexes
     }
 
-    /// A version of a row that no other thread knows.
+    /// Makes a version of a row, which no other thread knows.
     #[inline]
     pub fn draft<'t>(&'t self, memory: &mut VersionMemory, header: H, row: RowRef<'_>) -> Draft<'t, H> {
         Draft::new(&self.slots, Some(memory), header, row)
     }
 
-    /// A version of the row that results from applying `change` to `old`, and the result of `change`.
+    /// Makes a version of the row that results from applying `change` to `old`. Returns it with the result of `change`.
     ///
     /// # Errors
     /// The error of `change`; nothing is left of the version.
@@ -113,22 +115,24 @@ impl<H: VersionHeader> VersionTable<H> {
     }
 
     /// Links a version into the index at `index`. `near` is a version with the same key that was linked there in the
-    /// guard's epoch. An ordered index takes a shortcut from it, unless it was unlinked meanwhile.
+    /// guard's epoch. An ordered index goes from `near` to the key without a search, unless `near` was unlinked
+    /// meanwhile.
     #[inline]
     pub fn link(&self, guard: Guard<'_>, index: usize, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
         self.check(version);
         self.indexes[index].link(guard, version, near);
     }
 
-    /// Unlinks a version from the first `linked` indexes, for good. Afterwards no walk that begins meets it, so it can
+    /// Unlinks a version from the first `linked` indexes for good. No walk that begins afterwards meets it, so it can
     /// be retired. Other memory that became garbage is appended to `garbage`, to be retired, too.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, linked: usize, garbage: &mut Vec<Garbage>) {
         self.check(version);
         garbage.extend(self.indexes[..linked].iter().rev().filter_map(|index| index.unlink(guard, version)));
     }
 
-    /// Unlinks versions from all indexes, as [`unlink`](Self::unlink) does. The memory of the versions and of their
-    /// neighbours is prefetched together: versions that a transaction could read for a long time have left the caches.
+    /// Unlinks versions from all indexes, as [`unlink`](Self::unlink) does. It prefetches the memory of all these
+    /// versions and of their neighbours together, because versions that a transaction could read for a long time have
+    /// left the caches.
     pub fn unlink_all(&self, guard: Guard<'_>, versions: &[VersionRef<'_, H>], garbage: &mut Vec<Garbage>) {
         versions.iter().for_each(|version| self.slots.format.prefetch(version.ptr().start().addr().get()));
         let mut hashes = Vec::with_capacity(versions.len());
@@ -145,7 +149,8 @@ impl<H: VersionHeader> VersionTable<H> {
     /// Turns versions into one piece of garbage to retire.
     ///
     /// # Safety
-    /// They belong to this table, are unlinked from every index into which they were linked, and are handed over once.
+    /// The versions belong to this table, are unlinked from every index into which they were linked, and are handed
+    /// over once.
     pub unsafe fn garbage(&self, versions: Vec<VersionPtr<H>>) -> Garbage {
         // SAFETY: the caller keeps the contract.
         unsafe { memory::garbage(&self.slots, versions) }
@@ -167,7 +172,7 @@ impl<H: VersionHeader> VersionTable<H> {
     }
 
     /// Links a row's version into all indexes, until one refuses it. The error holds the number of indexes into which
-    /// it is linked.
+    /// the version is linked, and the refusal.
     fn try_load(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Result<(), (usize, Duplicate)> {
         for (position, index) in self.indexes.iter().enumerate() {
             let columns = index.columns_of(version.row());
@@ -228,8 +233,8 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
         self.slots.spare_bytes()
     }
 
-    /// The memory of the table. The variable parts of rows are assumed to be as large on average as those of all
-    /// versions.
+    /// Returns the bytes of the table by purpose. The variable parts of rows are assumed to be as large on average as
+    /// those of all versions.
     fn memory(&self, guard: Guard<'_>) -> TableMemory {
         let (rows, versions) = (self.row_count(), self.primary().len());
         let variable = u128::from(self.slots.variable_bytes(versions)) * u128::from(rows) / u128::from(versions.max(1));

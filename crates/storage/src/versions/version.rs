@@ -70,7 +70,7 @@ impl<H: VersionHeader> VersionPtr<H> {
         self.0
     }
 
-    /// The version at this address.
+    /// Returns the version at this address.
     ///
     /// # Safety
     /// The version belongs to the table with `format` and is not freed during `'g`: it was found, or not yet retired,
@@ -81,7 +81,7 @@ impl<H: VersionHeader> VersionPtr<H> {
         VersionRef { start: self.0, format, marker: PhantomData }
     }
 
-    /// The header of the version at this address.
+    /// Returns the header of the version at this address.
     ///
     /// # Safety
     /// The version is not freed during `'g`, as for [`deref`](Self::deref).
@@ -115,7 +115,7 @@ impl<H: VersionHeader> fmt::Debug for VersionRef<'_, H> {
 }
 
 impl<'g, H: VersionHeader> VersionRef<'g, H> {
-    /// The version that begins at `start`.
+    /// Returns the version that begins at `start`.
     ///
     /// # Safety
     /// The version has this format, is published, and stays allocated for `'g`.
@@ -124,13 +124,13 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
         Self { start, format, marker: PhantomData }
     }
 
-    /// The version's address.
+    /// Returns the version's address.
     #[inline]
     pub fn ptr(&self) -> VersionPtr<H> {
         VersionPtr::new(self.start)
     }
 
-    /// The protocol's words.
+    /// Returns the header, which belongs to the protocol.
     #[inline]
     pub fn header(&self) -> &'g H {
         // SAFETY: the header was written before the version was published, is allocated for `'g`, and is only ever
@@ -138,7 +138,7 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
         unsafe { self.start.cast::<H>().as_ref() }
     }
 
-    /// The row.
+    /// Returns the version's row.
     #[inline]
     pub fn row(&self) -> RowRef<'g> {
         // SAFETY: the version was published, so its row is written, will not be written again, and is allocated for
@@ -146,7 +146,7 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
         unsafe { row(self.start, self.format) }
     }
 
-    /// The next word of the index at `position`.
+    /// Returns the version's next word for the index at `position`.
     #[inline]
     pub(super) fn link(&self, position: usize) -> &'g AtomicU64 {
         // SAFETY: the word is within the version, aligned to 8, written before the version was published, and accessed
@@ -159,13 +159,13 @@ impl<'g, H: VersionHeader> VersionRef<'g, H> {
         self.format
     }
 
-    /// The rows' layout.
+    /// Returns the layout of the rows.
     pub fn layout(&self) -> &'g Arc<RowLayout> {
         self.format.layout()
     }
 }
 
-/// The row of a version.
+/// Returns the row of the version that begins at `start`.
 ///
 /// # Safety
 /// `start` begins a version of `format`, whose row is written, is not written again during `'g`, and stays allocated
@@ -182,7 +182,7 @@ pub(super) unsafe fn row<'g>(start: NonNull<u8>, format: &'g VersionFormat) -> R
     RowRef::new(format.layout(), fixed, variable)
 }
 
-/// The length of a version's variable part.
+/// Returns the length of a version's variable part.
 ///
 /// # Safety
 /// `start` begins a version, in which the length is written at `at`.

@@ -29,14 +29,15 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
-/// Memory for a coroutine's frames, with a guard page below it. It can be used again when its coroutine is done.
+/// The memory for a coroutine's frames, with a guard page below it. It can be used again when its coroutine is done.
 pub struct Stack {
     memory: DefaultStack,
     suspender: Arc<Suspender>,
 }
 
 impl Stack {
-    /// A stack of at least `size` bytes. Costs several system calls: keep stacks and use them again.
+    /// Makes a stack of at least `size` bytes. That costs several system calls, so callers should keep stacks and use
+    /// them again.
     ///
     /// # Errors
     /// If the system has no memory, or no more mappings, for it.
@@ -47,7 +48,7 @@ impl Stack {
         Ok(Self::around(memory, bounds))
     }
 
-    /// The object that suspends the coroutine that will run on this stack.
+    /// Returns the object that suspends the coroutine that will run on this stack.
     pub fn suspender(&self) -> Arc<Suspender> {
         self.suspender.clone()
     }
@@ -59,10 +60,11 @@ impl Stack {
     }
 }
 
-/// Suspends one coroutine, from inside it. Any thread may hold a reference to it.
+/// Suspends one coroutine, from inside it. Any thread may hold a reference to this object.
 #[derive(Debug)]
 pub struct Suspender {
-    /// Points into the coroutine's first frame while its body runs or is suspended; null before and after.
+    /// The pointer to the yielder in the coroutine's first frame, while the coroutine's body runs or is suspended; null
+    /// before and after.
     yielder: AtomicPtr<Yielder<(), ()>>,
     unwinding: AtomicBool,
     bounds: Bounds,
@@ -72,7 +74,7 @@ impl Suspender {
     /// Suspends the calling coroutine until it is resumed.
     ///
     /// # Panics
-    /// If the caller is not the coroutine that it was made for.
+    /// If the caller is not the coroutine that this object was made for.
     pub fn suspend(&self) {
         assert!(self.is_caller(), "a coroutine can be suspended only by itself");
         let yielder = self.yielder.load(Ordering::Acquire);
@@ -86,7 +88,7 @@ impl Suspender {
         unsafe { (*yielder).suspend(()) };
     }
 
-    /// Whether the caller runs on the coroutine's stack, judged by where its frame lies.
+    /// Whether the caller runs on the coroutine's stack. The address of the caller's frame shows that.
     fn is_caller(&self) -> bool {
         let local = 0_u8;
         let address = (&raw const local).addr();
@@ -94,7 +96,7 @@ impl Suspender {
     }
 }
 
-/// Nulls the pointer to the yielder when the body returns or unwinds.
+/// A guard that nulls the pointer to the yielder when the body returns or unwinds.
 struct InBody<'a>(&'a Suspender);
 
 impl Drop for InBody<'_> {
@@ -114,21 +116,21 @@ pub enum Resumed<R> {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// A body that runs on a stack of its own. It stays on the thread that made it.
+/// A body of code that runs on a stack of its own. It stays on the thread that made it.
 pub struct Coroutine<R: 'static> {
-    /// The coroutine; `None` only after it was consumed.
+    /// The coroutine itself; `None` only after it was consumed.
     inner: Option<corosensei::Coroutine<(), (), R>>,
     suspender: Arc<Suspender>,
 }
 
 impl<R: 'static> Coroutine<R> {
-    /// A coroutine that will run `body` when it is first resumed.
+    /// Makes a coroutine that will run `body` when it is first resumed.
     pub fn new(stack: Stack, body: impl FnOnce() -> R + 'static) -> Self {
         // SAFETY: the body is `'static`, so it borrows nothing that could end.
         unsafe { Self::borrowing(stack, body) }
     }
 
-    /// A coroutine whose body may borrow.
+    /// Makes a coroutine whose body may borrow.
     ///
     /// # Safety
     /// The data that the body borrows must outlive the coroutine, and the coroutine must be dropped.
@@ -162,7 +164,7 @@ impl<R: 'static> Coroutine<R> {
         }
     }
 
-    /// Whether its body has returned or panicked.
+    /// Whether the body has returned or panicked.
     pub fn is_done(&self) -> bool {
         self.inner().done()
     }
@@ -211,14 +213,14 @@ pub struct Scope<'env, R: 'static> {
 }
 
 impl<'env, R: 'static> Scope<'env, R> {
-    /// Adds a coroutine that will run `body` when it is first resumed.
+    /// Adds a coroutine that will run `body` when it is first resumed. It gets the next number.
     pub fn spawn(&mut self, stack: Stack, body: impl FnOnce() -> R + 'env) {
         // SAFETY: `'env` outlives the call of `scope`, since it is one of its parameters. Scopes live in frames of
         // `scope` and are only lent, so each is dropped, with its coroutines, before such a call returns or unwinds.
         self.coroutines.push(unsafe { Coroutine::borrowing(stack, body) });
     }
 
-    /// [`Coroutine::resume`] of coroutine `number`.
+    /// Resumes the coroutine with this number, as [`Coroutine::resume`] does.
     pub fn resume(&mut self, number: usize) -> Resumed<R> {
         self.coroutines[number].resume()
     }

@@ -38,19 +38,20 @@ fn page_bytes() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// A size that no page exceeds.
+/// Returns a size that no page of the system exceeds.
 #[cfg(not(unix))]
 fn page_bytes() -> usize {
     64 << 10
 }
 
 thread_local! {
-    /// The stack of the running coroutine; of the innermost one, if a coroutine runs another. A signal handler reads
-    /// it, so it must exist without being initialised, and it needs no drop.
+    /// The bounds of the running coroutine's stack; of the innermost one, if a coroutine runs another. A signal handler
+    /// reads them, so the cell must exist without being initialised, and it needs no drop.
     static RUNNING: Cell<Bounds> = const { Cell::new(Bounds { low: 0, floor: 0, high: 0 }) };
 }
 
-/// While this value lives, the signal handler and [`stack::left`] take the thread to be on this stack.
+/// A guard that stands for a running coroutine: while it lives, the signal handler and [`stack::left`] take the thread
+/// to be on the coroutine's stack.
 pub(crate) struct Running {
     before: Bounds,
     floor_before: usize,
@@ -71,7 +72,7 @@ impl Drop for Running {
     }
 }
 
-/// From now on, makes overflows of coroutines end with a message.
+/// Installs the signal handler. From then on, an overflow of a coroutine's stack ends the program with a message.
 pub(crate) fn watch() {
     #[cfg(unix)]
     signal::watch();
@@ -86,12 +87,12 @@ mod signal {
     use std::ptr;
     use std::sync::{Once, OnceLock};
 
-    /// The signals of a touched guard page; which of them comes depends on the system.
+    /// The signals that a touched guard page may raise. Which of them comes depends on the system.
     const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-    /// The state that the signal handler needs.
+    /// The state that the signal handler needs, stored before the handler is installed.
     struct Before {
-        /// The actions for the signals before ours, in the order of the signals.
+        /// The actions that the signals had before ours was installed, in the order of `SIGNALS`.
         actions: [sigaction; SIGNALS.len()],
     }
 
@@ -125,7 +126,8 @@ mod signal {
         }
     }
 
-    /// The signal handler. It allocates nothing and takes no latch, for the thread may have been interrupted anywhere.
+    /// Handles the signals. It allocates nothing and takes no latch, because the thread may have been interrupted
+    /// anywhere.
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let Some(before) = BEFORE.get() else { return };
         // SAFETY: the system hands the signal's information to a handler that asked for it.
@@ -155,8 +157,8 @@ mod signal {
         }
     }
 
-    /// Passes a signal that is not ours to the action that was installed before. With the default action the
-    /// instruction runs again, and ends the program.
+    /// Passes a signal that is not ours to the handler that was installed before. If there was none, the default action
+    /// is restored: then the instruction runs again, and ends the program.
     fn pass_on(before: &Before, signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let position = SIGNALS.iter().position(|&ours| ours == signal).unwrap_or(0);
         let action = &before.actions[position];

@@ -18,14 +18,14 @@ use std::sync::atomic::Ordering;
 
 const COUNTERS: usize = 64;
 
-/// The bytes that a counter may hold before they are moved to the sum.
+/// The number of bytes that a counter may hold before they are moved to the sum.
 const COUNTED_BYTES: i64 = 16 << 10;
 
-/// The greatest difference between the sum and the truth.
+/// The greatest difference, in bytes, between the sum and the memory that is in use.
 pub const SLACK_BYTES: usize = COUNTERS * COUNTED_BYTES as usize;
 
-/// Signed numbers, as two's complement. They are not atomics of the models: all that depends on them is whether memory
-/// is short.
+/// The counters: signed numbers, as two's complement. They are not atomics of the models: all that depends on them is
+/// whether memory is short.
 static COUNTED: [CachePadded<PlainAtomicU64>; COUNTERS] = [const { CachePadded(PlainAtomicU64::new(0)) }; COUNTERS];
 static SUM: CachePadded<PlainAtomicU64> = CachePadded(PlainAtomicU64::new(0));
 static THREADS: PlainAtomicU64 = PlainAtomicU64::new(0);
@@ -36,20 +36,20 @@ std::thread_local! {
     static COUNTER: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The bytes in use.
+/// Returns the bytes in use, exact to [`SLACK_BYTES`].
 #[inline]
 pub fn used_bytes() -> usize {
     // Relaxed: a figure, which orders nothing.
     usize::try_from(SUM.0.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
 }
 
-/// Reports that `bytes` more are in use.
+/// Reports that `bytes` more bytes are in use.
 #[inline]
 pub fn grow(bytes: usize) {
     add(bytes as i64);
 }
 
-/// Reports that `bytes` were given back.
+/// Reports that `bytes` bytes were given back.
 #[inline]
 pub fn shrink(bytes: usize) {
     add(-(bytes as i64));
@@ -79,7 +79,7 @@ fn counter() -> usize {
     })
 }
 
-/// An allocator whose memory is counted.
+/// An allocator that counts the memory which the allocator `A` hands out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metered<A>(pub A);
 

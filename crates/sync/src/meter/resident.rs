@@ -11,13 +11,13 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The greatest step between two readings.
+/// The greatest step between two readings of the resident size.
 const MAX_STEP_BYTES: u64 = 4 << 20;
 
-/// The smallest step between two readings.
+/// The smallest step between two readings of the resident size.
 const MIN_STEP_BYTES: u64 = 256 << 10;
 
-/// The most that the allocator may keep before it is asked to give memory back.
+/// The most memory that the allocator may keep before [`trim`] asks it to give memory back.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
 /// The least time between two collections that are asked for because memory is short.
@@ -28,7 +28,7 @@ const COLLECT_AGAIN_US: u64 = 10_000;
 static STATM: OnceLock<Option<File>> = OnceLock::new();
 static STEP: PlainAtomicU64 = PlainAtomicU64::new(u64::MAX);
 static KEPT_LIMIT: PlainAtomicU64 = PlainAtomicU64::new(u64::MAX);
-/// The resident size. `MEASURED_AT` holds the bytes in use when it was measured.
+/// The resident size in bytes. `MEASURED_AT` holds the bytes in use when it was measured.
 static RESIDENT: PlainAtomicU64 = PlainAtomicU64::new(0);
 static MEASURED_AT: PlainAtomicU64 = PlainAtomicU64::new(0);
 /// The bytes that the allocator kept after the last collection. Another collection helps only once it keeps more.
@@ -46,7 +46,7 @@ fn set(figure: &PlainAtomicU64, value: u64) {
     figure.store(value, Ordering::Relaxed);
 }
 
-/// Measures the resident size from now on, finely enough for a limit of `limit` bytes.
+/// Starts to measure the resident size, finely enough for a limit of `limit` bytes.
 pub fn watch(limit: usize) {
     let _ = STATM.get_or_init(|| File::open("/proc/self/statm").ok());
     let limit = limit as u64;
@@ -57,8 +57,8 @@ pub fn watch(limit: usize) {
     measure();
 }
 
-/// The resident size of the process when it was last measured; 0 unless [`watch`] was called and the system reports the
-/// size.
+/// Returns the resident size of the process, in bytes, when it was last measured. The result is 0 unless [`watch`] was
+/// called and the system reports the size.
 #[inline]
 pub fn resident_bytes() -> usize {
     get(&RESIDENT) as usize
@@ -100,8 +100,8 @@ pub fn is_large(bytes: usize) -> bool {
     resident_bytes() >= bytes
 }
 
-/// Makes the allocator give memory back if it keeps much. For a thread that has just freed something large; costs three
-/// loads if there is nothing to do.
+/// Makes the allocator give memory back if it keeps much. The function is for a thread that has just freed something
+/// large. It costs three loads if there is nothing to do.
 #[inline]
 pub fn trim() {
     let kept = get(&RESIDENT).saturating_sub(used_bytes() as u64);
@@ -128,7 +128,7 @@ fn collect() {
     set(&KEPT, (measure() as u64).saturating_sub(used_bytes() as u64));
 }
 
-/// Reads the resident size: the second number of the file is the number of resident pages.
+/// Reads the resident size in bytes from the file, whose second number is the number of resident pages.
 fn read(file: &File) -> Option<u64> {
     let mut text = [0; 128];
     let count = file.read_at(&mut text, 0).ok()?;

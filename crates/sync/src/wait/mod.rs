@@ -34,23 +34,23 @@ use std::time::{Duration, Instant};
 pub struct Time(pub u64);
 
 impl Time {
-    /// The present time on the process's clock.
+    /// Returns the present time on the process's clock.
     pub fn now() -> Self {
         Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// The time `duration` after this one, saturating.
+    /// Returns the time that comes `duration` after this one, or the greatest time if there is none.
     pub fn after(self, duration: Duration) -> Self {
         Time(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// The time from `earlier` to `self`, zero if that is negative.
+    /// Returns the time that passed from `earlier` to `self`, or zero if `earlier` comes after `self`.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// How a wait ended.
+/// The way in which a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The condition is true.
@@ -61,13 +61,13 @@ pub enum Wake {
     Cancelled,
 }
 
-/// Suspends and resumes one transaction in flight: the flavour behind a [`Waiter`].
+/// Suspends and resumes one transaction in flight. Each flavour of waiting that a [`Waiter`] may have implements it.
 ///
 /// The transaction itself calls `suspend`; any thread may call `resume`, any number of times. A `resume` that comes
-/// before the `suspend` that it was meant for must make that `suspend` return at once. `suspend` may return early for
-/// no reason.
+/// before the `suspend` that it was meant for must make that `suspend` return at once. `suspend` may also return early
+/// without a reason.
 pub trait Scheduler: Send + Sync {
-    /// The present time.
+    /// Returns the present time on the flavour's clock.
     fn now(&self) -> Time;
 
     /// Suspends the caller until `resume` is called or the deadline passes.
@@ -87,7 +87,7 @@ pub trait Scheduler: Send + Sync {
     }
 }
 
-/// The means by which one transaction in flight waits. Cheap to clone: all clones are the same waiter.
+/// The means by which one transaction in flight waits. A clone is cheap, and all clones are the same waiter.
 ///
 /// The transaction's own code calls [`wait_until`](Self::wait_until); other threads call [`wake`](Self::wake) and
 /// [`cancel`](Self::cancel).
@@ -105,18 +105,18 @@ struct Shared {
     waits_since: AtomicU64,
     /// The longest single wait for a lock, in nanoseconds, or [`NEVER`]. Only the owner writes.
     lock_timeout_ns: AtomicU64,
-    /// How long a wait for a lock lasts before the waiter checks for a deadlock, in nanoseconds, or [`NEVER`]. Only the
-    /// owner writes.
+    /// The time for which a wait for a lock lasts before the waiter checks for a deadlock, in nanoseconds, or
+    /// [`NEVER`]. Only the owner writes.
     deadlock_timeout_ns: AtomicU64,
-    /// Calls of [`yield_now`](Waiter::yield_now). Only the waiter itself writes.
+    /// The number of calls of [`yield_now`](Waiter::yield_now). Only the waiter itself writes.
     calls: PlainAtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
 
-/// The number of calls of [`Waiter::yield_now`] for one look at the clock.
+/// The number of calls of [`Waiter::yield_now`] after which the waiter looks at the clock.
 const CALLS_EACH_LOOK: u64 = 16;
 
-/// The ends of a cancelled waiter and of a waiter without a limit.
+/// The value of a cancelled waiter's `end`, and the value of a time that never comes.
 const CANCELLED: u64 = 0;
 const NEVER: u64 = u64::MAX;
 
@@ -127,7 +127,7 @@ impl fmt::Debug for Waiter {
 }
 
 impl Waiter {
-    /// Makes a waiter of the given flavour.
+    /// Makes a waiter that waits through `scheduler`.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
         let shared = Shared {
             end: AtomicU64::new(NEVER),
@@ -141,8 +141,8 @@ impl Waiter {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Makes a waiter that parks the calling thread. `longest_spin` is the most that it checks the condition before it
-    /// parks; it learns how long that pays.
+    /// Makes a waiter that parks the calling thread. `longest_spin` is the most time for which it checks the condition
+    /// before it parks; it learns how much of that pays.
     pub fn thread(longest_spin: Duration) -> Self {
         Self::new(Arc::new(ThreadScheduler::new(longest_spin)))
     }
@@ -152,7 +152,7 @@ impl Waiter {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// The present time of this waiter's scheduler.
+    /// Returns the present time of this waiter's scheduler.
     #[inline]
     pub fn now(&self) -> Time {
         self.shared.scheduler.now()
@@ -190,20 +190,21 @@ impl Waiter {
         }
     }
 
-    /// The nanoseconds that this waiter has waited so far, counting at least one for each wait. A caller that compares
-    /// the figure before and after a call learns whether the call waited, and how long.
+    /// Returns the nanoseconds that this waiter has waited so far, counting at least one for each wait. A caller that
+    /// compares the figure before and after a call learns whether the call waited, and how long.
     #[inline]
     pub fn waited_ns(&self) -> u64 {
         self.shared.waited_ns.load(Ordering::Acquire)
     }
 
-    /// The time since which the transaction waits, if it waits at this moment. Any thread may ask.
+    /// Returns the time since which the transaction waits, or `None` if it does not wait at this moment. Any thread may
+    /// ask.
     pub fn waits_since(&self) -> Option<Time> {
         Some(self.shared.waits_since.load(Ordering::Acquire)).filter(|&since| since != NEVER).map(Time)
     }
 
-    /// The longest single wait for a lock that the owner wants; `None` if the limit is the engine's own. An engine asks
-    /// when a wait begins.
+    /// Returns the longest single wait for a lock that the owner wants; `None` if it leaves the limit to the engine. An
+    /// engine asks when a wait begins.
     #[inline]
     pub fn lock_timeout(&self) -> Option<Duration> {
         to_duration(self.shared.lock_timeout_ns.load(Ordering::Acquire))
@@ -215,14 +216,15 @@ impl Waiter {
         self.shared.lock_timeout_ns.store(to_ns(limit), Ordering::Release);
     }
 
-    /// How long a wait for a lock lasts before an engine that detects deadlocks by time-out assumes one; `None` if that
-    /// limit is the engine's own.
+    /// Returns the time for which a wait for a lock lasts before an engine that detects deadlocks by time-out assumes
+    /// one; `None` if the owner leaves that to the engine.
     #[inline]
     pub fn deadlock_timeout(&self) -> Option<Duration> {
         to_duration(self.shared.deadlock_timeout_ns.load(Ordering::Acquire))
     }
 
-    /// Sets the [deadlock time-out](Self::deadlock_timeout) for waits that begin from now on.
+    /// Sets the [deadlock time-out](Self::deadlock_timeout) for waits that begin from now on; `None` leaves it to the
+    /// engine.
     pub fn set_deadlock_timeout(&self, timeout: Option<Duration>) {
         self.shared.deadlock_timeout_ns.store(to_ns(timeout), Ordering::Release);
     }
@@ -234,7 +236,7 @@ impl Waiter {
         !self.is_cancelled() && self.shared.scheduler.spin(deadline, &mut condition)
     }
 
-    /// Suspends the transaction for `duration`, or until it is cancelled. For back-off between retries.
+    /// Suspends the transaction for `duration`, or until it is cancelled. Back-off between retries uses this.
     pub fn pause(&self, duration: Duration) -> Wake {
         self.wait_until(Some(self.now().after(duration)), || false)
     }
@@ -251,8 +253,8 @@ impl Waiter {
         if condition() { Wake::Ready } else { self.suspend_until(deadline, condition) }
     }
 
-    /// Lets other transactions run if this one has run for long, by the measure of its flavour. For code that goes from
-    /// row to row and holds no latch: most calls cost an increment.
+    /// Lets other transactions run if this one has run for long, by the measure of its flavour. Code that goes from row
+    /// to row and holds no latch calls this. Most calls cost an increment.
     #[inline]
     pub fn yield_now(&self) {
         // Relaxed: only the waiter itself uses the counter.
@@ -321,7 +323,7 @@ fn to_duration(ns: u64) -> Option<Duration> {
     (ns != NEVER).then_some(Duration::from_nanos(ns))
 }
 
-/// The start of the process's clock: its first use.
+/// Returns the instant at which the process's clock started: its first use.
 fn clock_start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)

@@ -1,4 +1,4 @@
-//! Waiting on a thread of the transaction's own.
+//! The flavour of waiting for a transaction that has a thread of its own.
 //!
 //! **How long a thread spins** before it blocks, it learns from its own waits. To block and to be woken costs some tens
 //! of microseconds, more if the core has gone idle meanwhile. If a wait ends within that time, spinning through it is
@@ -28,16 +28,16 @@ pub struct ThreadScheduler {
     notified: AtomicBool,
     state: Mutex<State>,
     wakeup: Condvar,
-    /// The longest spin. With zero the thread never spins.
+    /// The longest time for which the thread spins. If it is zero, the thread never spins.
     longest: Duration,
-    /// The present allowance for a spin, in nanoseconds. Only the scheduler's own thread writes.
+    /// The time for which the thread may spin at present, in nanoseconds. Only the scheduler's own thread writes.
     allowance_ns: PlainAtomicU64,
 }
 
-/// About the cost of blocking and being woken.
+/// The longest spin that pays, which is about the cost of blocking and being woken.
 pub const LONGEST_SPIN: Duration = Duration::from_micros(100);
 
-/// The allowance never falls below the longest spin divided by this.
+/// The divisor of the longest spin that gives the least allowance.
 const LEAST_ALLOWANCE: u64 = 16;
 
 /// The state of a scheduler's thread, for the threads that wake it.
@@ -51,12 +51,12 @@ enum State {
     },
 }
 
-/// How often a thread gives its core away before it blocks. On two cores, eight threads of skewed transactions achieve
-/// more with 20 than with 10, and little changes beyond that.
+/// The number of times that a thread gives its core away before it blocks. On two cores, eight threads of skewed
+/// transactions achieve more with 20 than with 10, and little changes beyond that.
 const CORE_GIVEN_AWAY: u32 = 20;
 
-/// The most often that a thread that has ended a transaction gives its core to others. A thread that waits has blocked
-/// before that.
+/// The greatest number of times that a thread that has ended a transaction gives its core to others. A thread that
+/// waits has blocked before that.
 const CORE_GIVEN_TO_OTHERS: u32 = 2 * CORE_GIVEN_AWAY;
 
 // The next two are not atomics of the models: only the length of a wait depends on them.
@@ -96,7 +96,7 @@ fn give_core_to_others() -> u32 {
     (1..=CORE_GIVEN_TO_OTHERS).find(nobody_is_left).unwrap_or(CORE_GIVEN_TO_OTHERS)
 }
 
-/// Counts a thread as about to go on, as long as the value lives.
+/// A guard that counts its thread as about to go on, as long as it lives.
 struct AboutToGoOn;
 
 impl AboutToGoOn {
@@ -115,7 +115,7 @@ impl Drop for AboutToGoOn {
 }
 
 impl ThreadScheduler {
-    /// A scheduler that spins for at most `longest` before it blocks the thread.
+    /// Makes a scheduler that spins for at most `longest` before it blocks the thread.
     pub fn new(longest: Duration) -> Self {
         if !longest.is_zero() {
             // Relaxed: as in `is_crowded`.
@@ -126,13 +126,14 @@ impl ThreadScheduler {
         Self { notified, state, wakeup: Condvar::new(), longest, allowance_ns }
     }
 
-    /// The present allowance for a spin.
+    /// Returns the time for which the thread may spin at present.
     fn allowance(&self) -> Duration {
         // Relaxed: a figure, which orders nothing.
         Duration::from_nanos(self.allowance_ns.load(Ordering::Relaxed))
     }
 
-    /// Adapts the allowance to a wait that ended with a notification.
+    /// Adapts the allowance to a wait that ended with a notification. `was_short` says whether spinning would have been
+    /// cheaper than blocking.
     fn learn(&self, was_short: bool) {
         let (longest, allowance) = (nanoseconds(self.longest), nanoseconds(self.allowance()));
         let learned = match was_short {
@@ -147,8 +148,8 @@ impl ThreadScheduler {
         self.notified.swap(false, Ordering::AcqRel)
     }
 
-    /// Spins for the allowance, at most until the deadline: a short pause must not become a long one. Returns whether
-    /// the condition became true.
+    /// Checks the condition again and again for the time of the allowance, at most until the deadline: a short pause
+    /// must not become a long one. Returns whether the condition became true.
     fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         if cfg!(any(loom, shuttle)) || self.longest.is_zero() {
             return condition();
@@ -172,7 +173,7 @@ impl ThreadScheduler {
         }
     }
 
-    /// Gives the core away a few times, and checks the condition in between.
+    /// Gives the core away a few times, and checks the condition in between. Returns whether the condition became true.
     fn give_core_away_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         let _counted = AboutToGoOn::new();
         for _ in 0..CORE_GIVEN_AWAY {
@@ -236,7 +237,7 @@ impl Scheduler for ThreadScheduler {
 }
 
 impl ThreadScheduler {
-    /// Blocks until there is a notification, until the deadline, or for no reason. Returns whether there was a
+    /// Blocks until there is a notification, until the deadline, or without a reason. Returns whether there was a
     /// notification.
     fn block_until(&self, deadline: Option<Time>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -261,7 +262,7 @@ impl ThreadScheduler {
         }
     }
 
-    /// Blocks until there is a notification. loom has no time: a deadline never passes there.
+    /// Blocks until there is a notification. A model under loom has no time, so a deadline never passes there.
     #[cfg(loom)]
     fn block<'a>(&self, guard: MutexGuard<'a, State>, _deadline: Option<Time>) -> MutexGuard<'a, State> {
         self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())

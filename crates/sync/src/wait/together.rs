@@ -1,8 +1,9 @@
 //! Wakes that are deferred until the caller holds nothing that the woken transactions want.
 //!
-//! A thread that is woken may take the core of the thread that wakes it at once. If that thread still holds locks, or
-//! has not yet said that its transaction is over, the woken thread soon waits for it again, and so does each thread
-//! after it. With more threads than cores, there is then a switch of threads for every few transactions.
+//! A thread that is woken may at once take the core of the thread that wakes it. If the waking thread still holds
+//! locks, or has not yet said that its transaction is over, the woken thread soon waits for it again, and so does each
+//! thread that is woken after it. With more threads than cores, there is then a switch of threads for every few
+//! transactions.
 //!
 //! **Invariants**
 //!
@@ -26,7 +27,8 @@ mod list {
         static LIST: RefCell<VecDeque<Waiter>> = const { RefCell::new(VecDeque::new()) };
     }
 
-    /// Counts a call of `together`, and makes the deferred wakes when the outermost call ends, also by a panic.
+    /// A guard that counts a call of `together`. When the outermost call ends, also by a panic, it makes the deferred
+    /// wakes.
     pub(super) struct Inside;
 
     impl Inside {
@@ -48,11 +50,11 @@ mod list {
         }
     }
 
-    /// Takes the thread out of its calls of `together` for as long as the caller waits.
+    /// A guard that takes the thread out of its calls of `together` for as long as the caller waits.
     pub(in crate::wait) struct Outside(usize);
 
     impl Outside {
-        /// Makes the deferred wakes first.
+        /// Makes the deferred wakes, and then takes the thread out of its calls.
         pub(in crate::wait) fn new() -> Self {
             wake_all();
             Self(DEPTH.take())
@@ -75,7 +77,7 @@ mod list {
         is_inside
     }
 
-    /// Makes the deferred wakes, in their order.
+    /// Makes the deferred wakes, in the order in which they were deferred.
     #[inline]
     fn wake_all() {
         while let Some(waiter) = LIST.with(|list| list.borrow_mut().pop_front()) {
@@ -84,7 +86,7 @@ mod list {
     }
 }
 
-/// In a model, each wake is made where it is asked for.
+/// The form of deferral in a model, where each wake is made at once.
 #[cfg(any(loom, shuttle))]
 mod list {
     use super::Waiter;
@@ -112,7 +114,8 @@ mod list {
 
 pub(super) use list::{Outside, put_off};
 
-/// Calls `end`, which ends a transaction, and then makes the wakes that it asked for.
+/// Calls `end`, which ends a transaction, and then makes the wakes that were deferred during the call. Returns the
+/// result of `end`.
 #[inline]
 pub fn together<R>(end: impl FnOnce() -> R) -> R {
     let _inside = list::Inside::new();

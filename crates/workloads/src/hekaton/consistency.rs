@@ -33,7 +33,7 @@ pub(super) fn check(rows: u64, engine: &dyn Engine, table: TableId, clients: &[C
     Err(Violation::TornRead(what))
 }
 
-/// The sum of the amounts of a block, at every instant.
+/// Returns the sum of the amounts in the block `number`, which is the same at every instant.
 pub(super) fn loaded_sum(rows: u64, number: u64) -> i64 {
     let keys = block(rows, number);
     (keys.end - keys.start) as i64 * LOADED_AMOUNT

@@ -12,7 +12,7 @@ use hotrow_txn::{Abort, Isolation, Runner, number_of};
 use serde::Serializer;
 use std::fmt;
 
-/// The greatest number of reads, and of writes, of a short transaction.
+/// The greatest number of reads of a short transaction, and of its writes.
 const OPS_MAX: i64 = 1000;
 
 /// The greatest amount that one write moves.
@@ -58,7 +58,7 @@ fn serialize_long_isolation<S: Serializer>(level: &Option<Isolation>, serializer
     serializer.serialize_str(level.unwrap_or(LONG_ISOLATION).name())
 }
 
-/// The kinds of transactions.
+/// The names of the kinds of transactions.
 pub(super) const KINDS: [&str; 3] = ["update", "read-only", "long-read"];
 
 const UPDATE: usize = 0;
@@ -66,7 +66,7 @@ const READ_ONLY: usize = 1;
 const LONG_READ: usize = 2;
 
 impl Options {
-    /// The level of long transactions.
+    /// Returns the isolation level of long transactions.
     pub(super) fn long_isolation(&self) -> Isolation {
         self.long_isolation.unwrap_or(LONG_ISOLATION)
     }
@@ -111,7 +111,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and the counts of those that committed.
+/// A stream of transactions for one worker, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     table: TableId,
@@ -175,17 +175,17 @@ impl Client {
         }
     }
 
-    /// The number of writes of the committed transactions.
+    /// Returns the number of writes of the committed transactions.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// The number of committed long reads.
+    /// Returns the number of committed long reads.
     pub fn long_reads(&self) -> u64 {
         self.long_reads
     }
 
-    /// The number of committed long reads that saw a sum that never existed.
+    /// Returns the number of committed long reads that saw a sum that never existed.
     pub fn torn_reads(&self) -> u64 {
         self.torn_reads
     }

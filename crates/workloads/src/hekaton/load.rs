@@ -7,20 +7,20 @@ use hotrow_storage::TableId;
 use hotrow_txn::Engine;
 use std::ops::Range;
 
-/// The amount of each row, as loaded.
+/// The amount of each row after the load.
 pub(super) const LOADED_AMOUNT: i64 = 1000;
 
 /// The number of blocks of the table. A long reader reads one of them: 10 % of the table.
 pub(super) const BLOCKS: u64 = 10;
 
-/// The keys of a block of a table with `rows` rows. The last block includes the rows that remain.
+/// Returns the keys of the block `number` of a table with `rows` rows. The last block includes the rows that remain.
 pub(super) fn block(rows: u64, number: u64) -> Range<u64> {
     let length = rows / BLOCKS;
     let first = number * length;
     if number + 1 == BLOCKS { first..rows } else { first..first + length }
 }
 
-/// The number of the block that a row is in.
+/// Returns the number of the block to which a row belongs.
 pub(super) fn block_of(rows: u64, key: u64) -> u64 {
     (key / (rows / BLOCKS)).min(BLOCKS - 1)
 }

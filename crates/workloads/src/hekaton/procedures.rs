@@ -10,7 +10,8 @@ use std::ops::Range;
 pub struct Operations {
     table: TableId,
     reads: Vec<i64>,
-    /// The rows to write, and what is added to the amount of each; the sum is zero.
+    /// The keys of the rows to write, each with the number that is added to the row's amount. These numbers add up to
+    /// zero.
     writes: Vec<(i64, i64)>,
 }
 
@@ -19,12 +20,13 @@ impl Operations {
         Self { table, reads: Vec::new(), writes: Vec::new() }
     }
 
-    /// The rows that are read, in order.
+    /// Returns the keys of the rows that the transaction reads, in order.
     pub fn reads(&self) -> &[i64] {
         &self.reads
     }
 
-    /// The rows that are written after that, in order, with what is added to the amount of each.
+    /// Returns the keys of the rows that the transaction then writes, in order, each with the number that is added to
+    /// the row's amount.
     pub fn writes(&self) -> &[(i64, i64)] {
         &self.writes
     }
@@ -123,7 +125,7 @@ impl Procedure for LongRead {
     }
 }
 
-/// The amount of a row. No transaction deletes rows, so a missing row was lost.
+/// Reads the amount of a row. No transaction deletes rows, so a missing row was lost.
 #[inline]
 fn read_amount<T: Transaction + ?Sized>(txn: &mut T, table: TableId, key: i64) -> Result<i64, Abort> {
     Ok(txn.read(table, &Key::Int(key))?.ok_or(Abort::User)?.int8(AMOUNT))

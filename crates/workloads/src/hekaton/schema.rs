@@ -1,15 +1,15 @@
-//! The table.
+//! The schema of the only table.
 
 use hotrow_storage::{Column, TableSchema, Type};
 
-/// The primary key's column.
+/// The position of the primary key's column.
 pub const KEY: usize = 0;
-/// The column whose amounts updates move.
+/// The position of the column whose amounts updates move.
 pub const AMOUNT: usize = 1;
-/// The column that counts the row's updates.
+/// The position of the column that counts the row's updates.
 pub const COUNTER: usize = 2;
 
-/// `hekaton`: rows of three columns, 24 bytes together. No transaction asks for ranges of keys.
+/// Defines the table `hekaton`: rows of three columns, 24 bytes together. No transaction asks for ranges of keys.
 pub fn hekaton() -> TableSchema {
     let columns =
         vec![Column::new("id", Type::Int8), Column::new("amount", Type::Int8), Column::new("updates", Type::Int8)];

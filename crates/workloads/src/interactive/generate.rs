@@ -9,7 +9,7 @@ use hotrow_storage::TableId;
 use hotrow_txn::{Abort, Runner, number_of};
 use std::fmt;
 
-/// The greatest number of reads, and of writes, of a transaction.
+/// The greatest number of reads of a transaction, and of its writes.
 const OPS_MAX: i64 = 1000;
 
 /// The knobs of the interactive paper's micro benchmark.
@@ -66,7 +66,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and the counts of those that committed.
+/// A stream of transactions for one worker, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -101,18 +101,18 @@ impl Client {
         &self.next
     }
 
-    /// The transaction that was drawn last.
+    /// Returns the transaction that was drawn last.
     pub fn next(&self) -> &Operations {
         &self.next
     }
 
-    /// Records that the transaction that was drawn last has committed, and the checksum of what it read.
+    /// Records that the transaction that was drawn last has committed. `checksum` is that of the values that it read.
     pub fn committed(&mut self, checksum: u64) {
         self.written += self.next.writes().len() as u64;
         self.checksum = self.checksum.wrapping_add(checksum);
     }
 
-    /// The number of writes of the committed transactions.
+    /// Returns the number of writes of the committed transactions.
     pub fn written(&self) -> u64 {
         self.written
     }

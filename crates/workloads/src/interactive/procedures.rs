@@ -17,12 +17,12 @@ impl Operations {
         Self { table, keys: Vec::new(), reads: reads as usize }
     }
 
-    /// The rows that are read, in order.
+    /// Returns the keys of the rows that the transaction reads, in order.
     pub fn reads(&self) -> &[i64] {
         &self.keys[..self.reads]
     }
 
-    /// The rows that are written after that, in order.
+    /// Returns the keys of the rows that the transaction then writes, in order.
     pub fn writes(&self) -> &[i64] {
         &self.keys[self.reads..]
     }

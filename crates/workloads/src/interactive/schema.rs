@@ -1,13 +1,14 @@
-//! The table.
+//! The schema of the only table.
 
 use hotrow_storage::{Column, TableSchema, Type};
 
-/// The primary key's column.
+/// The position of the primary key's column.
 pub const KEY: usize = 0;
-/// The column of the value, which counts the row's updates.
+/// The position of the value's column. The value counts the row's updates.
 pub const VALUE: usize = 1;
 
-/// `kv`: a key and a value of 64 bits each. No transaction asks for ranges of keys. The key is the partition key.
+/// Defines the table `kv`: a key and a value of 64 bits each. No transaction asks for ranges of keys. The key is the
+/// partition key.
 pub fn kv() -> TableSchema {
     let columns = vec![Column::new("key", Type::Int8), Column::new("value", Type::Int8)];
     let mut schema = TableSchema::new("kv", columns, &[KEY]);

@@ -105,7 +105,7 @@ impl Options {
         }
     }
 
-    /// Microseconds of computation for each record.
+    /// Returns the microseconds of computation for each record.
     pub(super) fn work_us(&self) -> f64 {
         self.work_us.unwrap_or(if self.long { LONG_US } else { 0.0 })
     }
@@ -134,7 +134,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and the counts of those that committed.
+/// A stream of transactions for one worker, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     generator: Generator,
@@ -160,7 +160,7 @@ impl Client {
         &self.next
     }
 
-    /// The number of increments of counters by the committed transactions.
+    /// Returns how often the committed transactions have incremented counters.
     pub fn increments(&self) -> u64 {
         self.increments
     }
@@ -176,7 +176,7 @@ impl crate::Client for Client {
     }
 }
 
-/// Draws transactions.
+/// Draws the records that transactions update.
 #[derive(Debug)]
 struct Generator {
     rng: Rng,
@@ -185,7 +185,7 @@ struct Generator {
     hot_records: u64,
     hot_ops: u32,
     partitions: u64,
-    /// The partition in which its transactions begin.
+    /// The partition in which the worker's transactions begin.
     home: u64,
     multi_partition: f64,
 }

@@ -29,7 +29,7 @@ use hotrow_txn::Engine;
 #[derive(Clone, Debug)]
 pub struct Micro {
     options: Options,
-    /// Rounds of computation for each record.
+    /// The rounds of computation for each record, which take the time that the options ask for.
     rounds: u64,
 }
 

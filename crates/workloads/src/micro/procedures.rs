@@ -14,9 +14,9 @@ pub struct Updates {
     table: TableId,
     /// Whether the transaction only locks the records.
     lock_only: bool,
-    /// Whether records have a filler.
+    /// Whether records have a filler besides the counter.
     filler: bool,
-    /// Rounds of computation for each record.
+    /// The number of rounds of computation for each record.
     rounds: u64,
     keys: Vec<i64>,
 }
@@ -27,12 +27,12 @@ impl Updates {
         Self { table, lock_only: options.lock_only, filler, rounds, keys: Vec::new() }
     }
 
-    /// The records' keys, in the order of the updates.
+    /// Returns the keys of the records, in the order of the updates.
     pub fn keys(&self) -> &[i64] {
         &self.keys
     }
 
-    /// The number of counters that the transaction increments.
+    /// Returns the number of counters that the transaction increments.
     pub(super) fn increments(&self) -> u64 {
         if self.lock_only { 0 } else { self.keys.len() as u64 }
     }

@@ -1,19 +1,19 @@
-//! The table.
+//! The schema of the only table.
 
 use hotrow_storage::{Column, TableSchema, Type};
 
-/// The primary key's column.
+/// The position of the primary key's column.
 pub const KEY: usize = 0;
-/// The column that counts the row's updates.
+/// The position of the column that counts the row's updates.
 pub const COUNTER: usize = 1;
-/// The column that fills up the record, if the counter does not.
+/// The position of the column that fills up the record, if the counter does not.
 pub const FILLER: usize = 2;
 
-/// The bytes of a record that the counter takes.
+/// The number of bytes of a record that the counter takes.
 pub(super) const COUNTER_BYTES: u32 = 8;
 
-/// `micro`: a key, and a record of `record_bytes` bytes that begins with a counter. No transaction asks for ranges of
-/// keys. The key is the partition key.
+/// Defines the table `micro`: a key, and a record of `record_bytes` bytes that begins with a counter. No transaction
+/// asks for ranges of keys. The key is the partition key.
 pub fn micro(record_bytes: u32) -> TableSchema {
     let mut columns = vec![Column::new("id", Type::Int8), Column::new("counter", Type::Int8)];
     if record_bytes > COUNTER_BYTES {

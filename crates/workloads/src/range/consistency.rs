@@ -4,7 +4,8 @@
 use super::Request;
 use crate::Violation;
 
-/// The ranges that are held, by the numbers of their transactions. Numbers are reused.
+/// The ranges that are held, by the numbers of their transactions, and the errors found so far. A number is reused once
+/// its transaction has ended.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     held: Vec<Option<Request>>,
@@ -32,7 +33,7 @@ impl Grants {
         self.held[txn as usize] = None;
     }
 
-    /// Records another error in the manager's grants.
+    /// Records an error in the manager's grants that the caller has found.
     pub fn violated(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }

@@ -91,12 +91,12 @@ impl Options {
         Ok(self)
     }
 
-    /// Microseconds of computation for each range.
+    /// Returns the microseconds of computation for each range.
     pub(super) fn work_us(&self) -> f64 {
         self.work_us.unwrap_or(if self.long { LONG_US } else { 0.0 })
     }
 
-    /// The time that a delayed transaction waits.
+    /// Returns the time that a delayed transaction waits.
     pub fn delay(&self) -> Duration {
         Duration::from_secs_f64(self.delay_us / 1e6)
     }
@@ -120,14 +120,14 @@ impl fmt::Display for Options {
     }
 }
 
-/// The request of a transaction.
+/// A transaction's request for a lock on a range of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The first key.
+    /// The first key of the range.
     pub first: u64,
-    /// The last key.
+    /// The last key of the range.
     pub last: u64,
-    /// Whether no other transaction may hold a key of the range.
+    /// Whether the lock is exclusive: no other transaction may hold a key of the range.
     pub exclusive: bool,
     /// Whether the transaction waits once it holds the range.
     pub is_delayed: bool,
@@ -140,7 +140,7 @@ pub struct Client {
     options: Options,
     rounds: u64,
     checksum: u64,
-    /// The ranges that are held.
+    /// The ranges that are held at present.
     pub grants: Grants,
 }
 
@@ -149,12 +149,12 @@ impl Client {
         Self { rng, options: options.clone(), rounds, checksum: 0, grants: Grants::default() }
     }
 
-    /// The options.
+    /// Returns the options of the benchmark.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Draws the next transaction.
+    /// Draws the request of the next transaction.
     #[inline]
     pub fn generate(&mut self) -> Request {
         let Options { key_bits, prefix_bits, random_ends, shared, delayed, .. } = self.options;
@@ -174,7 +174,7 @@ impl Client {
         Request { first, last, exclusive, is_delayed }
     }
 
-    /// Computes, as a transaction does with its range.
+    /// Computes for as long as a transaction does with its range.
     #[inline]
     pub fn compute(&mut self) {
         if self.rounds > 0 {

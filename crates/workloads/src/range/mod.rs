@@ -21,7 +21,7 @@ use hotrow_txn::Engine;
 #[derive(Clone, Debug)]
 pub struct Range {
     options: Options,
-    /// The rounds of computation of a transaction.
+    /// The number of rounds of computation of a transaction.
     rounds: u64,
 }
 

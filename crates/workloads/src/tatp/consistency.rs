@@ -22,14 +22,14 @@ pub(super) fn check(
     census.judge(population, clients)
 }
 
-/// The rows that were visited, by subscriber.
+/// The rows that the check has visited, by subscriber.
 struct Census {
     tables: Tables,
     counted: Population,
-    /// For each subscriber, the types of special facilities in the low four bits, and those of access infos in the high
-    /// four bits.
+    /// The types of each subscriber's rows: those of special facilities as bits in the low four bits, and those of
+    /// access infos in the high four bits.
     types: Vec<u8>,
-    /// The first row that should not exist.
+    /// A description of the first row that should not exist, or `None` if there is no such row.
     wrong: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Census {
         if START_TIMES.contains(&start_time) { Ok(()) } else { Err(format!("{}: nothing begins at that time", of())) }
     }
 
-    /// The types of a subscriber that was loaded.
+    /// Returns the types of a subscriber's rows, or `None` if no such subscriber was loaded.
     fn types_of(&mut self, id: i32) -> Option<&mut u8> {
         let position = usize::try_from(id).ok()?.checked_sub(1)?;
         self.types.get_mut(position)

@@ -53,7 +53,7 @@ pub enum Mix {
     UpdateLocation,
 }
 
-/// The transactions, in the specification's order.
+/// The names of the transactions, in the specification's order.
 pub(super) const KINDS: [&str; 7] = [
     "get-subscriber-data",
     "get-new-destination",
@@ -64,7 +64,7 @@ pub(super) const KINDS: [&str; 7] = [
     "delete-call-forwarding",
 ];
 
-/// Positions in [`KINDS`].
+/// The positions of transactions in [`KINDS`].
 const GET_SUBSCRIBER_DATA: usize = 0;
 const GET_NEW_DESTINATION: usize = 1;
 const GET_ACCESS_DATA: usize = 2;
@@ -74,7 +74,7 @@ const INSERT_CALL_FORWARDING: usize = 5;
 const DELETE_CALL_FORWARDING: usize = 6;
 
 impl Mix {
-    /// The weight of each kind, relative to the others.
+    /// Returns the weight of each kind, relative to the others.
     ///
     /// The SLI paper gives the forward mix as 71.4, 28.5 and 28.5 per cent, which add up to more than 100: the first is
     /// 10 of 14, as in the standard mix, so the other two are 2 of 14 each.
@@ -99,7 +99,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A distribution of subscribers' ids.
+/// The distribution by which subscribers' ids are drawn.
 #[derive(Clone, Copy, Debug)]
 enum Subscribers {
     /// All subscribers are equally popular.
@@ -133,7 +133,7 @@ impl Subscribers {
     }
 }
 
-/// A transaction, with the parameters that were drawn for it.
+/// A transaction to run, with the parameters that were drawn for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are those of the procedures")]
 pub enum Request {
@@ -154,7 +154,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The kind of the transaction, as a position in the workload's list of kinds.
+    /// Returns the kind of the transaction, as a position in the workload's list of kinds.
     pub fn kind(&self) -> usize {
         match self {
             Request::GetSubscriberData { .. } => GET_SUBSCRIBER_DATA,
@@ -168,7 +168,7 @@ impl Request {
     }
 }
 
-/// A stream of transactions, and the counts of those that committed.
+/// A stream of transactions for one worker, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     tables: Tables,
@@ -199,12 +199,12 @@ impl Client {
         }
     }
 
-    /// The number of call forwardings that the committed transactions have inserted.
+    /// Returns the number of call forwardings that the committed transactions have inserted.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The number of call forwardings that the committed transactions have deleted.
+    /// Returns the number of call forwardings that the committed transactions have deleted.
     pub fn deleted(&self) -> u64 {
         self.deleted
     }
@@ -319,7 +319,7 @@ impl Client {
         }
     }
 
-    /// Returns whether something was found, and adds it to the checksum.
+    /// Adds the checksum of what a transaction has found, if it has found something. Returns whether it has.
     fn found(&mut self, checksum: Option<u64>) -> bool {
         self.checksum = self.checksum.wrapping_add(checksum.unwrap_or(0));
         checksum.is_some()

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use hotrow_storage::{Row, mix};
 use hotrow_txn::Engine;
 
-/// The greatest type of access infos and special facilities; the least is 1.
+/// The greatest type of an access info or a special facility. The least type is 1.
 pub(super) const TYPES: i16 = 4;
 
 /// The hours at which call forwarding may begin.
@@ -20,18 +20,19 @@ pub(super) const ACTIVE_PERCENT: u8 = 85;
 /// The number of rows of each table, once loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
-    /// Rows of `subscriber`.
+    /// The number of rows of `subscriber`.
     pub subscribers: u64,
-    /// Rows of `access_info`: one to four for each subscriber.
+    /// The number of rows of `access_info`: one to four for each subscriber.
     pub access_infos: u64,
-    /// Rows of `special_facility`: one to four for each subscriber.
+    /// The number of rows of `special_facility`: one to four for each subscriber.
     pub facilities: u64,
-    /// Rows of `call_forwarding`: none to three for each special facility.
+    /// The number of rows of `call_forwarding`: none to three for each special facility.
     pub forwardings: u64,
 }
 
 impl Population {
-    /// The population with `subscribers` subscribers. It is always the same.
+    /// Counts the rows of a database with `subscribers` subscribers. For one number of subscribers the result is always
+    /// the same.
     pub fn new(subscribers: u32) -> Self {
         let mut population = Self { subscribers: u64::from(subscribers), ..Self::default() };
         for subscriber in 1..=u64::from(subscribers) {
@@ -43,14 +44,14 @@ impl Population {
         population
     }
 
-    /// The number of rows of each table, in the order of the specification.
+    /// Returns the number of rows of each table, in the order of the specification.
     pub fn rows_of_tables(&self) -> Vec<u64> {
         vec![self.subscribers, self.access_infos, self.facilities, self.forwardings]
     }
 }
 
-/// The numbers of rows of one subscriber: random bits, two for each number, and always the same for the same
-/// subscriber.
+/// The random bits that decide how many rows a subscriber has in the other tables, two bits for each number. They are
+/// always the same for the same subscriber.
 #[derive(Clone, Copy)]
 struct Shape(u64);
 
@@ -71,7 +72,7 @@ impl Shape {
         1 + self.two_bits(1)
     }
 
-    /// The number of call forwardings of the subscriber's special facility number `nth`.
+    /// Returns the number of call forwardings of the subscriber's special facility number `nth`.
     fn forwardings(self, nth: u32) -> u32 {
         self.two_bits(2 + nth)
     }
@@ -188,8 +189,8 @@ pub(super) fn fill_forwarding(row: &mut Row, facility: i16, start_time: i16, end
     });
 }
 
-/// The number of a switching centre or a location register: TATP's 32 bits without the sign bit, since `integer` is
-/// signed.
+/// Draws the number of a switching centre or a location register: TATP's 32 bits without the sign bit, since `integer`
+/// is signed.
 pub(super) fn random_location(rng: &mut Rng) -> i32 {
     rng.i32(0..=i32::MAX)
 }

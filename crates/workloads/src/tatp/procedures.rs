@@ -45,9 +45,9 @@ pub struct GetNewDestination {
     pub(super) tables: Tables,
     pub(super) subscriber: i32,
     pub(super) facility: i16,
-    /// The forwarding begins at this time or before.
+    /// The time at which or before which the forwarding begins.
     pub(super) start_time: i16,
-    /// The forwarding ends after this time.
+    /// The time after which the forwarding ends.
     pub(super) end_time: i16,
 }
 
@@ -244,7 +244,7 @@ impl Procedure for DeleteCallForwarding {
     }
 }
 
-/// The look-up of a subscriber by number.
+/// Returns the range that a look-up of a subscriber by number scans.
 fn by_number(tables: Tables, number: Number, intent: Intent) -> RangeAccess {
     let (lower, upper) = (Bound::Included(number.key()), Bound::Included(number.key()));
     RangeAccess { table: tables.subscriber, index: BY_NUMBER, lower, upper, intent }

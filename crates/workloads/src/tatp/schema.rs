@@ -21,7 +21,7 @@ pub struct Tables {
 /// The unique index of `subscriber` over `sub_nbr`.
 pub const BY_NUMBER: IndexRef = IndexRef::Secondary(IndexId(0));
 
-/// The number of columns of each kind in `subscriber`: bits, half bytes, bytes.
+/// The number of columns of each kind in `subscriber`. There are three kinds: bits, half bytes and bytes.
 pub(super) const FIELDS: usize = 10;
 
 /// Positions of the columns of `subscriber`.
@@ -71,11 +71,11 @@ pub(super) mod call_forwarding {
 pub struct Number([u8; Number::DIGITS]);
 
 impl Number {
-    /// The number of digits.
+    /// The number of digits of a telephone number.
     pub const DIGITS: usize = 15;
 
-    /// The telephone number that ends in these digits, after zeros. The number of a subscriber is made of its id.
-    /// Higher digits are dropped.
+    /// Makes the telephone number that ends in the digits of `last`, after zeros. A subscriber's number is made of its
+    /// id in this way. Digits beyond the fifteenth from the end are dropped.
     pub fn new(mut last: u64) -> Self {
         let mut digits = [b'0'; Self::DIGITS];
         for digit in digits.iter_mut().rev() {
@@ -85,17 +85,17 @@ impl Number {
         Self(digits)
     }
 
-    /// The digits, as text.
+    /// Returns the digits, as bytes of text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The digits, as a string.
+    /// Returns the digits, as a string.
     pub fn as_text(&self) -> &str {
         std::str::from_utf8(&self.0).expect("digits are text")
     }
 
-    /// The key of the number in [`BY_NUMBER`].
+    /// Returns the key of the number in the index [`BY_NUMBER`].
     pub fn key(&self) -> Key {
         let mut key = KeyBuilder::default();
         key.push(NUMBER_TYPE, false, &Value::text(self.as_text()));
@@ -111,7 +111,7 @@ impl fmt::Debug for Number {
 
 const NUMBER_TYPE: Type = Type::Varchar(Some(Number::DIGITS as u32));
 
-/// The key made of a subscriber's id and these small numbers: the type for `access_info` and `special_facility`, the
+/// Makes the key of a subscriber's id and these small numbers: the type for `access_info` and `special_facility`, the
 /// facility's type and the start time for `call_forwarding`. Fewer numbers make a prefix.
 pub(super) fn key(subscriber: i32, rest: &[i16]) -> Key {
     let mut key = KeyBuilder::default();
@@ -122,12 +122,12 @@ pub(super) fn key(subscriber: i32, rest: &[i16]) -> Key {
     key.finish()
 }
 
-/// A table whose primary key begins with the subscriber, which is its partition key.
+/// Defines a table whose primary key begins with the subscriber, which is the partition key.
 fn of_subscriber(name: &str, columns: Vec<Column>, key: &[usize]) -> TableSchema {
     TableSchema { partitioned: true, ..TableSchema::new(name, columns, key) }
 }
 
-/// `subscriber`. No transaction asks for ranges of ids or numbers, so both indexes are hash indexes.
+/// Defines the table `subscriber`. No transaction asks for ranges of ids or numbers, so both indexes are hash indexes.
 pub fn subscriber() -> TableSchema {
     let mut columns = vec![Column::new("s_id", Type::Int4), Column::new("sub_nbr", NUMBER_TYPE)];
     for kind in ["bit", "hex", "byte2"] {
@@ -146,7 +146,7 @@ pub fn subscriber() -> TableSchema {
     schema
 }
 
-/// `access_info`. No transaction asks for ranges of its key.
+/// Defines the table `access_info`. No transaction asks for ranges of its key.
 pub fn access_info() -> TableSchema {
     let columns = vec![
         Column::new("s_id", Type::Int4),
@@ -161,7 +161,7 @@ pub fn access_info() -> TableSchema {
     schema
 }
 
-/// `special_facility`
+/// Defines the table `special_facility`.
 pub fn special_facility() -> TableSchema {
     let columns = vec![
         Column::new("s_id", Type::Int4),
@@ -174,8 +174,8 @@ pub fn special_facility() -> TableSchema {
     of_subscriber("special_facility", columns, &[special_facility::SUBSCRIBER, special_facility::TYPE])
 }
 
-/// `call_forwarding`. The usual clients add an index over `s_id`, which is a prefix of the key. As a hash index it
-/// costs least.
+/// Defines the table `call_forwarding`. The usual clients add an index over `s_id`, which is a prefix of the key. As a
+/// hash index it costs least.
 pub fn call_forwarding() -> TableSchema {
     use call_forwarding::{FACILITY, START_TIME, SUBSCRIBER};
     let columns = vec![

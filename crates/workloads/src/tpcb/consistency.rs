@@ -1,4 +1,5 @@
-//! The check: four sums agree, those of the accounts' balances, the tellers', the branches', and the history's amounts.
+//! The check that four sums agree: those of the accounts' balances, the tellers' balances, the branches' balances, and
+//! the history's amounts.
 
 use super::Client;
 use super::schema::{Tables, account, branch, entry, teller};
@@ -6,7 +7,7 @@ use crate::Violation;
 use crate::visit::visit_tables;
 use hotrow_txn::{Engine, number_of};
 
-/// The four sums.
+/// The four sums that must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     accounts: i64,

@@ -18,7 +18,7 @@ pub struct Options {
     pub scale: u32,
 }
 
-/// A stream of transactions, and the counts of those that committed.
+/// A stream of transactions for one worker, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -50,7 +50,7 @@ impl Client {
         &self.next
     }
 
-    /// The transaction that was drawn last.
+    /// Returns the transaction that was drawn last.
     pub fn next(&self) -> &Deposit {
         &self.next
     }
@@ -61,12 +61,12 @@ impl Client {
         self.deposited += i64::from(self.next.delta());
     }
 
-    /// The number of committed transactions.
+    /// Returns the number of committed transactions.
     pub fn committed(&self) -> u64 {
         self.committed
     }
 
-    /// The sum of the amounts that they deposited.
+    /// Returns the sum of the amounts that the committed transactions deposited.
     pub fn deposited(&self) -> i64 {
         self.deposited
     }

@@ -6,7 +6,7 @@ use hotrow_storage::{Key, Row, RowLayout, RowMut, TableId, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 
-/// The numbers of history rows that one worker may use before it reaches those of another.
+/// The number of history rows that one worker may insert before their numbers reach those of another worker.
 const ROW_IDS_PER_WORKER: i64 = 1 << 40;
 
 /// Changes the balances of an account, its teller and its branch by the same amount, and records that in the history.
@@ -23,8 +23,8 @@ pub struct Deposit {
 }
 
 impl Deposit {
-    /// The deposits of one worker. Its history rows have other numbers than those of other workers, and those of SQL,
-    /// which count from one.
+    /// Makes the deposits of one worker. Their history rows have other numbers than those of other workers, and those
+    /// of SQL, which count from one.
     pub(super) fn new(tables: Tables, worker: u32) -> Self {
         let mut entry = Row::new(&Arc::new(RowLayout::new(&history().columns)));
         entry.change(|row| row.set(entry::FILLER, &Value::Null));
@@ -47,22 +47,22 @@ impl Deposit {
         });
     }
 
-    /// The number of the account.
+    /// Returns the number of the account.
     pub fn account(&self) -> i32 {
         self.account
     }
 
-    /// The number of the teller.
+    /// Returns the number of the teller.
     pub fn teller(&self) -> i32 {
         self.teller
     }
 
-    /// The number of the branch.
+    /// Returns the number of the branch.
     pub fn branch(&self) -> i32 {
         self.branch
     }
 
-    /// The amount that is added to each balance.
+    /// Returns the amount that is added to each balance.
     pub fn delta(&self) -> i32 {
         self.delta
     }

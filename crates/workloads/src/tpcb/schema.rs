@@ -55,7 +55,7 @@ pub(super) mod entry {
     pub const ROW_ID: usize = 6;
 }
 
-/// `pgbench_branches`
+/// Defines the table `pgbench_branches`.
 pub fn branches() -> TableSchema {
     let columns = vec![
         Column::new("bid", Type::Int4),
@@ -65,7 +65,7 @@ pub fn branches() -> TableSchema {
     TableSchema::new("pgbench_branches", columns, &[branch::ID])
 }
 
-/// `pgbench_tellers`
+/// Defines the table `pgbench_tellers`.
 pub fn tellers() -> TableSchema {
     let columns = vec![
         Column::new("tid", Type::Int4),
@@ -76,7 +76,7 @@ pub fn tellers() -> TableSchema {
     TableSchema::new("pgbench_tellers", columns, &[teller::ID])
 }
 
-/// `pgbench_accounts`
+/// Defines the table `pgbench_accounts`.
 pub fn accounts() -> TableSchema {
     let columns = vec![
         Column::new("aid", Type::Int4),
@@ -91,7 +91,7 @@ pub fn accounts() -> TableSchema {
 /// column, since no identifier is empty.
 const HIDDEN: &str = "";
 
-/// `pgbench_history`: it has no primary key, so the hidden row number is its key.
+/// Defines the table `pgbench_history`. It has no primary key in SQL, so the hidden row number is its key.
 pub fn history() -> TableSchema {
     let columns = vec![
         Column::nullable("tid", Type::Int4),

@@ -1,6 +1,6 @@
 //! The positions of the tables' columns, and the lengths that code must know.
 
-/// `warehouse`
+/// The positions of the columns of `warehouse`.
 pub mod warehouse {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const ID: usize = 0;
@@ -14,7 +14,7 @@ pub mod warehouse {
     pub const ZIP: usize = 8;
 }
 
-/// `district`
+/// The positions of the columns of `district`.
 pub mod district {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
@@ -30,7 +30,7 @@ pub mod district {
     pub const ZIP: usize = 10;
 }
 
-/// `customer`
+/// The positions of the columns of `customer`.
 pub mod customer {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
@@ -54,11 +54,11 @@ pub mod customer {
     pub const SINCE: usize = 18;
     pub const MIDDLE: usize = 19;
     pub const DATA: usize = 20;
-    /// The greatest number of characters of `c_data`.
+    /// The greatest number of characters of the column `c_data`.
     pub const DATA_LONGEST: usize = 500;
 }
 
-/// `history`
+/// The positions of the columns of `history`.
 pub mod history {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const CUSTOMER: usize = 0;
@@ -72,7 +72,7 @@ pub mod history {
     pub const ROW_ID: usize = 8;
 }
 
-/// `oorder`
+/// The positions of the columns of `oorder`.
 pub mod order {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
@@ -85,7 +85,7 @@ pub mod order {
     pub const ENTERED: usize = 7;
 }
 
-/// `new_order`
+/// The positions of the columns of `new_order`.
 pub mod new_order {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
@@ -93,7 +93,7 @@ pub mod new_order {
     pub const ORDER: usize = 2;
 }
 
-/// `order_line`
+/// The positions of the columns of `order_line`.
 pub mod order_line {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
@@ -108,7 +108,7 @@ pub mod order_line {
     pub const INFO: usize = 9;
 }
 
-/// `stock`
+/// The positions of the columns of `stock`.
 pub mod stock {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
@@ -118,17 +118,17 @@ pub mod stock {
     pub const ORDERS: usize = 4;
     pub const REMOTE_ORDERS: usize = 5;
     pub const DATA: usize = 6;
-    /// The characters of each of `s_dist_01` to `s_dist_10`.
+    /// The number of characters of each of the columns `s_dist_01` to `s_dist_10`.
     pub const DISTRICT_BYTES: usize = 24;
 
-    /// The position of the column for district `number`, from `s_dist_01` to `s_dist_10`.
+    /// Returns the position of the column for district `number`, from `s_dist_01` to `s_dist_10`.
     #[must_use]
     pub const fn district(number: i32) -> usize {
         DATA + number as usize
     }
 }
 
-/// `item`
+/// The positions of the columns of `item`.
 pub mod item {
     #![allow(missing_docs, reason = "the names are the columns'")]
     pub const ID: usize = 0;

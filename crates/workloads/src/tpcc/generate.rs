@@ -12,7 +12,7 @@ use crate::ClientIdentity;
 use crate::time::now_us;
 use hotrow_txn::{Abort, Runner};
 
-/// A kind of transactions: a position in [`KINDS`].
+/// A kind of transactions. As a number, it is a position in [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// New-Order
@@ -27,26 +27,26 @@ pub enum Kind {
     StockLevel,
 }
 
-/// All kinds.
+/// All kinds, in the order of [`KINDS`].
 const ALL: [Kind; KINDS.len()] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
-/// The kinds of transactions, as reports name them.
+/// The names of the kinds of transactions in reports.
 pub(super) const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
-/// A stream of transactions, and the counts of those that committed.
+/// A stream of transactions for one worker, and the counts of those that committed.
 #[derive(Debug)]
 pub struct Client {
     random: Random,
     options: Options,
     weights: [u32; KINDS.len()],
-    /// The warehouse that this worker is bound to.
+    /// The warehouse to which the worker is bound, or `None` if each transaction draws a warehouse.
     bound: Option<i32>,
     new_order: NewOrder,
     payment: Payment,
     order_status: OrderStatus,
     delivery: Delivery,
     stock_level: StockLevel,
-    /// Whether the next order has an item that does not exist.
+    /// Whether the order that was drawn last has an item that does not exist.
     is_rolled_back: bool,
     tallies: Tallies,
     surprises: u64,
@@ -72,12 +72,12 @@ impl Client {
         }
     }
 
-    /// The counts of the committed transactions.
+    /// Returns the effects of the committed transactions, by district.
     pub(super) fn tallies(&self) -> &Tallies {
         &self.tallies
     }
 
-    /// The number of transactions that met a row that should not exist, or missed a row that should.
+    /// Returns how many transactions met a row that should not exist, or missed a row that should.
     pub(super) fn surprises(&self) -> u64 {
         self.surprises
     }
@@ -95,7 +95,7 @@ impl Client {
         (warehouse, self.random.uniform(1, DISTRICTS))
     }
 
-    /// Draws another warehouse, if there is one, with probability `share`.
+    /// Draws another warehouse with probability `share`. Returns `None` if none was drawn, or if there is no other one.
     fn elsewhere(&mut self, warehouse: i32, share: f64) -> Option<i32> {
         let warehouses = self.options.warehouses as i32;
         (warehouses > 1 && self.random.chance(share)).then(|| {
@@ -145,7 +145,7 @@ impl Client {
         self.payment.set(paid, now_us());
     }
 
-    /// Draws the next transaction. Its parameters are in the procedure of its kind.
+    /// Draws the next transaction, and returns its kind. Its parameters are in the procedure of its kind.
     pub fn draw(&mut self) -> Kind {
         let kind = self.kind();
         match kind {
@@ -168,32 +168,32 @@ impl Client {
         kind
     }
 
-    /// The order that was drawn last.
+    /// Returns the order that was drawn last.
     pub fn new_order(&self) -> &NewOrder {
         &self.new_order
     }
 
-    /// Whether an item of that order does not exist, so that the order must be rolled back.
+    /// Whether an item of the order that was drawn last does not exist, so that the order must be rolled back.
     pub fn is_rolled_back(&self) -> bool {
         self.is_rolled_back
     }
 
-    /// The payment that was drawn last.
+    /// Returns the payment that was drawn last.
     pub fn payment(&self) -> &Payment {
         &self.payment
     }
 
-    /// The inquiry that was drawn last.
+    /// Returns the inquiry for a customer's last order that was drawn last.
     pub fn order_status(&self) -> &OrderStatus {
         &self.order_status
     }
 
-    /// The delivery that was drawn last.
+    /// Returns the delivery that was drawn last.
     pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 
-    /// The stock-level inquiry that was drawn last.
+    /// Returns the stock-level inquiry that was drawn last.
     pub fn stock_level(&self) -> &StockLevel {
         &self.stock_level
     }
@@ -225,7 +225,8 @@ impl Client {
         true
     }
 
-    /// The outcome of the transaction that was drawn last. If it gave up unexpectedly, that is counted.
+    /// Passes on the outcome of the transaction that was drawn last. If it gave up and `is_expected` is false, that is
+    /// counted.
     fn surprised_by<T>(&mut self, outcome: Result<T, Abort>, is_expected: bool) -> Result<T, Abort> {
         self.surprises += u64::from(matches!(outcome, Err(Abort::User)) && !is_expected);
         outcome

@@ -31,7 +31,7 @@ enum Of {
     Order,
 }
 
-/// Makes and inserts the rows.
+/// The load of a database: makes and inserts the initial rows.
 pub(super) struct Load<'a> {
     pub options: &'a Options,
     pub engine: &'a dyn Engine,
@@ -40,10 +40,10 @@ pub(super) struct Load<'a> {
     pub progress: &'a Progress<'a>,
 }
 
-/// If there are more orders than this, their lines are not counted one by one.
+/// The number of orders up to which their lines are counted one by one.
 const ORDERS_COUNTED: u64 = 10_000_000;
 
-/// The number of lines of an initial order: the first number that is drawn for it.
+/// Draws the number of lines of an initial order: the first number that is drawn for it.
 fn lines(random: &mut Random) -> usize {
     random.rng.usize(LINES_FEWEST..=LINES_MOST)
 }
@@ -53,8 +53,8 @@ fn random(options: &Options, of: Of, number: u64) -> Random {
     Random::new(rng, Constants::of_load(), options.customers, options.items)
 }
 
-/// The number of rows of each table, in the order of [`Tables`]. The lines of very many orders are estimated: to count
-/// them would take too long for a mere error message that they are too many.
+/// Returns the number of rows of each table, in the order of [`Tables`]. The lines of very many orders are estimated:
+/// to count them would take too long for a mere error message that they are too many.
 pub(super) fn rows(options: &Options) -> [u64; 9] {
     let warehouses = u64::from(options.warehouses);
     let districts = warehouses * DISTRICTS as u64;
@@ -130,7 +130,7 @@ impl Load<'_> {
         load_items(count, self.threads, self.progress, buffers, insert)
     }
 
-    /// Loads one order with its lines. Returns the number of rows.
+    /// Loads one order with its lines. Returns the number of rows that it inserted.
     fn order(&self, buffers: &mut OrderBuffers, number: u64, since: i64) -> Result<u64, LoadError> {
         let random = &mut random(self.options, Of::Order, number);
         let lines = lines(random);
@@ -164,7 +164,7 @@ impl Load<'_> {
         Ok(1 + lines as u64 + u64::from(!is_delivered))
     }
 
-    /// The warehouse, the district and the number of a customer or an order.
+    /// Returns the warehouse, the district and the number of the customer or order that comes as `number` in the load.
     fn place(&self, number: u64) -> (i32, i32, i32) {
         let (district, within) = split(number, self.options.customers);
         let (warehouse, district) = split(district, DISTRICTS as u32);
@@ -179,7 +179,7 @@ struct OrderBuffers {
     permutation: Permutation,
 }
 
-/// The customers of a district's orders, one for each.
+/// The order in which the customers of a district are given to its orders, one to each.
 #[derive(Default)]
 struct Permutation {
     district: Option<(i32, i32)>,
@@ -198,7 +198,7 @@ impl Permutation {
     }
 }
 
-/// The group of size `size` to which a number belongs, and the number's place in it.
+/// Returns the group of size `size` to which a number belongs, and the number's place in it.
 fn split(number: u64, size: u32) -> (u64, i32) {
     (number / u64::from(size), (number % u64::from(size)) as i32)
 }

@@ -81,7 +81,7 @@ pub enum Mix {
 }
 
 impl Mix {
-    /// The weight of each of [`KINDS`](super::generate::KINDS), in their order.
+    /// Returns the weight of each of [`KINDS`](super::generate::KINDS), in their order.
     pub(super) fn weights(self) -> [u32; 5] {
         match self {
             Mix::Full => [45, 43, 4, 4, 4],
@@ -133,7 +133,7 @@ impl Options {
         line
     }
 
-    /// The number of a district's orders that are delivered when a run begins: 2,100 of 3,000.
+    /// Returns the number of a district's orders that are delivered when a run begins: 2,100 of 3,000.
     pub(super) fn delivered(&self) -> i32 {
         (u64::from(self.customers) * 7 / 10) as i32
     }

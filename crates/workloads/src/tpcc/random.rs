@@ -13,7 +13,7 @@ pub(super) const LAST_NAME_LONGEST: usize = 15;
 const SYLLABLES: [&[u8]; 10] =
     [b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING"];
 
-/// The constants C of NURand: one each for customers, items and last names (clause 2.1.6).
+/// The constants C of NURand for customers, items and last names (clause 2.1.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Constants {
     customer: u32,
@@ -21,17 +21,17 @@ pub(super) struct Constants {
     last_name: u32,
 }
 
-/// The constant of the last names in the load.
+/// The constant for last names that the load uses.
 const LOADED_LAST_NAME: u32 = 173;
 
 impl Constants {
-    /// The constants of the load.
+    /// Returns the constants of the load.
     pub(super) fn of_load() -> Self {
         Self { customer: 0, item: 0, last_name: LOADED_LAST_NAME }
     }
 
-    /// The constants of a run with this seed, which are the same for all its workers. The constant of the last names
-    /// differs from the load's by 65 to 119, but neither by 96 nor by 112 (clause 2.1.6.1).
+    /// Returns the constants of a run with this seed, which are the same for all its workers. The constant of the last
+    /// names differs from the load's by 65 to 119, but neither by 96 nor by 112 (clause 2.1.6.1).
     pub(super) fn of_run(seed: u64) -> Self {
         let mut rng = Rng::with_seed(mix(seed ^ 0xC0_57A7));
         let last_name = loop {
@@ -44,12 +44,12 @@ impl Constants {
     }
 }
 
-/// Whether the last names' constants of load and run may differ by `difference`.
+/// Whether the constants for last names of the load and a run may differ by `difference`.
 fn is_apart(difference: u32) -> bool {
     (65..=119).contains(&difference) && difference != 96 && difference != 112
 }
 
-/// NURand(A, low, high): the bits of two uniform numbers combined, so that some values are far more frequent.
+/// Draws NURand(A, low, high): the bits of two uniform numbers are combined, so that some values are far more frequent.
 #[inline]
 fn nurand(rng: &mut Rng, a: u32, c: u32, low: u32, high: u32) -> i32 {
     let bits = rng.u32(..=a) | rng.u32(low..=high);
@@ -145,7 +145,7 @@ impl Random {
 /// The mark of an item or a stock that is of the brand.
 pub(super) const ORIGINAL: &[u8] = b"ORIGINAL";
 
-/// The last name with this number, `0..LAST_NAMES`.
+/// Writes the last name with this number, `0..LAST_NAMES`, into `buffer`. Returns the part of the buffer that it takes.
 pub(super) fn last_name(number: i32, buffer: &mut [u8; LAST_NAME_LONGEST]) -> &[u8] {
     let mut length = 0;
     for digit in [number / 100, number / 10 % 10, number % 10] {

@@ -35,12 +35,12 @@ pub(super) const ORDERS_BY_CUSTOMER: IndexRef = IndexRef::Secondary(IndexId(0));
 /// column, since no identifier is empty.
 const HIDDEN: &str = "";
 
-/// All nine tables, in the order of [`Tables`].
+/// Defines all nine tables, in the order of [`Tables`].
 pub(super) fn all() -> [TableSchema; 9] {
     [warehouses(), districts(), customers(), histories(), orders(), new_orders(), order_lines(), stocks(), items()]
 }
 
-/// A table whose primary key begins with the warehouse, which is its partition key.
+/// Defines a table whose primary key begins with the warehouse, which is the partition key.
 fn of_warehouse(name: &str, columns: Vec<Column>, key: &[usize]) -> TableSchema {
     TableSchema { partitioned: true, ..TableSchema::new(name, columns, key) }
 }
@@ -61,7 +61,7 @@ fn char(name: &str, length: u32) -> Column {
     Column::new(name, Type::Char(length))
 }
 
-/// `warehouse`
+/// Defines the table `warehouse`.
 pub fn warehouses() -> TableSchema {
     let columns = vec![
         int("w_id"),
@@ -77,7 +77,7 @@ pub fn warehouses() -> TableSchema {
     of_warehouse("warehouse", columns, &[warehouse::ID])
 }
 
-/// `district`
+/// Defines the table `district`.
 pub fn districts() -> TableSchema {
     let columns = vec![
         int("d_w_id"),
@@ -95,7 +95,7 @@ pub fn districts() -> TableSchema {
     of_warehouse("district", columns, &[district::WAREHOUSE, district::ID])
 }
 
-/// `customer`
+/// Defines the table `customer`.
 pub fn customers() -> TableSchema {
     let columns = vec![
         int("c_w_id"),
@@ -131,7 +131,7 @@ pub fn customers() -> TableSchema {
     schema
 }
 
-/// `history`: it has no primary key, so the hidden row number is its key.
+/// Defines the table `history`. It has no primary key in SQL, so the hidden row number is its key.
 pub fn histories() -> TableSchema {
     let columns = vec![
         int("h_c_id"),
@@ -149,7 +149,7 @@ pub fn histories() -> TableSchema {
     schema
 }
 
-/// `oorder`
+/// Defines the table `oorder`.
 pub fn orders() -> TableSchema {
     let columns = vec![
         int("o_w_id"),
@@ -171,13 +171,13 @@ pub fn orders() -> TableSchema {
     schema
 }
 
-/// `new_order`
+/// Defines the table `new_order`.
 pub fn new_orders() -> TableSchema {
     let columns = vec![int("no_w_id"), int("no_d_id"), int("no_o_id")];
     of_warehouse("new_order", columns, &[new_order::WAREHOUSE, new_order::DISTRICT, new_order::ORDER])
 }
 
-/// `order_line`
+/// Defines the table `order_line`.
 pub fn order_lines() -> TableSchema {
     let columns = vec![
         int("ol_w_id"),
@@ -195,7 +195,7 @@ pub fn order_lines() -> TableSchema {
     of_warehouse("order_line", columns, &key)
 }
 
-/// `stock`
+/// Defines the table `stock`.
 pub fn stocks() -> TableSchema {
     let mut columns = vec![
         int("s_w_id"),
@@ -210,7 +210,7 @@ pub fn stocks() -> TableSchema {
     of_warehouse("stock", columns, &[stock::WAREHOUSE, stock::ITEM])
 }
 
-/// `item`
+/// Defines the table `item`.
 pub fn items() -> TableSchema {
     let columns =
         vec![int("i_id"), varchar("i_name", 24), decimal("i_price", 5, 2), varchar("i_data", 50), int("i_im_id")];

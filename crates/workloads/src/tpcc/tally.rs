@@ -1,4 +1,4 @@
-//! The effects of the committed transactions, by district: the rows must show them.
+//! The effects of the committed transactions, by district, which the rows must show after a run.
 
 use super::procedures::DISTRICTS;
 use std::ops::AddAssign;
@@ -6,13 +6,13 @@ use std::ops::AddAssign;
 /// The effects of the committed transactions of a district.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// The orders that were entered.
+    /// The number of orders that were entered.
     pub orders: i64,
-    /// The lines of these orders.
+    /// The number of lines of these orders.
     pub lines: i64,
-    /// The orders that were delivered.
+    /// The number of orders that were delivered.
     pub deliveries: i64,
-    /// The payments that were entered.
+    /// The number of payments that were entered.
     pub payments: i64,
     /// The sum of these payments, in cents.
     pub cents: i64,
@@ -28,7 +28,7 @@ impl AddAssign<&Tally> for Tally {
     }
 }
 
-/// A tally for each district.
+/// The tallies of all districts.
 #[derive(Clone, Debug)]
 pub(super) struct Tallies(Vec<Tally>);
 
@@ -37,13 +37,13 @@ impl Tallies {
         Self(vec![Tally::default(); warehouses as usize * DISTRICTS as usize])
     }
 
-    /// A district's tally, to add to.
+    /// Returns a district's tally, for the caller to add to.
     #[inline]
     pub(super) fn of_mut(&mut self, warehouse: i32, district: i32) -> &mut Tally {
         &mut self.0[position(warehouse, district)]
     }
 
-    /// A district's tally.
+    /// Returns a district's tally.
     pub(super) fn of(&self, warehouse: i32, district: i32) -> &Tally {
         &self.0[position(warehouse, district)]
     }
@@ -54,7 +54,7 @@ impl Tallies {
     }
 }
 
-/// The district's position among those of all warehouses.
+/// Returns a district's position among those of all warehouses.
 #[inline]
 pub(super) fn position(warehouse: i32, district: i32) -> usize {
     ((warehouse - 1) * DISTRICTS + district - 1) as usize

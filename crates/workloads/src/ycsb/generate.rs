@@ -216,19 +216,19 @@ impl Client {
         &self.next
     }
 
-    /// The transaction that was drawn last.
+    /// Returns the transaction that was drawn last.
     pub fn next(&self) -> &Operations {
         &self.next
     }
 
-    /// Records that the transaction that was drawn last has committed, and the checksum of what it read.
+    /// Records that the transaction that was drawn last has committed. `checksum` is that of the values that it read.
     #[inline]
     pub fn committed(&mut self, checksum: u64) {
         self.increments += self.next.writes();
         self.checksum = self.checksum.wrapping_add(checksum);
     }
 
-    /// The number of increments of counters by the committed transactions.
+    /// Returns how often the committed transactions have incremented counters.
     pub fn increments(&self) -> u64 {
         self.increments
     }
@@ -243,7 +243,7 @@ impl crate::Client for Client {
     }
 }
 
-/// Draws transactions.
+/// Draws the operations of transactions.
 #[derive(Debug)]
 struct Generator {
     rng: Rng,

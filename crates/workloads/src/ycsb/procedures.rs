@@ -11,7 +11,7 @@ use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 pub struct Operation {
     /// The row's key.
     pub key: i64,
-    /// Whether to read, or to read, modify and write.
+    /// Whether the operation reads the row, or reads, modifies and writes it.
     pub intent: Intent,
     /// The value column that a write replaces, from zero.
     pub field: u16,
@@ -33,22 +33,22 @@ impl Operations {
         Self { table, fields, list: Vec::new(), writes: 0, value: vec![0; value_bytes as usize] }
     }
 
-    /// The operations, in order.
+    /// Returns the operations, in order.
     pub fn list(&self) -> &[Operation] {
         &self.list
     }
 
-    /// The table of the operations.
+    /// Returns the table on which the operations work.
     pub fn table(&self) -> TableId {
         self.table
     }
 
-    /// The number of value columns of a row.
+    /// Returns the number of value columns of a row.
     pub fn fields(&self) -> u16 {
         self.fields
     }
 
-    /// The value that a write of `field` stores.
+    /// Returns the value that a write of the column `field` stores.
     #[inline]
     pub fn value(&self, field: u16) -> &[u8] {
         &self.value[..field_bytes(field, self.value.len() as u32) as usize]
@@ -112,7 +112,7 @@ impl Procedure for Operations {
     }
 }
 
-/// Reads a whole row, and returns a checksum of it.
+/// Reads a whole row, and returns its checksum.
 #[inline]
 pub fn read_row(row: RowRef<'_>, fields: u16) -> u64 {
     let mut checksum = row.int8(COUNTER) as u64;
@@ -122,7 +122,7 @@ pub fn read_row(row: RowRef<'_>, fields: u16) -> u64 {
     checksum
 }
 
-/// Increments the counter of a row and replaces one value. Returns the checksum of the whole row before.
+/// Increments the counter of a row and replaces one value. Returns the checksum of the whole row as it was before.
 #[inline]
 pub fn change_row(row: &mut RowMut<'_>, fields: u16, field: u16, value: &[u8]) -> u64 {
     let before = row.as_ref();

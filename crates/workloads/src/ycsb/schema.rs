@@ -1,19 +1,20 @@
-//! The table.
+//! The schema of the only table.
 
 use hotrow_storage::{Column, TableSchema, Type};
 
-/// The primary key's column.
+/// The position of the primary key's column.
 pub const KEY: usize = 0;
-/// The column that counts the row's updates.
+/// The position of the column that counts the row's updates.
 pub const COUNTER: usize = 1;
-/// The first of the value columns.
+/// The position of the first value column.
 pub const FIELDS: usize = 2;
 
-/// The bytes of the first value that the counter takes.
+/// The number of bytes of the first value that the counter takes.
 const COUNTER_BYTES: u32 = 8;
 
-/// `usertable`: a key, and `fields` values of `value_bytes` bytes each. The first value consists of the counter and a
-/// column that is shorter by the counter's bytes. No transaction asks for ranges of keys. The key is the partition key.
+/// Defines the table `usertable`: a key, and `fields` values of `value_bytes` bytes each. The first value consists of
+/// the counter and a column that is shorter by the counter's bytes. No transaction asks for ranges of keys. The key is
+/// the partition key.
 pub fn usertable(fields: u16, value_bytes: u32) -> TableSchema {
     let mut columns = vec![Column::new("ycsb_key", Type::Int8), Column::new("counter", Type::Int8)];
     let field = |field| Column::new(&format!("field{field}"), Type::Char(field_bytes(field, value_bytes)));
@@ -24,7 +25,7 @@ pub fn usertable(fields: u16, value_bytes: u32) -> TableSchema {
     schema
 }
 
-/// The number of characters of a value column.
+/// Returns the number of characters of the value column `field`.
 pub(super) fn field_bytes(field: u16, value_bytes: u32) -> u32 {
     if field == 0 { value_bytes - COUNTER_BYTES } else { value_bytes }
 }

@@ -10,13 +10,13 @@ const FIRST_LEVEL: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 6 };
 /// The greatest number of segments, enough for 2^45 buckets: more memory than there are addresses.
 const SEGMENTS: usize = 40;
 
-/// The buckets, of which 2^level are in use.
+/// The buckets of a hash index, of which 2^`level` are in use.
 pub(super) struct Buckets {
     level: AtomicU32,
-    /// All buckets below this number are made, or about to be.
+    /// The number of the first bucket that no thread has taken to make. All buckets below it are made, or about to be.
     made: CachePadded<AtomicU64>,
     segments: [AtomicPtr<AtomicU64>; SEGMENTS],
-    /// The memory that `segments` points to. The thread that doubles the buckets holds the mutex.
+    /// The memory that `segments` points to. A thread holds the mutex while it doubles the buckets.
     owned: Mutex<Vec<Segment>>,
 }
 
@@ -32,7 +32,7 @@ impl Buckets {
         buckets
     }
 
-    /// The bucket of a hash, and its word.
+    /// Returns the number of the bucket of a hash, and the bucket's word.
     #[inline]
     pub fn of(&self, hash: u64) -> (u64, &AtomicU64) {
         // Pairs with the release of `double_if_below`: the segment is published.
@@ -40,7 +40,7 @@ impl Buckets {
         (bucket, self.word(bucket))
     }
 
-    /// The word of a bucket that is in use.
+    /// Returns the word of a bucket that is in use.
     #[inline]
     pub fn word(&self, bucket: u64) -> &AtomicU64 {
         let segment = (bucket >> FIRST_LEVEL).checked_ilog2().map_or(0, |log| log as usize + 1);
@@ -51,7 +51,7 @@ impl Buckets {
         unsafe { &*start.add((bucket - first_of(segment)) as usize) }
     }
 
-    /// The bucket whose word is at an address, and the word.
+    /// Returns the number of the bucket whose word is at an address, and the word.
     #[inline]
     pub fn at(&self, address: usize) -> (u64, &AtomicU64) {
         // Searched from the last segment, which has half of all buckets; the one before has half of the rest, and so
@@ -87,8 +87,8 @@ impl Buckets {
         self.level.store(level + 1, Ordering::Release);
     }
 
-    /// Takes up to `most` buckets in use that no thread has taken to make yet. `None` if there are none, or if another
-    /// thread takes some at the same time.
+    /// Takes up to `most` buckets in use that no thread has taken to make yet, and returns their numbers. Returns
+    /// `None` if there are none, or if another thread takes some at the same time.
     pub fn take_unmade(&self, most: u64) -> Option<Range<u64>> {
         let end = 1 << self.level.load(Ordering::Acquire);
         // Relaxed, here and in the exchange: this only divides the work; the words of the buckets order the rest.
@@ -102,23 +102,23 @@ impl Buckets {
         taken.ok().map(|first| first..next)
     }
 
-    /// The bytes of all segments.
+    /// Returns the bytes of all segments.
     pub fn bytes(&self) -> usize {
         size_of::<AtomicU64>() << self.level.load(Ordering::Acquire)
     }
 }
 
-/// Claims an unused bucket for the caller, with this value. Returns whether it was unused.
+/// Claims an unused bucket for the caller, and sets its word to `value`. Returns false if the bucket was not unused.
 pub(super) fn claim(word: &AtomicU64, value: u64) -> bool {
     word.compare_exchange(0, value, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
 
-/// Changes the word of a bucket that the caller has claimed and that is not in the list.
+/// Sets the word of a bucket that the caller has claimed and that is not in the list yet.
 pub(super) fn set_claimed(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::Release);
 }
 
-/// The number of a segment's first bucket.
+/// Returns the number of a segment's first bucket.
 #[inline]
 fn first_of(segment: usize) -> u64 {
     if segment == 0 { 0 } else { 1 << (FIRST_LEVEL as usize + segment - 1) }
@@ -129,7 +129,7 @@ fn len_of(segment: usize) -> usize {
     1 << (FIRST_LEVEL as usize + segment.saturating_sub(1))
 }
 
-/// A segment of zeroed words.
+/// A segment of buckets, whose words are zero at first.
 #[cfg(not(any(loom, shuttle)))]
 struct Segment(crate::HugeBlock);
 
@@ -154,7 +154,7 @@ impl Segment {
         Self((0..words).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// The first word. All words are changed as atomics only, through this pointer too.
+    /// Returns the address of the first word. All words are changed as atomics only, through this pointer too.
     fn start(&self) -> *mut AtomicU64 {
         self.0.as_ptr().cast_mut()
     }

@@ -53,42 +53,43 @@ use hotrow_sync::atomic::AtomicU64;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// After this many links a thread checks whether there are too few buckets. A power of two.
+/// The number of links after which a thread checks whether there are too few buckets. It is a power of two.
 const LOOK_EVERY: i64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// Every `MAKE_EVERY` links a thread makes `MADE_TOGETHER` buckets. That is faster than links make the buckets double,
-/// so all buckets are soon made.
+/// The number of links after which a thread makes `MADE_TOGETHER` buckets. Buckets are made faster in this way than
+/// links make them double, so all buckets are soon made.
 const MAKE_EVERY: i64 = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 const MADE_TOGETHER: u64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// The position of the count of links in a stripe of the counts: the bits below it count the versions.
+/// The lowest bit of the number of links in a stripe of the counts. The bits below it hold the number of versions.
 const LINKS: u32 = 40;
 
-/// A hash index over the versions of a table, linked by their words at `position`.
+/// A hash index over the versions of a table. The versions are linked by their words at `position`.
 pub(super) struct VersionHash<H> {
     position: usize,
     spec: KeySpec,
     slots: Arc<VersionSlots>,
     buckets: Buckets,
-    /// In each stripe, the number of versions in the low bits, and the number of links so far in the high bits.
+    /// The counts of each stripe: the number of versions in the low bits, and the number of links so far in the high
+    /// bits.
     counts: Striped,
     marker: PhantomData<fn() -> H>,
 }
 
 impl<H: VersionHeader> VersionHash<H> {
-    /// An empty index with the keys that `spec` makes.
+    /// Makes an empty index with the keys that `spec` makes.
     pub fn new(slots: &Arc<VersionSlots>, position: usize, spec: KeySpec) -> Self {
         let (buckets, counts) = (Buckets::new(Link::END.bits()), Striped::new());
         Self { position, spec, slots: slots.clone(), buckets, counts, marker: PhantomData }
     }
 
-    /// The number of linked versions, now or a moment ago.
+    /// Returns the number of linked versions, now or a moment ago.
     pub fn len(&self) -> u64 {
         let versions = |stripe: i64| stripe << (64 - LINKS) >> (64 - LINKS);
         self.counts.stripes().map(versions).sum::<i64>().max(0) as u64
     }
 
-    /// The bytes of the buckets.
+    /// Returns the bytes of the buckets.
     pub fn bytes(&self) -> usize {
         self.buckets.bytes()
     }
@@ -122,13 +123,14 @@ impl<H: VersionHeader> VersionHash<H> {
         self.slots.format.prefetch(link.address());
     }
 
-    /// The versions of a hash, front to back, and a few others, which have its tag and are near.
+    /// Iterates over the versions of a hash, front to back. A few other versions, which have the same tag and are near,
+    /// are among them.
     #[inline]
     pub fn tagged<'g>(&'g self, guard: Guard<'g>, hash: u64) -> Tagged<'g, H> {
         self.tagged_from(guard, self.entry(guard, hash), hash)
     }
 
-    /// The versions of a hash that stand behind `version`, which has that hash and is linked.
+    /// Iterates over the versions of a hash that stand behind `version`, which has that hash and is linked.
     pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>, hash: u64) -> Tagged<'g, H> {
         self.tagged_from(guard, version.link(self.position), hash)
     }
@@ -138,7 +140,7 @@ impl<H: VersionHeader> VersionHash<H> {
         Tagged { index: self, guard, at, tag: tag(hash), rank: rank(hash) }
     }
 
-    /// Links a version, in front of all versions that have its hash.
+    /// Links a version in front of all versions that have its hash.
     pub fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         debug_assert_eq!(hash, self.hash_of(version));
         loop {
@@ -170,7 +172,7 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// Unlinks a version, for good. Afterwards no walk that begins meets it.
+    /// Unlinks a version for good. No walk that begins afterwards meets it.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         links::mark(version, self.position);
         while self.try_unlink(guard, version, hash).is_err() {}
@@ -201,7 +203,8 @@ impl<H: VersionHeader> VersionHash<H> {
         unsafe { link.pointee(&self.slots.format) }
     }
 
-    /// The word of a hash's bucket, or of its nearest ancestor that is ready.
+    /// Returns the word at which a look-up begins: that of the hash's bucket, or of the bucket's nearest ancestor that
+    /// is ready.
     #[inline]
     fn entry<'g>(&'g self, guard: Guard<'g>, hash: u64) -> &'g AtomicU64 {
         let (bucket, word) = self.buckets.of(hash);
@@ -235,8 +238,8 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// The place after all entries with a rank of at most `last`, seen from a word before it. Removes marked versions
-    /// on the way.
+    /// Returns the place after all entries with a rank of at most `last`. The search starts at a word before that
+    /// place, and removes marked versions on the way.
     fn find<'g>(&'g self, guard: Guard<'g>, from: &'g AtomicU64, last: u64) -> Place<'g> {
         loop {
             if let Ok(place) = self.try_find(guard, from, last) {
@@ -267,7 +270,8 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// The place behind the next version or bucket, unless its rank is above `last`. Removes marked versions before it.
+    /// Returns the place behind the next version or bucket; `None` if that has a rank above `last`, or if the list
+    /// ends. Removes marked versions before it.
     fn step<'g>(&'g self, _guard: Guard<'g>, place: &mut Place<'g>, last: u64) -> Result<Option<Place<'g>>, Lost> {
         // SAFETY: the place is in this index's list, and was read in the guard's epoch.
         let (pointee, behind) = unsafe { place.next(&self.slots.format, self.position)? };
@@ -283,7 +287,7 @@ impl<H: VersionHeader> VersionHash<H> {
     }
 }
 
-/// The versions of a hash in a [`VersionHash`], front to back, with a few others.
+/// An iterator over the versions of a hash in a [`VersionHash`], front to back, and over a few others.
 pub(super) struct Tagged<'g, H> {
     index: &'g VersionHash<H>,
     guard: Guard<'g>,
@@ -320,8 +324,8 @@ impl<'g, H: VersionHeader> Iterator for Tagged<'g, H> {
     }
 }
 
-/// The bits of a hash that stand in a link: bits 42 to 57, which do not select the bucket while there are fewer than
-/// 2^42 buckets.
+/// Returns the bits of a hash that stand in a link: bits 42 to 57, which do not select the bucket while there are fewer
+/// than 2^42 buckets.
 #[inline]
 fn tag(hash: u64) -> u64 {
     hash << 6 & !((1 << 48) - 1)

@@ -38,7 +38,7 @@ struct Customer {
     delivered: i64,
 }
 
-/// Statistics of the numbers that were met: their count, the least and the greatest.
+/// The statistics of the numbers that a check has met: their count, the least and the greatest.
 #[derive(Clone, Copy, Default)]
 struct Numbers {
     count: i64,
@@ -69,7 +69,7 @@ pub(super) struct District<'c> {
 }
 
 impl<'c> District<'c> {
-    /// A district whose own row has `ytd` and `next_order`.
+    /// Begins the check of a district whose own row has `ytd` and `next_order`.
     pub(super) fn new(checker: &'c Checker<'c>, (warehouse, number): (i32, i32), ytd: i64, next_order: i32) -> Self {
         let customers = vec![Customer::default(); checker.options.customers as usize];
         // A broken engine may produce any number, so numbers beyond the expected ones are reported and not kept.
@@ -136,12 +136,12 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Whether an order was entered since the load.
+    /// Whether the order with this number was entered since the load.
     fn is_of_run(&self, order: i32) -> bool {
         order > self.checker.options.customers as i32
     }
 
-    /// Checks the rows that were collected.
+    /// Checks the conditions on the rows that were collected.
     pub(super) fn check(mut self) {
         self.check_numbers();
         self.check_orders();
@@ -243,7 +243,7 @@ impl<'c> District<'c> {
         }
     }
 
-    /// Adds the sums of the delivered lines to the customers.
+    /// Adds the sums of the delivered lines to the customers of their orders.
     fn deliver(&mut self) {
         let delivered_before = self.checker.options.delivered();
         for (number, order) in (1..).zip(&self.orders) {
@@ -293,7 +293,7 @@ impl<'c> District<'c> {
     }
 }
 
-/// The entry with this number, counted from one, if the number is possible.
+/// Returns the entry with this number, counted from one, or `None` if there is no such entry.
 fn entry<T>(entries: &mut [T], number: i32) -> Option<&mut T> {
     usize::try_from(number).ok().and_then(|number| number.checked_sub(1)).and_then(|at| entries.get_mut(at))
 }

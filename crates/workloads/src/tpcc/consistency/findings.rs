@@ -23,7 +23,7 @@ impl Findings {
         self.add(condition, what);
     }
 
-    /// Returns the verdict.
+    /// Returns the verdict: the conditions that do not hold, as an error, if there are any.
     pub(super) fn into_result(self) -> Result<(), Violation> {
         if self.broken.is_empty() {
             return Ok(());

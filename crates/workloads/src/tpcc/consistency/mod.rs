@@ -44,17 +44,17 @@ use hotrow_txn::{Engine, Scan, number_of};
 use payments::Payments;
 use stocks::Supplied;
 
-/// The state that the checks of all parts need.
+/// The state that the checks of all warehouses and districts need.
 struct Checker<'a> {
     options: &'a Options,
     engine: &'a dyn Engine,
     tables: Tables,
-    /// The counts of the committed transactions.
+    /// The effects of the committed transactions of all clients.
     tallies: Tallies,
     payments: Payments,
     /// The quantities that the order lines took from the stocks; `None` if only some warehouses are checked.
     supplied: Option<Supplied>,
-    /// For each district that exists, `d_ytd` and `d_next_o_id`.
+    /// The columns `d_ytd` and `d_next_o_id` of each district, or `None` for a district that does not exist.
     districts: Vec<Option<(i64, i32)>>,
     findings: Mutex<Findings>,
 }
@@ -97,7 +97,7 @@ pub(super) fn check<'c>(
     checker.findings.into_inner().unwrap_or_else(|poison| poison.into_inner()).into_result()
 }
 
-/// The warehouses to check: all of them, or a random sample.
+/// Returns the warehouses to check: all of them, or a random sample.
 fn sample(options: &Options) -> Vec<i32> {
     let mut all: Vec<i32> = (1..=options.warehouses as i32).collect();
     if options.check_sample > 0 {
@@ -121,13 +121,13 @@ fn districts(options: &Options, engine: &dyn Engine, tables: Tables) -> Result<V
 }
 
 impl Options {
-    /// Whether such a district exists.
+    /// Whether a database with these options has the district.
     fn has_district(&self, (warehouse, district): (i32, i32)) -> bool {
         (1..=self.warehouses as i32).contains(&warehouse) && (1..=DISTRICTS).contains(&district)
     }
 }
 
-/// A scan of all rows of a table whose keys begin with these columns.
+/// Makes a scan of all rows of a table whose keys begin with these columns.
 fn part<const N: usize>(table: TableId, columns: [i32; N]) -> Scan {
     Scan::prefix(table, IndexRef::Primary, Key::int4s(columns))
 }
@@ -143,14 +143,15 @@ impl Checker<'_> {
         self.findings.lock().unwrap_or_else(|poison| poison.into_inner()).add_corruption(condition, what);
     }
 
-    /// Records that `actual` is not `expected`, if it is not. `what` describes both, with the place.
+    /// Records that a condition does not hold, if `actual` differs from `expected`. `what` describes both numbers, with
+    /// their place.
     fn expect<T: PartialEq>(&self, condition: u32, actual: T, expected: T, what: impl FnOnce(T, T) -> String) {
         if actual != expected {
             self.find(condition, what(actual, expected));
         }
     }
 
-    /// Calls `work` for all parts, on all cores.
+    /// Calls `work` for each of the parts, on all cores.
     fn in_parallel<P: Sync>(
         &self,
         parts: &[P],
@@ -203,7 +204,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks all conditions within a district.
+    /// Checks all conditions within one district.
     fn district(&self, warehouse: i32, number: i32) -> Result<(), Violation> {
         let Some((ytd, next_order)) = self.districts[tally::position(warehouse, number)] else {
             self.find(2, format!("warehouse {warehouse}: district {number} is not there"));

@@ -15,7 +15,7 @@ pub(super) struct Sum {
     pub cents: i64,
 }
 
-/// All payments.
+/// The sums of all payments in the history.
 pub(super) struct Payments {
     customers: Vec<Sum>,
     districts: Vec<Sum>,
@@ -48,17 +48,17 @@ impl Payments {
         Ok(payments)
     }
 
-    /// The payments of a customer, entered in any district.
+    /// Returns the payments of a customer, entered in any district.
     pub(super) fn of_customer(&self, district: (i32, i32), number: i32) -> Sum {
         self.customers[self.position(district, number)]
     }
 
-    /// The payments that were entered in a district.
+    /// Returns the payments that were entered in a district.
     pub(super) fn of_district(&self, warehouse: i32, district: i32) -> Sum {
         self.districts[tally::position(warehouse, district)]
     }
 
-    /// The sum of the payments that were entered in a warehouse, in cents.
+    /// Returns the sum of the payments that were entered in a warehouse, in cents.
     pub(super) fn of_warehouse(&self, warehouse: i32) -> i64 {
         (1..=DISTRICTS).map(|district| self.of_district(warehouse, district).cents).sum()
     }

@@ -14,24 +14,24 @@ pub(super) struct Supplied {
     items: i32,
 }
 
-/// The quantities that were taken from a stock.
+/// The quantities that order lines took from one stock.
 #[derive(Debug, Default)]
 struct Taken {
-    /// The number of order lines; `remote` counts those of other warehouses.
+    /// The number of order lines. `remote` counts the lines of orders in other warehouses.
     lines: AtomicU32,
     remote: AtomicU32,
     quantity: AtomicU32,
 }
 
 impl Taken {
-    /// The three counts.
+    /// Returns the three counts in the order of the fields.
     fn read(&self) -> [u32; 3] {
         [&self.lines, &self.remote, &self.quantity].map(|count| count.load(Ordering::Acquire))
     }
 }
 
 impl Supplied {
-    /// The state before anything was taken.
+    /// Makes the state in which nothing was taken.
     pub(super) fn new(options: &Options) -> Self {
         let stocks = options.warehouses as usize * options.items as usize;
         Self {

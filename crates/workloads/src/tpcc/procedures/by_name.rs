@@ -14,15 +14,15 @@ pub enum Customer {
     Number(i32),
     /// The customer is known by last name: of all customers with that name, the middle one by first name.
     LastName {
-        /// The name's number.
+        /// The number from which the last name is made.
         number: i32,
-        /// The warehouse, the district and the name, as in the index of names.
+        /// The prefix of the customers' keys in the index of names: the warehouse, the district and the last name.
         prefix: Key,
     },
 }
 
 impl Customer {
-    /// The customers of a district who have the last name with this number.
+    /// Makes the choice among the customers of a district who have the last name with this number.
     pub(in super::super) fn by_name(warehouse: i32, district: i32, number: i32) -> Self {
         let mut buffer = [0; LAST_NAME_LONGEST];
         let name = name_of(number, &mut buffer);
@@ -33,7 +33,7 @@ impl Customer {
         Customer::LastName { number, prefix: prefix.finish() }
     }
 
-    /// The last name, if the customer is known by last name.
+    /// Returns the last name, or `None` if the customer is known by number.
     pub fn last_name(&self) -> Option<String> {
         match self {
             Customer::Number(_) => None,
@@ -41,8 +41,8 @@ impl Customer {
         }
     }
 
-    /// The customer to choose among all with the same last name, in the order of their first names: position n/2,
-    /// rounded up, counted from one (clause 2.5.2.2).
+    /// Returns the customer to choose among all with the same last name, who are in the order of their first names:
+    /// position n/2, rounded up, counted from one (clause 2.5.2.2). Returns `None` if there are none.
     pub fn middle(matches: &[i32]) -> Option<i32> {
         matches.len().checked_sub(1).map(|last| matches[last / 2])
     }

@@ -19,7 +19,8 @@ pub struct Delivery {
     time_us: i64,
 }
 
-/// The districts, from the first, of which an order was delivered; districts without one were skipped.
+/// The result of a delivery: for each district, from the first, whether an order of it was delivered. A district
+/// without an undelivered order is skipped.
 pub type Delivered = [bool; DISTRICTS as usize];
 
 impl Delivery {
@@ -32,17 +33,17 @@ impl Delivery {
         (self.warehouse, self.carrier, self.time_us) = (warehouse, carrier, time_us);
     }
 
-    /// The warehouse.
+    /// Returns the number of the warehouse.
     pub fn warehouse(&self) -> i32 {
         self.warehouse
     }
 
-    /// The carrier that takes the orders to their customers.
+    /// Returns the number of the carrier that takes the orders to their customers.
     pub fn carrier(&self) -> i32 {
         self.carrier
     }
 
-    /// Removes the oldest order from a district's queue.
+    /// Removes the oldest order from a district's queue. Returns its number, or `None` if the queue is empty.
     fn take<T: Transaction + ?Sized>(&self, txn: &mut T, district: i32) -> Result<Option<i32>, Abort> {
         let mut oldest = None;
         let scan = Scan::prefix(self.tables.new_order, IndexRef::Primary, Key::int4s([self.warehouse, district]));

@@ -24,20 +24,20 @@ use hotrow_txn::{Abort, Transaction, Write};
 /// The number of districts of a warehouse.
 pub(super) const DISTRICTS: i32 = 10;
 
-/// The least and the greatest number of an order's lines.
+/// The least and the greatest number of lines of an order.
 pub(super) const LINES_FEWEST: usize = 5;
 pub(super) const LINES_MOST: usize = 15;
 
-/// The size of a block of row numbers of the history table. Each worker has one block; the load uses negative numbers.
+/// The number of row numbers of the history table that each worker has. The load uses negative numbers.
 pub(super) const ROW_IDS_PER_WORKER: i64 = 1 << 40;
 
-/// Checks that a row exists that no transaction deletes: if not, it was lost.
+/// Returns a row that no transaction deletes, or an error if it does not exist, because it was lost.
 #[inline]
 fn found(row: Option<RowRef<'_>>) -> Result<RowRef<'_>, Abort> {
     row.ok_or(Abort::User)
 }
 
-/// Checks a write that only a lost or doubled row can refuse.
+/// Checks a write that succeeds unless a row was lost or exists twice.
 #[inline]
 fn done(write: Write) -> Result<(), Abort> {
     match write {

@@ -9,7 +9,7 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction};
 use std::cell::RefCell;
 
-/// An item of an order.
+/// A line of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
     /// The warehouse that supplies the item.
@@ -27,11 +27,12 @@ pub struct Ordered {
     pub order: i32,
     /// The amount that the customer pays.
     pub total: f64,
-    /// The number of the order's items that are of the brand, both by item and by stock.
+    /// The number of the order's items that are of the brand, by their own data and by those of their stock.
     pub of_brand: u32,
 }
 
-/// An order: reads items, customer and warehouse, takes from the stocks and inserts the order with its lines.
+/// The transaction that enters an order: reads items, customer and warehouse, takes from the stocks, and inserts the
+/// order with its lines.
 ///
 /// If an item does not exist (clause 2.4.1.4), everything else is done first and then rolled back, as clause 2.4.2.3
 /// requires.
@@ -46,7 +47,7 @@ pub struct NewOrder {
     work: RefCell<Work>,
 }
 
-/// The buffers of a run.
+/// The buffers that a run of the transaction uses.
 #[derive(Debug)]
 struct Work {
     order: Row,
@@ -85,22 +86,22 @@ impl NewOrder {
         self.lines.clear();
     }
 
-    /// The order's lines, to be filled. They must be sorted, so that all transactions lock stocks in one order.
+    /// Returns the order's lines, to be filled. They must be sorted, so that all transactions lock stocks in one order.
     pub(in super::super) fn lines_mut(&mut self) -> &mut Vec<Line> {
         &mut self.lines
     }
 
-    /// The warehouse and the district.
+    /// Returns the numbers of the warehouse and the district.
     pub fn place(&self) -> (i32, i32) {
         (self.warehouse, self.district)
     }
 
-    /// The customer.
+    /// Returns the number of the customer.
     pub fn customer(&self) -> i32 {
         self.customer
     }
 
-    /// The order's lines.
+    /// Returns the order's lines.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -164,7 +165,7 @@ impl NewOrder {
         Ok(())
     }
 
-    /// Sets the columns that identify the order.
+    /// Sets the three columns that identify the order in a row.
     fn set_order(&self, (row, columns): (&mut RowMut<'_>, [usize; 3]), number: i32) {
         for (column, value) in columns.into_iter().zip([self.warehouse, self.district, number]) {
             row.set_int4(column, value);

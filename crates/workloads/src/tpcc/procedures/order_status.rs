@@ -9,7 +9,7 @@ use hotrow_txn::{Abort, Accesses, Direction, Intent, LockFor, Procedure, Scan, T
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-/// Reads a customer, its last order and that order's lines.
+/// The transaction that reads a customer, its last order and that order's lines.
 #[derive(Debug)]
 pub struct OrderStatus {
     tables: Tables,
@@ -19,18 +19,18 @@ pub struct OrderStatus {
     matches: RefCell<Vec<i32>>,
 }
 
-/// A customer's balance and last order.
+/// The result of an inquiry: a customer's balance and last order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderState {
-    /// The balance, in cents.
+    /// The customer's balance, in cents.
     pub balance: i64,
-    /// The order's number; `None` if the customer has never ordered.
+    /// The number of the last order; `None` if the customer has never ordered.
     pub order: Option<i32>,
     /// The order's carrier; `None` before it is delivered.
     pub carrier: Option<i32>,
     /// The number of the order's lines.
     pub lines: u32,
-    /// The sum of the lines, in cents.
+    /// The sum of the lines' amounts, in cents.
     pub amount: i64,
 }
 
@@ -40,12 +40,12 @@ impl OrderStatus {
         Self { tables, warehouse: 0, district: 0, customer, matches: RefCell::default() }
     }
 
-    /// The warehouse and the district.
+    /// Returns the numbers of the warehouse and the district.
     pub fn place(&self) -> (i32, i32) {
         (self.warehouse, self.district)
     }
 
-    /// The customer that asks.
+    /// Returns the customer that asks.
     pub fn customer(&self) -> &Customer {
         &self.customer
     }

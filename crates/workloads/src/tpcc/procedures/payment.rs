@@ -27,7 +27,8 @@ pub struct Paid {
     pub cents: i64,
 }
 
-/// A payment: changes the balances of customer, district and warehouse, and is recorded in the history.
+/// The transaction that enters a payment: changes the balances of customer, district and warehouse, and inserts a row
+/// into the history.
 #[derive(Debug)]
 pub struct Payment {
     tables: Tables,
@@ -37,20 +38,20 @@ pub struct Payment {
     work: RefCell<Work>,
 }
 
-/// The buffers of a run.
+/// The buffers that a run of the transaction uses.
 #[derive(Debug)]
 struct Work {
     entry: Row,
     matches: Vec<i32>,
     data: Vec<u8>,
-    /// The name of the warehouse. With the district's, it makes up the data of the history.
+    /// The name of the warehouse. With the district's name, it makes up the data of the history row.
     warehouse: Vec<u8>,
     district: Vec<u8>,
 }
 
 impl Payment {
-    /// The payments of one worker. Its history rows have other numbers than those of other workers, those of the load,
-    /// which count down from zero, and those of SQL, which count up from one.
+    /// Makes the payments of one worker. Their history rows have other numbers than those of other workers, those of
+    /// the load, which count down from zero, and those of SQL, which count up from one.
     pub(in super::super) fn new(tables: Tables, worker: u32) -> Self {
         let customer = Customer::Number(0);
         let paid = Paid { warehouse: 0, district: 0, customer_warehouse: 0, customer_district: 0, customer, cents: 0 };
@@ -66,13 +67,13 @@ impl Payment {
         self.row_id += 1;
     }
 
-    /// The parameters of the payment.
+    /// Returns the parameters of the payment.
     pub fn paid(&self) -> &Paid {
         &self.paid
     }
 
-    /// Inserts the payment before the data of a customer with bad credit, and truncates them to the column's length
-    /// (clause 2.5.2.2).
+    /// Inserts the payment in front of the data of a customer with bad credit, and truncates them to the column's
+    /// length (clause 2.5.2.2).
     fn note(&self, row: &mut RowMut<'_>, number: i32, data: &mut Vec<u8>) {
         let Paid { warehouse, district, customer_warehouse, customer_district, cents, .. } = self.paid;
         data.clear();

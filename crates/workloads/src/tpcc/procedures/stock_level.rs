@@ -8,7 +8,7 @@ use hotrow_txn::{Abort, Accesses, Intent, Procedure, Scan, Transaction};
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-/// Counts the items of a district's last 20 orders whose stock is below a threshold.
+/// The transaction that counts the items of a district's last 20 orders whose stock is below a threshold.
 #[derive(Debug)]
 pub struct StockLevel {
     tables: Tables,
@@ -22,12 +22,12 @@ impl StockLevel {
     /// The number of orders that are examined.
     pub const LAST_ORDERS: i32 = 20;
 
-    /// The warehouse and the district.
+    /// Returns the numbers of the warehouse and the district.
     pub fn place(&self) -> (i32, i32) {
         (self.warehouse, self.district)
     }
 
-    /// The threshold below which a stock is low.
+    /// Returns the threshold below which a stock is low.
     pub fn threshold(&self) -> i32 {
         self.threshold
     }
