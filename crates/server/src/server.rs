@@ -38,9 +38,11 @@ impl Server {
         Self::listen(config, database, None)
     }
 
-    /// Listens as [`bind`](Self::bind) does, and lets `waiters` make the waiter of each session when the session
-    /// begins. So a test can see which sessions wait, and control the clock. The waiter has to suspend through the
-    /// scheduler from which it is made.
+    /// Listens as [`bind`](Self::bind) does, but calls `waiters` when a session begins, to make the session's waiter:
+    /// the object through which the session waits, for locks among other things. With waiters of its own a test can
+    /// see which sessions wait, and set the time that the waits go by. `waiters` is called with the scheduler of the
+    /// session's connection. The waiter has to suspend the session through this scheduler: if it blocked the thread
+    /// instead, all other sessions of that thread would stop, too.
     ///
     /// # Errors
     /// As for [`bind`](Self::bind).

@@ -85,7 +85,9 @@ impl Limits {
     }
 }
 
-/// The limits of a wait: for its whole length, and for the time in which nothing moves.
+/// The two limits of one wait, of which either may be missing. The first is a fixed time at which the wait ends. The
+/// second ends the wait earlier, as a likely deadlock, when for some time no transaction in the way of the wait has
+/// come or gone. When some have, the second limit may be renewed, and the time begins anew.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     limit: Option<Time>,

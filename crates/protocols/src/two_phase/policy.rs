@@ -109,8 +109,10 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// Every transaction waits, and the youngest of a cycle aborts. If deadlocks end by [time-out](TimeOuts), as in the
-/// paper, a deadlock lasts until the first of its waits times out.
+/// The policy of `2pl-timeout`: every transaction may wait for every other, so deadlocks can arise. By default each
+/// deadlock is found when it arises, and one of its transactions aborts, as a rule the youngest. If
+/// [`end_deadlocks`](TimeOuts::end_deadlocks) is set, no transaction looks for deadlocks, as in the paper: a deadlock
+/// lasts until the wait of one of its transactions times out, and this transaction aborts.
 pub struct Timeout {
     time_outs: TimeOuts,
     /// The transactions that wait, or `None` if deadlocks end by time-out.

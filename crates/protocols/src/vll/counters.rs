@@ -10,8 +10,10 @@ use hotrow_storage::{Guard, RecordHeader, RecordPtr, prefetch};
 use hotrow_sync::PlainAtomicU32;
 use hotrow_sync::atomic::Ordering;
 
-/// A record's header that says where the record's counters are. [`get`](Self::get) and [`set`](Self::set) are called
-/// inside the critical section, or by the transaction that made the record before any other has seen it.
+/// A record's header from which the record's two counters are found: how many transactions in the queue have asked for
+/// the record exclusively, and how many shared. Only a thread that holds the latch of the engine's critical section
+/// calls [`get`](Self::get) and [`set`](Self::set). There is one exception: a transaction that makes a record may set
+/// the record's counters without the latch, as long as no other transaction can see the record.
 pub trait Counters: RecordHeader {
     /// Returns the counters of a record.
     fn get(record: RecordPtr<Self>, guard: Guard<'_>) -> Counts;

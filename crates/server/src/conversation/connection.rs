@@ -138,7 +138,9 @@ impl<S: Read + Write> Connection<S> {
         self.idle_until().is_some_and(|until| Time::now() >= until)
     }
 
-    /// Sends the answers in the output buffer. Waits until the client has taken enough for all of them to be written.
+    /// Sends all answers in the output buffer, and empties the buffer even if that fails. Returns when the system has
+    /// taken the last byte, so a client that reads slowly makes the caller wait. Fails if the client takes nothing for
+    /// `write_timeout`.
     pub fn send(&mut self) -> io::Result<()> {
         flush(&mut self.stream, &mut self.out)
     }

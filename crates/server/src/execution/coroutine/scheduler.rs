@@ -50,7 +50,8 @@ struct Current {
     wait: Option<Wait>,
 }
 
-/// The wait of a suspended coroutine.
+/// The reason why a coroutine is suspended: the event that it waits for, and the time, if any, at which it is resumed
+/// even without the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The event that ends the wait.
