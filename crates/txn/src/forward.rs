@@ -47,10 +47,12 @@
 ///
 /// ```compile_fail,E0046
 /// # use hotrow_txn::{Transaction, Yielding, forward};
-/// struct Forgetful(Box<dyn Transaction>);
+/// struct Forgetful {
+///     inner: Box<dyn Transaction>,
+/// }
 ///
 /// impl Yielding for Forgetful {
-///     forward!(0: give_way, retire_writes);
+///     forward!(inner: give_way, retire_writes);
 /// }
 /// ```
 #[macro_export]

@@ -34,13 +34,13 @@ fn check(tree: &Tree, folder: &str) -> Vec<Violation> {
 
 /// Returns the largest sets of modules in which each module leads to every other one through uses.
 fn circles_of(modules: &Modules) -> Vec<Vec<ModulePath>> {
-    let mut used_by: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
+    let mut uses: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
     // A root puts its crate or folder together: it may use all modules below itself, and these may use the names that
     // it has.
     for found in modules.uses().iter().filter(|found| !found.to.starts_with(&found.from)) {
-        used_by.entry(&found.from).or_default().insert(&found.to);
+        uses.entry(&found.from).or_default().insert(&found.to);
     }
-    let reached: BTreeMap<_, _> = used_by.keys().map(|module| (*module, reached_from(module, &used_by))).collect();
+    let reached: BTreeMap<_, _> = uses.keys().map(|module| (*module, reached_from(module, &uses))).collect();
     let mut circles: BTreeSet<Vec<ModulePath>> = BTreeSet::new();
     for (module, from_here) in reached.iter().filter(|(module, from_here)| from_here.contains(*module)) {
         let leads_back = |other: &&&ModulePath| reached.get(**other).is_some_and(|reached| reached.contains(module));

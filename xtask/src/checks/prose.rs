@@ -1,8 +1,5 @@
 //! The readability of comments and documents: the width of lines, the subjects of first sentences, and tables of
 //! modules that name them all.
-//!
-//! `xtask/ratchet.toml` says, under `[fragments]`, how many docs of each crate still begin with a pronoun. An entry
-//! that allows more than the crate needs is refused, so a doc that was mended stays mended.
 
 use crate::Violation;
 use crate::tokens::{Kind, Token};
@@ -61,7 +58,7 @@ pub fn module_tables(tree: &Tree) -> Vec<Violation> {
 fn check_width(file: &File) -> Vec<Violation> {
     let is_document = file.path.ends_with(".md");
     let mut in_code = false;
-    let is_prose = |text: &str| match text.trim_start() {
+    let mut is_prose = |text: &str| match text.trim_start() {
         text if file.is_rust() => text.starts_with("//"),
         text => {
             in_code ^= text.starts_with("```");
@@ -69,7 +66,6 @@ fn check_width(file: &File) -> Vec<Violation> {
         }
     };
     let is_too_long = |text: &str| text.chars().count() > COLUMNS && can_be_broken(text);
-    let mut is_prose = is_prose;
     let lines: Vec<_> = file.lines().filter(|(_, text)| is_prose(text) && is_too_long(text)).collect();
     let refuse = |(line, text): (usize, &str)| {
         let message = format!("{} columns: {COLUMNS} are the limit for comments and documents", text.chars().count());

@@ -52,7 +52,7 @@ impl Session {
             let insert =
                 Insert { table, source, targets, defaults, checks, on_conflict, returning: None, foreign_keys };
             let waits = self.waits_for_writers();
-            let (_, mut exec) = self.exec(&[]);
+            let mut exec = self.exec(&[]);
             let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;
             return Ok(Tag::Rows("COPY", rows));
         }
@@ -64,7 +64,7 @@ impl Session {
         let access = Access { table: table.clone(), path: Path::Full, filter: None, lock: LockFor::Read };
         let exprs = targets.into_iter().map(Expr::Column).collect();
         let node = Node::Project(Box::new(Node::Table(access)), exprs);
-        let (_, mut exec) = self.exec(&[]);
+        let mut exec = self.exec(&[]);
         let rows = exec.copy_to(&node, &columns, &copy.options, output.client)?;
         Ok(Tag::Rows("COPY", rows))
     }
@@ -113,7 +113,7 @@ impl Session {
             let (Plan::Query(node), Some(columns)) = (plan, columns) else {
                 return Err(crate::error::unsupported("COPY of a statement that is no query").into());
             };
-            let (_, mut exec) = self.exec(&[]);
+            let mut exec = self.exec(&[]);
             let rows = exec.copy_to(&node, &columns, &copy.options, output.client)?;
             return Ok(Tag::Rows("COPY", rows));
         }

@@ -29,7 +29,7 @@ impl Session {
         self.begin_engine()?;
         statement.plan.reset_counts();
         let read_only = self.context.transaction.read_only.get();
-        let (_, mut exec) = self.exec(params);
+        let mut exec = self.exec(params);
         let mut answered = 0;
         let rows = exec.rows(&statement.plan, read_only, &mut |_| {
             answered += 1;

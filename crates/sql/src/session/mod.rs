@@ -85,8 +85,8 @@ pub struct Session {
     context: SessionContext,
     /// The catalog's version and the settings' count of `search_path` changes, for which the context's path was made.
     path_at: Option<(u64, u64)>,
-    /// The engine's part of the present transaction.
-    /// Dropped before the locks on tables, so that a transaction that a panic left open is rolled back under them.
+    /// The engine's part of the present transaction. It stands before the front end's, with which the locks on tables
+    /// are dropped: a transaction that a panic has left open is rolled back while they are held.
     engine: EngineTransaction,
     /// The front end's state of the present transaction.
     transaction: SqlTransaction,

@@ -265,7 +265,7 @@ impl Session {
             self.begin_engine()?;
         }
         let read_only = self.context.transaction.read_only.get();
-        let (_, mut exec) = self.exec(params);
+        let mut exec = self.exec(params);
         let columns = statement.columns();
         let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {
             if let Input::Values(values) = row {
@@ -286,15 +286,15 @@ impl Session {
         Ok(rows)
     }
 
-    /// Returns the session's user and the executor with which a plan runs.
-    pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
+    /// Returns the executor with which a plan runs.
+    pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> Exec<'s> {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let (context, keeps_reads) = (Some(&self.context), self.asks_at_reads());
         let styles = self.context.styles();
         let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
         let (txn, deferred, scratch) = (&mut self.engine.txn, &mut self.transaction.deferred, &mut self.scratch);
-        (&self.user, Exec { txn, env, engine, deferred, scratch })
+        Exec { txn, env, engine, deferred, scratch }
     }
 
     /// Runs DDL with all that it needs, and passes its notices on.

@@ -6,6 +6,7 @@ use super::output::Output;
 use super::run::Bound;
 use crate::catalog::View;
 use crate::client::{Client, Notice};
+use crate::context::SessionContext;
 use crate::database::plan;
 use crate::parse::lex::{Token, character_position, long_names, tokenize, tokenize_within};
 use crate::parse::normalise::Normalised;
@@ -133,11 +134,7 @@ impl Session {
 
     fn cached(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
         self.reader.cache_key.clear();
-        push_styles(&mut self.reader.cache_key, self.context.styles());
-        push_path(&mut self.reader.cache_key, self.context.path.as_deref());
-        self.reader.cache_key.push_str(&normalised.kinds);
-        self.reader.cache_key.push(' ');
-        self.reader.cache_key.push_str(&normalised.text);
+        push_key(&mut self.reader.cache_key, &self.context, normalised);
         let statement = self.database.cached(&self.reader.cache_key)?;
         let values = literals(&statement, &normalised.values, self.context.styles())?;
         Some((statement, values))
@@ -188,11 +185,7 @@ impl Session {
         let statement = Arc::new(statement);
         if !statement.private {
             let mut key = String::new();
-            push_styles(&mut key, self.context.styles());
-            push_path(&mut key, self.context.path.as_deref());
-            key.push_str(&normalised.kinds);
-            key.push(' ');
-            key.push_str(&normalised.text);
+            push_key(&mut key, &self.context, normalised);
             self.database.cache(key, &statement);
         }
         Some((statement, values))
@@ -225,22 +218,24 @@ impl Session {
     }
 }
 
-/// Appends the styles of texts to the key of a plan, unless they are the default: literals are read in these styles.
-fn push_styles(key: &mut String, styles: Styles) {
+/// Appends the key of a plan in the database's cache: the styles in which literals are read, unless they are the
+/// default, the session's schemas, since only sessions with the same schemas can use the plan, and the text without its
+/// literals.
+fn push_key(key: &mut String, context: &SessionContext, normalised: &Normalised) {
+    let styles = context.styles();
     if styles != Styles::default() {
         key.push_str(&format!("{styles:?}\0"));
     }
-}
-
-/// Appends the session's schemas to the key of a plan: only sessions with the same schemas can use the plan.
-fn push_path(key: &mut String, path: Option<&[String]>) {
-    for schema in path.unwrap_or_default() {
-        key.push_str(schema);
+    if let Some(path) = context.path.as_deref() {
+        for schema in path {
+            key.push_str(schema);
+            key.push('\0');
+        }
         key.push('\0');
     }
-    if path.is_some() {
-        key.push('\0');
-    }
+    key.push_str(&normalised.kinds);
+    key.push(' ');
+    key.push_str(&normalised.text);
 }
 
 /// Converts a statement's literals to the types of its parameters. Returns `None` if one is not a value of its type.

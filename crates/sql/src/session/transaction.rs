@@ -224,7 +224,7 @@ impl Session {
         if self.transaction.deferred.is_empty() {
             return Ok(());
         }
-        let (_, mut exec) = self.exec(&[]);
+        let mut exec = self.exec(&[]);
         exec.check_deferred(ends)
     }
 

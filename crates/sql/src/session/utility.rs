@@ -273,7 +273,7 @@ impl Session {
         let mut values = Vec::with_capacity(arguments.len());
         for (argument, ty) in arguments.iter().zip(&statement.params) {
             let expr = with_room(|| Binder::new("", 0, self.view(), Vec::new()).argument(argument, *ty))?;
-            let (_, exec) = self.exec(&[]);
+            let exec = self.exec(&[]);
             values.push(expr.eval(&exec.env, &Input::NONE)?.into_owned());
         }
         self.run_inner(&statement, &values, output)
