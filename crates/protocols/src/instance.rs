@@ -5,7 +5,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{
-    AdmissionStatistics, EarlyReleaseStatistics, Engine, EngineInfo, Inspection, LockStatistics, LockWait, Protocol,
+    AdmissionStatistics, Duties, EarlyReleaseStatistics, Engine, EngineInfo, Inspection, LockStatistics, LockWait, Protocol,
     Transaction, VersionStatistics, WorkerId,
 };
 
@@ -97,6 +97,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         self.entered(|participant| self.database.load(participant.guard(), table, row))
+    }
+
+    fn attendants(&self) -> Vec<Box<dyn Duties>> {
+        self.protocol.attendants()
     }
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {

@@ -15,6 +15,7 @@ mod instance;
 pub mod none;
 pub mod one_version;
 pub mod ordered;
+pub mod orthrus;
 pub mod partition;
 mod registry;
 pub mod row_nowait;

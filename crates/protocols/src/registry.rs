@@ -7,6 +7,7 @@ use crate::ilock::Interactive;
 use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
+use crate::orthrus::{OneTable, Orthrus, Partitioned as Owning, Split as SplitOwning};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
 use crate::row_nowait::RowNoWait;
 use crate::serial::Serial;
@@ -94,6 +95,9 @@ registry!(
     Partitioned<PartitionAnalysed>,
     Partitioned<HStore>,
     Partitioned<Queueing>,
+    Orthrus<Owning>,
+    Orthrus<SplitOwning>,
+    Orthrus<OneTable>,
     Hekaton<Optimistic>,
     Hekaton<Pessimistic>,
 );

@@ -16,11 +16,13 @@
 //! | [`RunReport`] | the counts of a run |
 //! | [`Planner`] | the access sets of procedures, for engines that need them |
 //! | [`Estimate`], [`Reconnaissance`] | access sets that are not known beforehand |
+//! | [`Attendants`] | threads for the workers of an engine that serve the transactions of sessions |
 //! | [`Session`] | interactive transactions on an engine chosen at run time |
 //! | [`simulation`] | many transactions on one thread, interleaved at every access by a seed |
 //!
 //! The runtime names no protocol: it is generic over [`Transaction`](hotrow_txn::Transaction).
 
+mod attendants;
 mod driver;
 mod estimate;
 #[cfg(test)]
@@ -37,6 +39,7 @@ mod session;
 pub mod simulation;
 mod stop;
 
+pub use attendants::Attendants;
 pub use driver::drive;
 pub use estimate::{Corrected, Estimate, Estimates, Renewal};
 pub use planner::Planner;

@@ -95,6 +95,8 @@ struct Total {
     cpu: Duration,
     /// The number of workers that made all their steps.
     finished: usize,
+    /// The number of workers that only serve others at present.
+    serving: usize,
     error: Option<RunError>,
     /// The waiters of the transactions under way.
     waiters: Vec<Waiter>,
@@ -202,6 +204,18 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether the measured period has begun.
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == MEASURED
+    }
+
+    /// Notes that a worker only serves others from now on, or no longer.
+    pub fn note_serving(&self, serves: bool) {
+        let mut total = self.total();
+        total.serving = if serves { total.serving + 1 } else { total.serving - 1 };
+    }
+
     /// Ends the run, because a worker failed.
     pub fn fail(&self, error: RunError) {
         self.total().error.get_or_insert(error);
@@ -220,8 +234,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn is_finished(&self) -> bool {
-        self.total().finished == self.config.threads
+    /// Whether every worker has made all its steps, or only serves others.
+    pub fn is_finished(&self) -> bool {
+        let total = self.total();
+        total.finished + total.serving >= self.config.threads
     }
 
     fn total(&self) -> MutexGuard<'_, Total> {
@@ -267,7 +283,7 @@ impl Steps {
     }
 
     /// Begins the measured period for this worker. Returns whether this call was the first.
-    fn begin_measured(&self) -> bool {
+    pub fn begin_measured(&self) -> bool {
         let first = self.cpu_before.get().is_none();
         if first {
             self.cpu_before.set(Some(thread_cpu_time()));
@@ -285,6 +301,11 @@ impl Steps {
                 left > 0
             }
         }
+    }
+
+    /// Whether the number of steps is limited.
+    pub fn are_limited(&self) -> bool {
+        self.left.get().is_some()
     }
 
     /// Whether a step is left.

@@ -14,6 +14,7 @@ use crate::schema::duplicate_table;
 use crate::session::Session;
 use crate::shared::{Config, Shared};
 use crate::{OutputColumn, SqlError, state};
+use hotrow_runtime::Attendants;
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter};
@@ -30,13 +31,16 @@ pub struct Database {
     shared: Arc<Shared>,
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
+    /// The threads of the engine, which end with the database.
+    _attendants: Attendants,
 }
 
 impl Database {
     /// Makes a database over an engine, with an empty catalog.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
+        let attendants = Attendants::start(&*engine);
         let shared = Arc::new(Shared::new(engine, config));
-        Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1) })
+        Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1), _attendants: attendants })
     }
 
     /// Returns the state that the sessions of this database share below their plans.

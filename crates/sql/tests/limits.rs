@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Engines under which a transaction that meets a lock waits, regardless of its age, or its statement is retried in
 /// place of a wait.
-const ENGINES: [&str; 11] = [
+const ENGINES: [&str; 12] = [
     "serial",
     "2pl-timeout",
     "lock-table",
@@ -22,6 +22,7 @@ const ENGINES: [&str; 11] = [
     "2pl-dreadlocks",
     "2pl-ordered",
     "2pl-atomic",
+    "orthrus",
     "vll",
 ];
 

@@ -58,15 +58,21 @@ impl PrimaryIndex {
     /// Returns the number of the part that a key belongs to.
     #[inline]
     pub(crate) fn number_of(&self, key: &Key) -> usize {
-        let value = match key {
-            Key::Int(int) => *int,
-            other => self.partition_key(other.bytes().unwrap_or_default()),
-        };
+        let value = self.partition_key_of(key);
         // A division takes as long as a look-up in the cache, and every look-up begins here.
         let parts = self.others.len() as i64 + 1;
         match parts & (parts - 1) {
             0 => (value & (parts - 1)) as usize,
             _ => value.rem_euclid(parts) as usize,
+        }
+    }
+
+    /// Returns the partition key of a key.
+    #[inline]
+    pub(crate) fn partition_key_of(&self, key: &Key) -> i64 {
+        match key {
+            Key::Int(int) => *int,
+            other => self.partition_key(other.bytes().unwrap_or_default()),
         }
     }
 

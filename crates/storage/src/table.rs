@@ -130,14 +130,20 @@ impl<H: RecordHeader> Table<H> {
         self.primary.number_of(key)
     }
 
-    /// Returns the partition of all keys of a range of a partitioned table. Returns `None` if the range may have
-    /// several values of the partition key.
-    pub fn partition_of_range(&self, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<usize> {
+    /// Returns the partition key of a row's key; `None` if the table is not partitioned.
+    #[inline]
+    pub fn partition_key_of(&self, key: &Key) -> Option<i64> {
+        self.schema.partitioned.then(|| self.primary.partition_key_of(key))
+    }
+
+    /// Returns a key that has the partition key of all keys of a range. Returns `None` if the table is not partitioned,
+    /// or the range may have several values of the partition key.
+    pub fn key_of_partition_range<'k>(&self, lower: &'k Bound<Key>, upper: &'k Bound<Key>) -> Option<&'k Key> {
         match (lower, upper) {
             (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper))
-                if self.primary.has_same_partition_key(lower, upper) =>
+                if self.schema.partitioned && self.primary.has_same_partition_key(lower, upper) =>
             {
-                Some(self.partition_of(lower))
+                Some(lower)
             }
             _ => None,
         }

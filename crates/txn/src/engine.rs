@@ -1,6 +1,6 @@
 //! A database under an engine that was chosen at run time.
 
-use crate::{EngineInfo, Inspection, Transaction};
+use crate::{Duties, EngineInfo, Inspection, Transaction};
 use hotrow_storage::{Duplicate, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
@@ -52,6 +52,10 @@ pub trait Engine: Inspection + Send + Sync {
     /// Inserts a row outside any transaction, visible at once, into a table that no transaction uses yet. Many threads
     /// may load at once. The error names the index that has the row's key already.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
+
+    /// Returns the workers that serve transactions made by [`transaction`](Self::transaction) and run none themselves.
+    /// A caller with sessions runs each of them on a thread of its own. Without such threads the engine works as well.
+    fn attendants(&self) -> Vec<Box<dyn Duties>>;
 
     /// Makes a transaction object that waits through `waiter`.
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction>;

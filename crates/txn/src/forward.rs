@@ -276,6 +276,12 @@ macro_rules! forward {
             self.$inner.set_redo(sink);
         }
     };
+    (@ $inner:tt attendants) => {
+        #[inline]
+        fn attendants(&self) -> Vec<Box<dyn $crate::Duties>> {
+            self.$inner.attendants()
+        }
+    };
     (@ $inner:tt create_table) => {
         #[inline]
         fn create_table(&self, schema: ::hotrow_storage::TableSchema) -> ::hotrow_storage::TableId {

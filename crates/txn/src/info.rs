@@ -12,6 +12,9 @@ pub enum Scheduler {
     /// Each thread of a pool runs several transactions, as with [`Planned`](Self::Planned), and owns a partition of the
     /// data.
     Partition,
+    /// Each thread of a pool has a role: it runs several transactions, as with [`Planned`](Self::Planned), or does
+    /// concurrency control for those of others.
+    Roles,
 }
 
 impl Scheduler {
@@ -21,6 +24,7 @@ impl Scheduler {
             Scheduler::Thread => "thread",
             Scheduler::Planned => "planned pool",
             Scheduler::Partition => "partition",
+            Scheduler::Roles => "pool with roles",
         }
     }
 }

@@ -21,8 +21,11 @@ pub trait Duties: Send {
     /// Undoes [`settle`](Self::settle). No transaction and no message of the worker may be left waiting.
     fn leave(&mut self) {}
 
-    /// Handles the messages that have come in from other workers, before the next transaction is chosen to run.
-    fn receive(&mut self) {}
+    /// Handles the messages that have come in from other workers, before the next transaction is chosen to run. Returns
+    /// whether there were any.
+    fn receive(&mut self) -> bool {
+        false
+    }
 
     /// Returns the time when the next message on its way arrives, or `None` if there is no such message. The worker
     /// looks again at that time at the latest.
@@ -39,6 +42,21 @@ pub trait Duties: Send {
     fn has_room(&self) -> bool {
         true
     }
+
+    /// Whether the worker is there to run transactions at present. Another worker only does work for those of others,
+    /// and has no room.
+    fn runs_transactions(&self) -> bool {
+        true
+    }
+
+    /// Announces that the worker is about to sleep. Returns whether it may: if not, a message has come meanwhile. From
+    /// this call to [`rouse`](Self::rouse), a worker that sends a message wakes this one.
+    fn doze(&mut self) -> bool {
+        true
+    }
+
+    /// Takes back what [`doze`](Self::doze) has announced: the worker does not sleep, or no longer.
+    fn rouse(&mut self) {}
 
     /// Looks for a transaction that waits without need. The worker calls this if no transaction can run and no new one
     /// may begin. Returns whether one was found; it has been woken.
@@ -126,6 +144,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// table.
     fn parts(&self) -> usize {
         1
+    }
+
+    /// Returns the workers that serve the transactions of sessions: [`Engine::attendants`](crate::Engine::attendants).
+    fn attendants(&self) -> Vec<Box<dyn Duties>> {
+        Vec::new()
     }
 
     /// Makes the state that the transactions of worker `id` share.

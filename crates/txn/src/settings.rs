@@ -13,6 +13,9 @@ pub struct Settings {
     /// The number of blocked transactions that a queue may hold before no new ones are let in. It is for engines with
     /// such a queue; `None` means the engine's default.
     pub blocked_limit: Option<usize>,
+    /// The number of the workers that do concurrency control for the others, for engines with such workers. With 0 each
+    /// worker has both roles; `None` means that the engine chooses by load.
+    pub cc_threads: Option<usize>,
     /// Whether deadlocks end by time-out, as in the papers, rather than by detection. It is for engines that offer
     /// both.
     pub deadlock_time_outs: bool,
@@ -31,6 +34,8 @@ pub enum Setting {
     Partitions,
     /// The setting [`Settings::blocked_limit`].
     BlockedLimit,
+    /// The setting [`Settings::cc_threads`].
+    CcThreads,
     /// The setting [`Settings::deadlock_time_outs`].
     DeadlockTimeOuts,
     /// The setting [`Settings::lock_as_it_goes`].
@@ -50,6 +55,7 @@ impl Default for Settings {
             workers: hotrow_sync::cores(),
             partitions: None,
             blocked_limit: None,
+            cc_threads: None,
             deadlock_time_outs: false,
             lock_as_it_goes: false,
             network_delay: Duration::ZERO,

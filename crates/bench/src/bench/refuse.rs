@@ -61,6 +61,7 @@ fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
         ("--scheduler", run.scheduler.is_some()),
         ("--blocked-limit", run.engine_options.blocked_limit.is_some()),
         ("--engine-partitions", run.engine_options.engine_partitions.is_some()),
+        ("--cc-threads", run.engine_options.cc_threads.is_some()),
         ("--deadlock-time-outs", run.engine_options.deadlock_time_outs),
         ("--lock-as-it-goes", run.engine_options.lock_as_it_goes),
         ("--network-delay-us", run.engine_options.network_delay_us > 0),
@@ -133,6 +134,7 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
     let given = [
         ("--engine-partitions", Setting::Partitions, run.engine_options.engine_partitions.is_some()),
         ("--blocked-limit", Setting::BlockedLimit, run.engine_options.blocked_limit.is_some() && W::RUNS_ON_ENGINES),
+        ("--cc-threads", Setting::CcThreads, run.engine_options.cc_threads.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, run.engine_options.deadlock_time_outs),
         ("--lock-as-it-goes", Setting::LockAsItGoes, run.engine_options.lock_as_it_goes),
         ("--network-delay-us", Setting::NetworkDelay, run.engine_options.network_delay_us > 0),

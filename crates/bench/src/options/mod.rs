@@ -118,6 +118,16 @@ pub struct EngineOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub engine_partitions: Option<u32>,
 
+    /// Of the worker threads, those that do concurrency control for the others, for engines with such threads; with 0
+    /// each thread does both [default: chosen by load]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(0..1024))]
+    pub cc_threads: Option<u32>,
+
+    /// Worker threads that execute transactions, beside those of --cc-threads; --threads is the sum of both
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "cc_threads", conflicts_with = "threads")]
+    #[arg(value_parser = value_parser!(u32).range(1..=1024))]
+    pub exec_threads: Option<u32>,
+
     /// End deadlocks by time-out, as in the papers, for engines that otherwise find them
     #[arg(long)]
     pub deadlock_time_outs: bool,
@@ -211,7 +221,7 @@ impl RunOptions {
         let Some(info) = info else { return SchedulerName::Thread };
         self.scheduler.unwrap_or(match info.scheduler {
             Scheduler::Thread => SchedulerName::Thread,
-            Scheduler::Planned | Scheduler::Partition => SchedulerName::Pool,
+            Scheduler::Planned | Scheduler::Partition | Scheduler::Roles => SchedulerName::Pool,
         })
     }
 
@@ -231,16 +241,19 @@ impl RunOptions {
             workers: self.threads(),
             partitions: partitions.or(workload.partitions()),
             blocked_limit: engine.blocked_limit.map(|limit| limit as usize),
+            cc_threads: engine.cc_threads.map(|threads| threads as usize),
             deadlock_time_outs: engine.deadlock_time_outs,
             lock_as_it_goes: engine.lock_as_it_goes,
             network_delay: Duration::from_micros(u64::from(engine.network_delay_us)),
         }
     }
 
-    /// Returns the number of worker threads: as asked for, or one per core.
+    /// Returns the number of worker threads: as asked for, all together or by role, or one per core.
     pub fn threads(&self) -> usize {
         let cores = || hotrow_sync::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, |threads| threads as usize)
+        let EngineOptions { cc_threads, exec_threads, .. } = self.engine_options;
+        let by_role = cc_threads.zip(exec_threads).map(|(control, execution)| control + execution);
+        by_role.or(self.threads).map_or_else(cores, |threads| threads as usize)
     }
 }
 

@@ -109,7 +109,7 @@ impl<'t, P: Protocol> TrialRun<'t, P> {
                 };
                 (self.recorder(txn, id.0 as usize), client)
             }),
-            Scheduler::Planned | Scheduler::Partition => {
+            Scheduler::Planned | Scheduler::Partition | Scheduler::Roles => {
                 let pool = PoolConfig { run, ..PoolConfig::default() };
                 let make_worker = |id| self.instance.worker(id);
                 drive_pool(&pool, make_worker, |worker, slot, waiter| {

@@ -95,6 +95,11 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
+    /// Additional threads that do concurrency control for the sessions, under engines with such threads [default: 0, which
+    /// means that the sessions' threads do it themselves]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..1024))]
+    cc_threads: Option<u32>,
+
     /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold
     /// nobody back from hot rows
     #[arg(long)]
@@ -299,6 +304,7 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     }
     let given = [
         ("--partitions", Setting::Partitions, options.partitions.is_some()),
+        ("--cc-threads", Setting::CcThreads, options.cc_threads.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.deadlock_time_outs),
         ("--lock-as-it-goes", Setting::LockAsItGoes, options.lock_as_it_goes),
         ("--early-release hot", Setting::EarlyRelease, releases_early),
@@ -314,10 +320,13 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
 /// a session's thread works in any partition.
 fn settings(options: &Options) -> Settings {
     let partitions = options.partitions.map(|partitions| partitions as usize);
+    // Sessions have no workers of their own, so that all workers but the additional ones are only counted.
+    let cc_threads = options.cc_threads.unwrap_or(0) as usize;
     Settings {
-        workers: Settings::default().workers.max(partitions.unwrap_or(1)),
+        workers: Settings::default().workers.max(partitions.unwrap_or(1)) + cc_threads,
         partitions,
         blocked_limit: None,
+        cc_threads: Some(cc_threads),
         deadlock_time_outs: options.deadlock_time_outs,
         lock_as_it_goes: options.lock_as_it_goes,
         network_delay: Duration::ZERO,

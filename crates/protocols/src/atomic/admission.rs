@@ -2,7 +2,7 @@
 
 use super::LockManager;
 use super::manager::Ticket;
-use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use crate::shared::request_queues::Modes;
@@ -32,7 +32,7 @@ fn prefix(counted: &Counted) -> (u64, Modes) {
 impl Admission for AtomicAdmission {
     type Header = ();
 
-    const NEEDS: Needs = Needs { records: false, partitions: false };
+    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Unknown };
 
     #[inline]
     fn admit(

@@ -8,7 +8,7 @@ use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::PieceRef;
 use crate::shared::counts::{self, Asked, Colocated, Counts, Refused, Requests};
-use crate::shared::planned::{Needs, PlannedRow, Scene, drop_lost_tables};
+use crate::shared::planned::{Needs, Partitions, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::{Counted, PrefixCounters};
 use crate::shared::record;
 use hotrow_storage::{Guard, Key, RecordPtr, RecordRef, TableId};
@@ -85,7 +85,7 @@ impl LockState for InRecords {
     type Header = Colocated;
     type Owner = ();
 
-    const NEEDS: Needs = Needs { records: true, partitions: true };
+    const NEEDS: Needs = Needs { records: true, partitions: Partitions::Parts };
     const FRONT_IS_FREE: bool = true;
 
     #[inline]

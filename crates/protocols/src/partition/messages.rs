@@ -23,9 +23,8 @@ use super::node::{Attempt, Node};
 use super::piece::Piece;
 use super::queue::Asker;
 use hotrow_storage::{Key, TableId};
-use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::ring::{self, Consumer, Producer};
-use hotrow_sync::{Arc, Mutex, Time};
+use hotrow_sync::{Arc, Time};
 
 /// A message from one partition, or a transaction's thread, to another partition.
 #[derive(Debug)]
@@ -151,41 +150,6 @@ impl<H> Ports<H> {
     }
 }
 
-/// The messages that outsiders leave for a partition. Any thread may put in and take out.
-#[derive(Debug)]
-pub(super) struct Mailbox<H> {
-    /// Whether the mailbox has a message. It is read without the mutex.
-    is_full: AtomicBool,
-    messages: Mutex<Vec<Message<H>>>,
-}
-
-impl<H> Default for Mailbox<H> {
-    fn default() -> Self {
-        Self { is_full: AtomicBool::new(false), messages: Mutex::default() }
-    }
-}
-
-impl<H> Mailbox<H> {
-    pub(super) fn put(&self, message: Message<H>) {
-        let mut messages = self.messages.lock().unwrap_or_else(|poison| poison.into_inner());
-        messages.push(message);
-        self.is_full.store(true, Ordering::Release);
-    }
-
-    /// Whether there is a message. A thread that has put one in a moment ago ensures that a thread looks again.
-    #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Acquire)
-    }
-
-    /// Takes all messages out.
-    pub(super) fn take(&self) -> Vec<Message<H>> {
-        let mut messages = self.messages.lock().unwrap_or_else(|poison| poison.into_inner());
-        self.is_full.store(false, Ordering::Release);
-        std::mem::take(&mut messages)
-    }
-}
-
 #[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
@@ -226,15 +190,5 @@ mod tests {
             ports[0].send(PartitionId(1), Time(0), message(at)).expect("room");
         }
         assert_eq!(ports[0].send(PartitionId(1), Time(0), message(7)).map_err(ticket), Err(7));
-    }
-
-    #[test]
-    fn a_mailbox_gives_everything_at_once() {
-        let mailbox = Mailbox::default();
-        assert!(!mailbox.is_full() && mailbox.take().is_empty());
-        [4, 5].into_iter().for_each(|at| mailbox.put(message(at)));
-        assert!(mailbox.is_full());
-        assert_eq!(mailbox.take().into_iter().map(ticket).collect::<Vec<_>>(), [4, 5]);
-        assert!(!mailbox.is_full());
     }
 }

@@ -12,9 +12,10 @@
 use super::core::{Caller, Core, Outbox};
 use super::id::PartitionId;
 use super::locks::LockState;
-use super::messages::{Mailbox, Message, connect};
+use super::messages::{Message, connect};
 use super::node::Node;
 use super::sequencer::Sequencer;
+use crate::shared::mailbox::Mailbox;
 use crate::shared::planned::Scene;
 use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
 use hotrow_sync::baton::Settled;
@@ -36,7 +37,7 @@ pub(super) struct Partitions<L: LockState> {
 #[derive(Debug)]
 struct Partition<L: LockState> {
     baton: CachePadded<Baton<Core<L>>>,
-    mailbox: Mailbox<L::Header>,
+    mailbox: Mailbox<Message<L::Header>>,
     /// The waiter of the thread that has settled on the partition.
     worker: Latch<Option<Waiter>>,
 }
@@ -255,7 +256,7 @@ impl<L: LockState> Partitions<L> {
     }
 }
 
-fn receive<L: LockState>(mailbox: &Mailbox<L::Header>, core: &mut Core<L>, caller: &mut Caller<'_, L>) {
+fn receive<L: LockState>(mailbox: &Mailbox<Message<L::Header>>, core: &mut Core<L>, caller: &mut Caller<'_, L>) {
     if mailbox.is_full() {
         mailbox.take().into_iter().for_each(|message| core.act(caller, message));
     }

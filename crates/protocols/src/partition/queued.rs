@@ -3,7 +3,7 @@
 use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::PieceRef;
-use crate::shared::planned::{Needs, PlannedRow, Scene};
+use crate::shared::planned::{Needs, Partitions, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};
 use hotrow_storage::RecordRef;
@@ -37,7 +37,7 @@ impl LockState for InQueues {
     type Header = ();
     type Owner = OwnerId;
 
-    const NEEDS: Needs = Needs { records: false, partitions: true };
+    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Parts };
     const FRONT_IS_FREE: bool = false;
 
     #[inline]
@@ -60,7 +60,7 @@ impl LockState for InQueues {
 
     #[inline]
     fn release(&mut self, _scene: Scene<'_, ()>, owner: OwnerId, _wanted: PieceRef<'_, ()>, granted: &mut Vec<Ticket>) {
-        self.queues.release_all(owner, &mut |&ticket| granted.push(ticket));
+        self.queues.release_all(owner, &mut |&mut ticket| granted.push(ticket));
         self.queues.part(owner);
     }
 

@@ -3,7 +3,7 @@
 use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::PieceRef;
-use crate::shared::planned::{Needs, PlannedRow, Scene};
+use crate::shared::planned::{Needs, Partitions, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordRef;
 
@@ -15,7 +15,7 @@ impl LockState for Whole {
     type Header = ();
     type Owner = ();
 
-    const NEEDS: Needs = Needs { records: false, partitions: true };
+    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Parts };
     const FRONT_IS_FREE: bool = true;
     const IS_WHOLE: bool = true;
 

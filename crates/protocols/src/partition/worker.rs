@@ -109,12 +109,14 @@ impl<E: PartitionLocking> Duties for PartitionWorker<E> {
     }
 
     #[inline]
-    fn receive(&mut self) {
-        let Some(partition) = self.partition else { return };
+    fn receive(&mut self) -> bool {
+        let Some(partition) = self.partition else { return false };
         let outsiders = self.partitions.has_mail(partition);
-        if outsiders || self.look(Core::has_mail) == Some(true) {
+        let has_mail = outsiders || self.look(Core::has_mail) == Some(true);
+        if has_mail {
             self.visit(|partitions, partition, visitor| partitions.receive(partition, visitor));
         }
+        has_mail
     }
 
     fn expected(&self) -> Option<Time> {

@@ -6,7 +6,7 @@ use super::critical::{Begun, Core};
 use super::queue::Slot;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Counts, Requests, bury};
-use crate::shared::planned::{Admission, Copies, Glance, Needs, Place, Plan, PlannedRow, Scene, drop_lost_tables};
+use crate::shared::planned::{Admission, Copies, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Guard, RecordPtr, RecordRef, Row, Table};
@@ -300,7 +300,7 @@ fn mark<H>(row: &PlannedRow<H>) -> Mark {
 
 impl<V: Variant> Admission for VllAdmission<V> {
     type Header = V::Record;
-    const NEEDS: Needs = Needs { records: true, partitions: false };
+    const NEEDS: Needs = Needs { records: true, partitions: Partitions::Unknown };
     const LOCKS_MADE: bool = true;
 
     #[inline]

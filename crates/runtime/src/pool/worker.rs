@@ -62,6 +62,10 @@ struct Worker<'r, D> {
     limit: Cell<LoadLimit>,
     /// Whether the limit has kept a transaction from beginning since the last step ended.
     has_held_back: Cell<bool>,
+    /// Whether messages have come since the worker last found a slot to run.
+    has_received: Cell<bool>,
+    /// Whether the worker is counted among those that only serve others.
+    is_serving: Cell<bool>,
     /// Whether waits lower the limit, and not only failures.
     follows_waits: bool,
     slots: u32,
@@ -86,6 +90,8 @@ impl<'r, D: Duties> Worker<'r, D> {
             next_deadline: Cell::new(NEVER),
             limit: Cell::new(LoadLimit::new(slots)),
             has_held_back: Cell::new(false),
+            has_received: Cell::new(false),
+            is_serving: Cell::new(false),
             slots,
         }
     }
@@ -144,7 +150,10 @@ impl<'r, D: Duties> Worker<'r, D> {
         let mut last = 0;
         while self.free.get() | self.waiting.get() != 0 {
             let Some(slot) = self.choose(last, schedulers) else {
-                if !self.duties.borrow_mut().find_work() {
+                self.note_role();
+                if self.has_received.take() {
+                    idle_since = None;
+                } else if !self.duties.borrow_mut().find_work() {
                     self.rest(&mut idle_since);
                 }
                 continue;
@@ -168,7 +177,9 @@ impl<'r, D: Duties> Worker<'r, D> {
 
     /// Chooses the slot to run next, or returns `None` if none can run. `last` is the slot that ran last.
     fn choose(&self, last: usize, schedulers: &[Arc<SlotScheduler>]) -> Option<usize> {
-        self.duties.borrow_mut().receive();
+        if self.duties.borrow_mut().receive() {
+            self.has_received.set(true);
+        }
         if self.is_deadline_over() {
             self.ring_late(schedulers);
         }
@@ -197,6 +208,25 @@ impl<'r, D: Duties> Worker<'r, D> {
     fn may_begin(&self) -> bool {
         let is_room = self.is_below_limit() && self.duties.borrow().has_room();
         is_room || self.run.config.stop.is_raised() || !self.steps.are_left()
+    }
+
+    /// Does for a worker that only serves others what its clients' steps do for another one: begins the measured period,
+    /// and ends the run when no worker makes steps any more.
+    #[inline]
+    fn note_role(&self) {
+        let serves = !self.duties.borrow().runs_transactions();
+        if serves != self.is_serving.replace(serves) {
+            self.run.note_serving(serves);
+        }
+        if !serves {
+            return;
+        }
+        if self.run.is_measured() && self.steps.begin_measured() {
+            self.counted.set(self.duties.borrow().statistics());
+        }
+        if self.steps.are_limited() && self.run.is_finished() {
+            self.run.config.stop.raise();
+        }
     }
 
     /// Whether another transaction may be under way, in addition to those that wait.
@@ -276,7 +306,10 @@ impl<'r, D: Duties> Worker<'r, D> {
         }
         let before_expected = Time(expected.0.saturating_sub(LATE.as_nanos() as u64));
         let until = self.next_deadline.get().min(before_expected).min(now.after(LOOK_AGAIN));
-        self.doorbell.listen(Some(until));
+        if self.duties.borrow_mut().doze() {
+            self.doorbell.listen(Some(until));
+        }
+        self.duties.borrow_mut().rouse();
     }
 }
 

@@ -90,6 +90,7 @@ pub fn settings(seed: u64) -> Settings {
         deadlock_time_outs: seed % 4 == 1,
         lock_as_it_goes: seed % 3 == 1,
         network_delay: *random.pick(&[Duration::ZERO, Duration::from_micros(50)]),
+        cc_threads: *random.pick(&[None, Some(0), Some(2)]),
     }
 }
 

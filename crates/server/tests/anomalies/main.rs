@@ -104,7 +104,7 @@ fn any(table: &Table) -> Option<&str> {
 fn perform_on(info: &EngineInfo, model: Model, scripts: &Scripts) -> Vec<Vec<Verdict>> {
     let making: Making = match info.scheduler {
         Scheduler::Partition => |table| table.partitioned.as_deref(),
-        Scheduler::Thread | Scheduler::Planned => any,
+        Scheduler::Thread | Scheduler::Planned | Scheduler::Roles => any,
     };
     let name = format!("{} {model:?}", info.name);
     perform(&name, &Isolation::ALL, scripts, making, || Stage::new(info.name, model, SESSIONS))

@@ -17,8 +17,8 @@ use std::time::Duration;
 pub use client::Client;
 
 /// The engines that SQL is tested on.
-pub const ENGINES: [&str; 9] =
-    ["serial", "2pl-timeout", "1v", "ilock", "mvo", "mvl", "2pl-ordered", "2pl-atomic", "vll"];
+pub const ENGINES: [&str; 10] =
+    ["serial", "2pl-timeout", "1v", "ilock", "mvo", "mvl", "2pl-ordered", "2pl-atomic", "vll", "orthrus"];
 
 /// The engine on which all execution models are tested; the others run under the default one.
 pub const ENGINE_OF_ALL_MODELS: &str = "ilock";

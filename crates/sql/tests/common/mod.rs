@@ -10,7 +10,7 @@ use hotrow_sync::{Arc, Waiter, thread};
 use std::time::Duration;
 
 /// The engines that sessions can use.
-pub const ENGINES: [&str; 11] = [
+pub const ENGINES: [&str; 12] = [
     "serial",
     "2pl-timeout",
     "2pl-waitdie",
@@ -21,6 +21,7 @@ pub const ENGINES: [&str; 11] = [
     "mvl",
     "2pl-ordered",
     "2pl-atomic",
+    "orthrus",
     "vll",
 ];
 

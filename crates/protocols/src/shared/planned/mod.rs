@@ -58,6 +58,6 @@ mod transaction;
 pub use admission::{Admission, Glance};
 pub use copies::Copies;
 pub(crate) use plan::drop_lost_tables;
-pub use plan::{Needs, Place, Plan, PlannedRow};
+pub use plan::{Needs, Partitions, Place, Plan, PlannedRow};
 pub use scene::Scene;
 pub use transaction::PlannedTransaction;

@@ -50,8 +50,46 @@ impl<'s, H: RecordHeader> Scene<'s, H> {
 pub struct Needs {
     /// Whether records are found, also for absent rows, since records carry the locks.
     pub(crate) records: bool,
-    /// Whether the partitions of the rows are found.
-    pub(crate) partitions: bool,
+    /// The partitions of the rows, if they are found.
+    pub(crate) partitions: Partitions,
+}
+
+/// The partitions that a plan finds for its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partitions {
+    /// None: the engine does not ask.
+    #[default]
+    Unknown,
+    /// The parts of the tables' indexes, for engines that keep partitions apart.
+    Parts,
+    /// Numbers that spread rows over a lock table in parts. Rows of one partition key have one number; in a table
+    /// without a partition key each row has its own.
+    Spread,
+}
+
+impl Needs {
+    /// Whether the plan finds any partitions.
+    #[inline]
+    pub(crate) fn has_partitions(self) -> bool {
+        self.partitions != Partitions::Unknown
+    }
+
+    /// Returns the partition of a row whose lock has this name, or zero if the engine does not ask.
+    #[inline]
+    pub(crate) fn partition<H: RecordHeader>(self, table: &Table<H>, key: &Key, name: u64) -> u16 {
+        match self.partitions {
+            Partitions::Unknown => 0,
+            Partitions::Parts => table.partition_of(key) as u16,
+            // The queues take the lower bits of a name for their buckets.
+            Partitions::Spread => table.partition_key_of(key).map_or((name >> 32) as u16, |value| value as u16),
+        }
+    }
+
+    /// Returns the partition of the row with this key.
+    #[inline]
+    pub(crate) fn partition_of<H: RecordHeader>(self, table: &Table<H>, key: &Key) -> u16 {
+        self.partition(table, key, Access::name(table.id(), key.hash64()))
+    }
 }
 
 /// The place where a prefix lock must be so that conflicting transactions meet it, for engines that keep partitions
@@ -84,7 +122,7 @@ impl<H: RecordHeader> PlannedRow<H> {
     /// Makes a planned row whose record is not known.
     #[inline]
     pub(super) fn unfound(table: &Table<H>, key: &Key, name: u64, intent: Intent, needs: Needs) -> Self {
-        let partition = if needs.partitions { table.partition_of(key) as u16 } else { 0 };
+        let partition = needs.partition(table, key, name);
         Self { table: table.id(), name, intent, partition, record: None }
     }
 
@@ -295,11 +333,11 @@ impl<H: RecordHeader> Plan<H> {
     ) -> Result<(), TooLarge> {
         let Some(table) = scene.table(range.table) else { return Ok(()) };
         prefixes::push_range(&mut self.prefixes, range);
-        if needs.partitions {
-            self.places.push(place_of_range(table, range.index, &range.lower, &range.upper));
+        if needs.has_partitions() {
+            self.places.push(place_of_range(table, needs, range.index, &range.lower, &range.upper));
         }
         self.ranges.push(range.clone());
-        if !needs.partitions {
+        if !needs.has_partitions() {
             self.ranges.extend(prefixes::locked_range(range));
         }
         let scan =
@@ -322,8 +360,8 @@ impl<H: RecordHeader> Plan<H> {
     /// Adds the locks of an index entry that will come or go.
     fn entry(&mut self, scene: Scene<'_, H>, entry: &EntryAccess, needs: Needs) {
         let Some(table) = scene.table(entry.table) else { return };
-        if needs.partitions {
-            self.places.push(Place::Partition(table.partition_of(&entry.key) as u16));
+        if needs.has_partitions() {
+            self.places.push(Place::Partition(needs.partition_of(table, &entry.key)));
         }
         match entry.index {
             IndexRef::Primary => {
@@ -333,7 +371,7 @@ impl<H: RecordHeader> Plan<H> {
                 let index = table.secondary_index(id);
                 if index.is_exclusive() {
                     prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &entry.columns);
-                    if needs.partitions {
+                    if needs.has_partitions() {
                         self.places.push(Place::Hashed(entry.columns.hash64()));
                     }
                 }
@@ -348,8 +386,8 @@ impl<H: RecordHeader> Plan<H> {
         let Some(table) = scene.table(entries.table) else { return };
         let EntriesAccess { table: id, index, ref prefix } = *entries;
         let [lower, upper] = [(); 2].map(|()| Bound::Included(prefix.clone()));
-        if needs.partitions {
-            self.places.push(place_of_range(table, index, &lower, &upper));
+        if needs.has_partitions() {
+            self.places.push(place_of_range(table, needs, index, &lower, &upper));
         }
         prefixes::push_range(
             &mut self.prefixes,
@@ -485,9 +523,15 @@ fn covers(held: Intent, wanted: Intent) -> bool {
 }
 
 /// Returns the place where the locks of a range are.
-fn place_of_range<H: RecordHeader>(table: &Table<H>, index: IndexRef, lower: &Bound<Key>, upper: &Bound<Key>) -> Place {
-    let partition = (index == IndexRef::Primary).then(|| table.partition_of_range(lower, upper));
-    partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16))
+fn place_of_range<H: RecordHeader>(
+    table: &Table<H>,
+    needs: Needs,
+    index: IndexRef,
+    lower: &Bound<Key>,
+    upper: &Bound<Key>,
+) -> Place {
+    let key = (index == IndexRef::Primary).then(|| table.key_of_partition_range(lower, upper)).flatten();
+    key.map_or(Place::Everywhere, |key| Place::Partition(needs.partition_of(table, key)))
 }
 
 /// Removes the rows of tables that have been dropped meanwhile: no transaction counts on them any more.

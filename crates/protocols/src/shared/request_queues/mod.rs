@@ -40,7 +40,7 @@ use std::ops::{Index, IndexMut};
 const NONE: u32 = u32::MAX;
 
 /// The queues of all names. `W` is the caller's value for an owner.
-pub(crate) struct RequestQueues<W> {
+pub struct RequestQueues<W> {
     /// The first head of each chain. The number of buckets is a power of two.
     buckets: Vec<u32>,
     heads: Pool<Head>,
@@ -51,6 +51,20 @@ pub(crate) struct RequestQueues<W> {
 /// The number of an owner among those that have joined and not left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerId(u32);
+
+impl OwnerId {
+    /// Returns the owner's number.
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the owner with this number.
+    #[inline]
+    pub(crate) fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
 
 struct Head {
     name: u64,
@@ -153,10 +167,22 @@ impl<W> RequestQueues<W> {
         self.owners[owner.0].awaited == 0
     }
 
+    /// Returns the caller's value for an owner.
+    #[inline]
+    pub(crate) fn value_mut(&mut self, owner: OwnerId) -> &mut W {
+        self.owners[owner.0].who.as_mut().expect("an owner that has joined has a value")
+    }
+
+    /// Returns an owner whose value satisfies `is_it`. The call looks at all owners.
+    pub(crate) fn find_owner(&self, is_it: impl Fn(&W) -> bool) -> Option<OwnerId> {
+        let found = self.owners.places.iter().position(|owner| owner.who.as_ref().is_some_and(&is_it));
+        found.map(|place| OwnerId(place as u32))
+    }
+
     /// Takes back all requests of an owner, granted or not, and calls `granted` for each owner that waits for nothing
     /// any more.
     #[inline]
-    pub(crate) fn release_all(&mut self, owner: OwnerId, granted: &mut impl FnMut(&W)) {
+    pub(crate) fn release_all(&mut self, owner: OwnerId, granted: &mut impl FnMut(&mut W)) {
         let owner = &mut self.owners[owner.0];
         let mut next = std::mem::replace(&mut owner.first, NONE);
         owner.awaited = 0;
@@ -215,7 +241,7 @@ impl<W> RequestQueues<W> {
 
     /// Removes a request from its queue, and grants the requests that can be granted now.
     #[inline]
-    fn remove(&mut self, position: u32, granted: &mut impl FnMut(&W)) {
+    fn remove(&mut self, position: u32, granted: &mut impl FnMut(&mut W)) {
         let Request { head, before, behind, .. } = self.requests[position];
         if before == NONE && behind == NONE {
             self.requests.give(position);
@@ -235,7 +261,7 @@ impl<W> RequestQueues<W> {
 
     /// Takes a removed request off the counts of those behind it that count it: up to the first that conflicts with
     /// all.
-    fn unblock(&mut self, removed: u32, granted: &mut impl FnMut(&W)) {
+    fn unblock(&mut self, removed: u32, granted: &mut impl FnMut(&mut W)) {
         let Request { before, behind, modes, .. } = self.requests[removed];
         let mut next = behind;
         while next != NONE {
@@ -251,7 +277,7 @@ impl<W> RequestQueues<W> {
                     let owner = &mut self.owners[request.owner];
                     owner.awaited -= 1;
                     if owner.awaited == 0 {
-                        granted(owner.who.as_ref().expect("who asks for something is there"));
+                        granted(owner.who.as_mut().expect("who asks for something is there"));
                     }
                 }
             }
@@ -338,6 +364,11 @@ impl<W> RequestQueues<W> {
     /// Returns the number of owners that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.owners.places.iter().filter(|owner| owner.awaited > 0).count()
+    }
+
+    /// Returns the callers' values for all owners, in no order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &W> {
+        self.owners.places.iter().filter_map(|owner| owner.who.as_ref())
     }
 
     /// Returns the name and the modes of every request, in no order.

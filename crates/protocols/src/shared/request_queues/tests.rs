@@ -40,7 +40,7 @@ impl Case {
     fn end(&mut self, who: char) -> String {
         let owner = self.owners.remove(&who).expect("it has begun");
         let mut granted = Vec::new();
-        self.queues.release_all(owner, &mut |&who| granted.push(who));
+        self.queues.release_all(owner, &mut |&mut who| granted.push(who));
         self.queues.part(owner);
         self.queues.audit().expect("the invariants hold");
         granted.sort_unstable();

@@ -37,8 +37,8 @@ pub(super) struct EntryLocks<'t, A: Admission> {
 
 impl<A: Admission> EntryLocks<'_, A> {
     pub(super) fn set_row(&mut self, table: &Table<A::Header>, key: &Key) {
-        if A::NEEDS.partitions {
-            self.row = Place::Partition(table.partition_of(key) as u16);
+        if A::NEEDS.has_partitions() {
+            self.row = Place::Partition(A::NEEDS.partition_of(table, key));
         }
     }
 
@@ -106,7 +106,7 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     }
 
     fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
-        let place = if A::NEEDS.partitions { Place::Hashed(columns.hash64()) } else { self.row };
+        let place = if A::NEEDS.has_partitions() { Place::Hashed(columns.hash64()) } else { self.row };
         self.lock(table, IndexRef::Secondary(index), columns, place)
     }
 }

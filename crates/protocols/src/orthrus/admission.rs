@@ -1,0 +1,212 @@
+//! The admission of a transaction: its request visits the concurrency-control threads, one after the other.
+
+use super::id::{Attempt, PartId, PortId};
+use super::message::Withdraw;
+use super::node::{Answer, Node};
+use super::parts::{Parts, Sender};
+use super::request::{PartMap, Request};
+use super::roles::Roles;
+use super::table::LockTable;
+use crate::shared::planned::{Admission, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene};
+use crate::shared::range_locks::Counted;
+use crate::shared::record;
+use crate::shared::request_queues::Modes;
+use hotrow_storage::{RecordRef, Row, Table};
+use hotrow_sync::{Arc, Backoff, Waiter, Wake};
+use hotrow_txn::{Abort, Access, Accesses, Statistics};
+use smallvec::SmallVec;
+use std::time::Duration;
+
+/// The admission of one transaction of the family, which asks the concurrency-control threads for its locks.
+pub struct OrthrusAdmission<T: LockTable> {
+    parts: Arc<Parts<T>>,
+    roles: Arc<Roles>,
+    /// The number of the worker on which the transaction runs, whose port it uses while the worker's thread has it.
+    worker: usize,
+    node: Arc<Node>,
+    map: PartMap,
+    /// The request, while no thread has it.
+    request: Option<Box<Request>>,
+}
+
+/// The locks of range counters, as the queues know them: the lock itself, or an intention on a shorter prefix.
+#[inline]
+fn of_prefix(counted: &Counted) -> (u64, Modes) {
+    (counted.name(), counted.claim().into())
+}
+
+impl<T: LockTable> OrthrusAdmission<T> {
+    pub(super) fn new(parts: &Arc<Parts<T>>, roles: &Arc<Roles>, worker: usize, waiter: Waiter) -> Self {
+        let node = parts.node(waiter);
+        let map = parts.map(&node);
+        Self { parts: parts.clone(), roles: roles.clone(), worker, node, map, request: None }
+    }
+
+    #[inline]
+    fn sender(&self) -> Sender<'_> {
+        Sender { port: Some(PortId(self.worker as u16)), own: Some(&self.node) }
+    }
+
+    /// Waits until the attempt is granted, and returns its request.
+    fn wait(&mut self, attempt: Attempt, stops: &[PartId], limit: Duration, statistics: &mut Statistics) -> Result<Box<Request>, Abort> {
+        let node = self.node.clone();
+        let start = node.waiter().now();
+        let withdrawal = Withdrawal { admission: self, attempt, stops };
+        let wake = node.waiter().wait_until(Some(start.after(limit)), || node.is_granted(attempt));
+        statistics.waits += 1;
+        statistics.wait_ns += node.waiter().now().since(start).as_nanos() as u64;
+        match wake {
+            Wake::Ready => {
+                std::mem::forget(withdrawal);
+                Ok(self.node.take().expect("a granted request comes back"))
+            }
+            Wake::TimedOut => Err(Abort::Timeout),
+            Wake::Cancelled => Err(Abort::Cancelled),
+        }
+    }
+
+    /// Asks a part for locks that the transaction wants beside its plan. Returns whether it has them.
+    fn add(&mut self, part: PartId, locks: &[(u64, Modes)]) -> bool {
+        let request = self.request.get_or_insert_with(|| Request::new(self.node.clone()));
+        let known = request.stops().iter().find(|stop| stop.part == part).and_then(|stop| stop.owner);
+        let sender = Sender { port: Some(PortId(self.worker as u16)), own: Some(&self.node) };
+        let added = match self.parts.add(&sender, part, &self.node, known, locks) {
+            Some(added) => added,
+            None => match wait_for_answer(&self.node) {
+                Answer::Added(owner) => Some(owner),
+                Answer::Refused => None,
+            },
+        };
+        if let (Some(owner), None) = (added, known) {
+            request.add_stop(part, owner);
+        }
+        added.is_some()
+    }
+
+    /// Gives back all locks that a request has been granted, and keeps the request for the next attempt.
+    #[inline]
+    fn give_back(&mut self, mut request: Box<Request>, statistics: &mut Statistics) {
+        for stop in request.stops() {
+            if let Some(owner) = stop.owner {
+                self.parts.release(&self.sender(), stop.part, owner);
+                statistics.messages += 1;
+            }
+        }
+        request.clear();
+        self.request = Some(request);
+    }
+}
+
+/// Waits until a part has answered. A part answers at once, whatever other transactions do, so a transaction that is
+/// cancelled waits as well: the part knows of its question, and the answer says what it has to give back.
+#[cold]
+fn wait_for_answer(node: &Node) -> Answer {
+    let mut backoff = Backoff::new();
+    loop {
+        if node.waiter().wait_until(None, || node.answer().is_some()) != Wake::Ready {
+            backoff.snooze();
+        }
+        if let Some(answer) = node.answer() {
+            return answer;
+        }
+    }
+}
+
+/// Takes back all that the attempt has asked for, if its wait ends without a grant, or unwinds.
+struct Withdrawal<'w, T: LockTable> {
+    admission: &'w mut OrthrusAdmission<T>,
+    attempt: Attempt,
+    stops: &'w [PartId],
+}
+
+impl<T: LockTable> Drop for Withdrawal<'_, T> {
+    fn drop(&mut self) {
+        let Self { admission, attempt, stops } = self;
+        if let Some(request) = admission.node.withdraw() {
+            // It was granted a moment before.
+            return admission.give_back(request, &mut Statistics::default());
+        }
+        for &part in *stops {
+            let withdraw = Withdraw { node: admission.node.number(), attempt: *attempt };
+            admission.parts.withdraw(&admission.sender(), part, withdraw);
+        }
+    }
+}
+
+impl<T: LockTable> Admission for OrthrusAdmission<T> {
+    type Header = ();
+
+    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Spread };
+
+    #[inline]
+    fn admit(
+        &mut self,
+        _scene: Scene<'_, ()>,
+        _accesses: &Accesses,
+        plan: &mut Plan<()>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        let mut request = self.request.take().unwrap_or_else(|| Request::new(self.node.clone()));
+        request.fill(plan, self.map);
+        let attempt = self.node.begin();
+        request.attempt = attempt;
+        let stops: SmallVec<[PartId; 4]> = request.stops().iter().map(|stop| stop.part).collect();
+        self.parts.submit(&self.sender(), request);
+        let request = match self.node.take() {
+            Some(request) => request,
+            None => self.wait(attempt, &stops, limit, statistics)?,
+        };
+        debug_assert_eq!(request.messages() as usize, stops.len() + 1, "one to each part, and one back");
+        statistics.messages += u64::from(request.messages());
+        statistics.locks += (plan.rows.len() + plan.prefixes.counted().len()) as u64;
+        self.request = Some(request);
+        Ok(())
+    }
+
+    fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
+        let added = self.add(self.map.part(row.partition), &[(row.name, row.intent.into())]);
+        if added {
+            plan.rows.push(row);
+        }
+        added
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], place: Place) -> bool {
+        let wanted: SmallVec<[_; 8]> = locks.iter().map(of_prefix).collect();
+        // If a later part refuses, the locks in those before are kept: they keep others waiting, and wait for nobody.
+        let added = self.map.parts_at(place).into_iter().all(|part| self.add(part, &wanted));
+        if added {
+            plan.prefixes.append(locks);
+        }
+        added
+    }
+
+    #[inline]
+    fn release(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, statistics: &mut Statistics) {
+        if let Some(request) = self.request.take() {
+            self.give_back(request, statistics);
+            if self.roles.are_chosen() {
+                self.roles.count(self.worker);
+            }
+        }
+        plan.rows.clear();
+        plan.prefixes.clear();
+    }
+
+    /// Looks at a row without a lock on it: while no transaction has locked the row exclusively, and its part is free
+    /// for this thread, the row is as it was committed.
+    fn glance(&mut self, _scene: Scene<'_, ()>, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
+        let key = found.key();
+        let name = Access::name(table.id(), key.hash64());
+        let part = self.map.part(Self::NEEDS.partition(table, &key, name));
+        let look = || {
+            if !found.is_present() {
+                return Glance::Absent;
+            }
+            copy.copy_from(record::row(found));
+            Glance::Present
+        };
+        self.parts.glance(part, name, look).unwrap_or(Glance::Busy)
+    }
+}

@@ -1,0 +1,155 @@
+//! Messages to concurrency-control threads, and the rings that carry them.
+//!
+//! | message | from | says |
+//! | --- | --- | --- |
+//! | *request* | an execution thread, or the part before | these locks; then on to the next part, or back |
+//! | *grant* | the last part | all locks are there |
+//! | *release* | an execution thread | the transaction is over; nobody waits for an answer |
+//! | *add* | an execution thread | a running transaction wants one more lock, if it is free |
+//! | *withdraw* | an execution thread | the transaction asks no more, granted or not |
+//!
+//! There is one ring, with one producer and one consumer, for each pair of threads that exchange messages: from each
+//! port to each part, from each part to each later part, and from each part to each port. A thread that has no port,
+//! such as a session's, leaves its messages in the part's mailbox, and so does a thread that finds a ring full.
+
+use super::id::{Attempt, PartId, PortId};
+use super::node::Node;
+use super::request::Request;
+use crate::shared::request_queues::{Modes, OwnerId};
+use hotrow_sync::Arc;
+use hotrow_sync::ring::{self, Consumer, Producer};
+use smallvec::SmallVec;
+
+/// A message to the thread that has a part of the lock table.
+#[derive(Debug)]
+pub(super) enum Message {
+    Request(Box<Request>),
+    Release(OwnerId),
+    Add(Box<Add>),
+    Withdraw(Box<Withdraw>),
+}
+
+/// The question whether a running transaction may have more locks at once.
+#[derive(Debug)]
+pub(super) struct Add {
+    /// The node that gets the answer.
+    pub(super) node: Arc<Node>,
+    /// The name of the transaction in the part's queues, if it has locks there.
+    pub(super) owner: Option<OwnerId>,
+    pub(super) locks: SmallVec<[(u64, Modes); 2]>,
+}
+
+/// The message that an attempt asks for nothing any more.
+#[derive(Debug)]
+pub(super) struct Withdraw {
+    pub(super) node: u64,
+    pub(super) attempt: Attempt,
+}
+
+/// The number of messages that a ring holds. A full ring is no error.
+const RING: usize = if cfg!(shuttle) { 1 } else { 128 };
+
+/// The ends of the rings of a part. The thread that has the part's baton uses them.
+#[derive(Debug)]
+pub(super) struct PartRings {
+    from_ports: Vec<Consumer<Message>>,
+    from_parts: Vec<Consumer<Message>>,
+    /// The rings to other parts, by part; there are none to the part itself and to earlier parts.
+    to_parts: Vec<Option<Producer<Message>>>,
+    /// The rings to ports, by port.
+    to_ports: Vec<Producer<Box<Request>>>,
+}
+
+/// The ends of the rings of a port. The execution thread that has the port uses them.
+#[derive(Debug)]
+pub(super) struct PortRings {
+    to_parts: Vec<Producer<Message>>,
+    from_parts: Vec<Consumer<Box<Request>>>,
+}
+
+/// Makes the rings between all threads.
+pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRings>) {
+    let of_part =
+        || PartRings { from_ports: Vec::new(), from_parts: Vec::new(), to_parts: Vec::new(), to_ports: Vec::new() };
+    let mut all: Vec<_> = (0..parts).map(|_| of_part()).collect();
+    let mut all_ports = Vec::new();
+    for _ in 0..ports {
+        let mut port = PortRings { to_parts: Vec::new(), from_parts: Vec::new() };
+        for part in &mut all {
+            let (to_part, from_port) = ring::channel(RING);
+            let (to_port, from_part) = ring::channel(RING);
+            port.to_parts.push(to_part);
+            port.from_parts.push(from_part);
+            part.from_ports.push(from_port);
+            part.to_ports.push(to_port);
+        }
+        all_ports.push(port);
+    }
+    for from in 0..parts {
+        for to in 0..parts {
+            let ring = (from < to).then(|| {
+                let (producer, consumer) = ring::channel(RING);
+                all[to].from_parts.push(consumer);
+                producer
+            });
+            all[from].to_parts.push(ring);
+        }
+    }
+    (all, all_ports)
+}
+
+impl PartRings {
+    /// Takes a message that has come, if there is one.
+    #[inline]
+    pub(super) fn receive(&mut self) -> Option<Message> {
+        // Parts first: what has come from them holds locks already.
+        self.from_parts.iter_mut().chain(&mut self.from_ports).find_map(Consumer::try_pop)
+    }
+
+    /// Whether a message has come.
+    pub(super) fn has_mail(&self) -> bool {
+        self.from_parts.iter().chain(&self.from_ports).any(|ring| !ring.is_empty())
+    }
+
+    /// Sends a message to a later part.
+    ///
+    /// # Errors
+    /// The message itself if the ring is full.
+    #[inline]
+    pub(super) fn forward(&mut self, to: PartId, message: Message) -> Result<(), Message> {
+        let ring = self.to_parts[to.index()].as_mut().expect("requests visit the parts in their order");
+        ring.try_push(message)
+    }
+
+    /// Sends the request of a grant back to a port.
+    ///
+    /// # Errors
+    /// The request itself if the ring is full.
+    #[inline]
+    pub(super) fn grant(&mut self, to: PortId, request: Box<Request>) -> Result<(), Box<Request>> {
+        self.to_ports[to.index()].try_push(request)
+    }
+}
+
+impl PortRings {
+    /// Sends a message to a part.
+    ///
+    /// # Errors
+    /// The message itself if the ring is full.
+    #[inline]
+    pub(super) fn send(&mut self, to: PartId, message: Message) -> Result<(), Message> {
+        self.to_parts[to.index()].try_push(message)
+    }
+
+    /// Takes the request of a grant that has come, if there is one.
+    #[inline]
+    pub(super) fn receive(&mut self) -> Option<Box<Request>> {
+        self.from_parts.iter_mut().find_map(Consumer::try_pop)
+    }
+
+    /// Whether a grant has come.
+    #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        self.from_parts.iter().any(|ring| !ring.is_empty())
+    }
+}

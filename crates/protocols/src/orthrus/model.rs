@@ -1,0 +1,232 @@
+//! Random interleavings of whole transactions with concurrency-control threads, under `--cfg shuttle`: threads that
+//! serve, sleep, leave while messages are under way, and transactions that are cancelled at any time. A ring holds one
+//! message, so mailboxes are used by all. shuttle has no time: it reports a lost message or wake-up as a deadlock.
+
+use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, OrthrusWorker, Partitioned, Variant};
+use crate::Instance;
+use crate::shared::planned::PlannedTransaction;
+use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
+use hotrow_sync::atomic::{AtomicUsize, Ordering};
+use hotrow_sync::wait::ThreadScheduler;
+use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
+use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Isolation, Transaction, WorkerId, Write};
+use std::time::Duration;
+
+fn iterations() -> usize {
+    std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+/// The rows that a transaction updates. Row 0 is in the first part, rows 1 and 3 are in the second.
+type Rows = &'static [i64];
+
+/// The number of workers that execute transactions; two more do concurrency control.
+const EXECUTING: usize = 2;
+
+/// The rows, and whether a transaction has each of them.
+struct World<V: Variant> {
+    instance: Arc<Instance<Orthrus<V>>>,
+    table: TableId,
+    holders: [AtomicUsize; 4],
+    /// The number of executing threads that are over.
+    over: AtomicUsize,
+}
+
+/// A thread, as the scheduler of its transactions: before it parks it does what a worker does when all its transactions
+/// wait.
+struct Thread<V: Variant> {
+    parked: Arc<ThreadScheduler>,
+    worker: Mutex<OrthrusWorker<V::Table>>,
+}
+
+impl<V: Variant> Scheduler for Thread<V> {
+    fn now(&self) -> Time {
+        self.parked.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let may_sleep = self.with(|worker| !worker.receive() && worker.doze());
+        if may_sleep {
+            self.parked.suspend(deadline);
+        }
+        self.with(Duties::rouse);
+    }
+
+    fn resume(&self) {
+        self.parked.resume();
+    }
+}
+
+impl<V: Variant> Thread<V> {
+    fn with<R>(&self, work: impl FnOnce(&mut OrthrusWorker<V::Table>) -> R) -> R {
+        work(&mut self.worker.lock().expect("no thread panics"))
+    }
+}
+
+impl<V: Variant> World<V> {
+    fn new() -> Arc<Self> {
+        // Long enough for a machine that is busy with other things.
+        let wait_limit = Duration::from_secs(3600);
+        let config = OrthrusConfig { workers: EXECUTING + 2, cc_threads: CcThreads::Fixed(2), wait_limit };
+        let instance = Instance::<Orthrus<V>>::new(config);
+        let columns = vec![Column::new("key", Type::Int8), Column::new("number", Type::Int8)];
+        let table = instance.create_table(TableSchema { partitioned: true, ..TableSchema::new("t", columns, &[0]) });
+        let layout = instance.layout(table);
+        for key in 0..4 {
+            let row = Row::from_values(&layout, &[Value::Int8(key), Value::Int8(0)]);
+            instance.load(table, row.as_ref()).expect("the key is new");
+        }
+        Arc::new(Self { instance, table, holders: Default::default(), over: AtomicUsize::new(0) })
+    }
+
+    fn thread(&self, number: usize) -> (Arc<Thread<V>>, Waiter) {
+        let parked = Arc::new(ThreadScheduler::new(Duration::ZERO));
+        let worker = Mutex::new(self.instance.worker(WorkerId(number as u32)));
+        let thread = Arc::new(Thread { parked, worker });
+        (thread.clone(), Waiter::new(thread))
+    }
+
+    /// Runs transactions on a thread with a port, or on one without.
+    fn execute(&self, thread: &Thread<V>, waiter: &Waiter, has_port: bool, transactions: &[Rows]) {
+        let mut txn = thread.with(|worker| self.instance.transaction(worker, waiter.clone()));
+        if has_port {
+            // Not with the transactions' waiter: that one has the worker, and the port keeps this one.
+            thread.with(|worker| worker.settle(&Waiter::new(thread.parked.clone())));
+        }
+        for rows in transactions {
+            self.transact(&mut txn, rows);
+            // It goes on with its next attempt, while what the last one sent may be on its way.
+            waiter.clear_cancel();
+        }
+        drop(txn);
+        thread.with(Duties::leave);
+        self.over.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Runs a transaction from its beginning to its end. A transaction that is cancelled may fail to begin.
+    fn transact(&self, txn: &mut PlannedTransaction<super::OrthrusAdmission<V::Table>>, rows: Rows) {
+        let mut accesses = Accesses::new();
+        rows.iter().for_each(|&row| accesses.push(self.table, Key::Int(row), Intent::Write));
+        match txn.begin(&Begin { accesses: Some(&accesses), ..Begin::at(Isolation::Serializable) }) {
+            Ok(()) => {}
+            Err(Abort::Cancelled) => return txn.abort(),
+            Err(other) => panic!("{other:?}"),
+        }
+        for &row in rows {
+            assert_eq!(self.holders[row as usize].fetch_add(1, Ordering::AcqRel), 0, "another one has row {row}");
+        }
+        thread::yield_now();
+        for &row in rows {
+            assert_eq!(txn.update(self.table, &Key::Int(row), &mut |_| Ok(())), Ok(Write::Done));
+        }
+        for &row in rows {
+            self.holders[row as usize].fetch_sub(1, Ordering::AcqRel);
+        }
+        txn.commit().expect("it commits");
+    }
+
+    /// Does concurrency control until this number of times has come, if one is given, or all others are over.
+    fn serve(&self, thread: &Thread<V>, times: Option<usize>) {
+        thread.with(|worker| worker.settle(&Waiter::new(thread.parked.clone())));
+        let mut left = times;
+        while left != Some(0) && self.over.load(Ordering::Acquire) < EXECUTING {
+            left = left.map(|left| left - 1);
+            thread.suspend(None);
+        }
+        thread.with(Duties::leave);
+    }
+
+    /// Asserts that nothing is left anywhere, and that sessions can go on.
+    fn assert_at_rest(&self) {
+        self.instance.audit().expect("the invariants hold");
+        assert_eq!(self.instance.protocol().parts.usage(), (0, 0));
+        let (thread, waiter) = self.thread(0);
+        let mut txn = thread.with(|worker| self.instance.transaction(worker, waiter));
+        self.transact(&mut txn, &[0, 1]);
+    }
+}
+
+/// The kinds of threads in a model: which of the executing threads have ports, and for how many steps each of the others
+/// does concurrency control.
+#[derive(Clone, Copy)]
+struct Cast {
+    ports: [bool; EXECUTING],
+    serve: [Option<usize>; 2],
+    /// Whether the first executing thread may be cancelled at any time.
+    cancels: bool,
+}
+
+/// Runs two threads with these transactions, and two that do concurrency control.
+fn check<V: Variant>(cast: Cast, transactions: [&'static [Rows]; EXECUTING]) {
+    let model = move || {
+        let world = World::<V>::new();
+        let serving: Vec<_> = (0..2)
+            .map(|number| {
+                let (thread, _) = world.thread(EXECUTING + number);
+                let (world, own) = (world.clone(), thread.clone());
+                (thread::spawn(move || world.serve(&own, cast.serve[number])), thread)
+            })
+            .collect();
+        let executing: Vec<_> = (0..EXECUTING)
+            .map(|number| {
+                let (thread, waiter) = world.thread(number);
+                let (world, own) = (world.clone(), waiter.clone());
+                let run = move || world.execute(&thread, &own, cast.ports[number], transactions[number]);
+                (thread::spawn(run), waiter)
+            })
+            .collect();
+        if cast.cancels {
+            executing[0].1.cancel();
+        }
+        executing.into_iter().for_each(|(thread, _)| thread.join().expect("no thread panics"));
+        serving.iter().for_each(|(_, thread)| thread.parked.resume());
+        serving.into_iter().for_each(|(thread, _)| thread.join().expect("no thread panics"));
+        world.assert_at_rest();
+    };
+    shuttle::check_random(model, iterations());
+}
+
+const BOTH: Rows = &[0, 1];
+const FIRST: Rows = &[0];
+const SECOND: Rows = &[1, 3];
+
+const STAYS: [Option<usize>; 2] = [None; 2];
+const WITH_PORTS: [bool; 2] = [true; 2];
+
+fn forwarding<V: Variant>() {
+    for ports in [WITH_PORTS, [true, false]] {
+        let cast = Cast { ports, serve: STAYS, cancels: false };
+        check::<V>(cast, [&[BOTH, FIRST], &[BOTH, SECOND]]);
+    }
+}
+
+fn leaving<V: Variant>() {
+    for serve in [[Some(2), None], [Some(1), Some(3)], [Some(0), Some(2)]] {
+        let cast = Cast { ports: [true, false], serve, cancels: false };
+        check::<V>(cast, [&[BOTH, SECOND], &[BOTH, BOTH]]);
+    }
+}
+
+fn withdrawing<V: Variant>() {
+    for (ports, serve) in [(WITH_PORTS, STAYS), ([false, true], [Some(2), None]), ([false; 2], [Some(0); 2])] {
+        let cast = Cast { ports, serve, cancels: true };
+        check::<V>(cast, [&[BOTH, BOTH], &[BOTH, FIRST]]);
+    }
+}
+
+#[test]
+fn a_request_is_forwarded_and_released_in_any_order() {
+    forwarding::<Partitioned>();
+    forwarding::<OneTable>();
+}
+
+#[test]
+fn a_thread_that_leaves_forgets_no_message() {
+    leaving::<Partitioned>();
+    leaving::<OneTable>();
+}
+
+#[test]
+fn a_transaction_that_withdraws_is_gone_everywhere() {
+    withdrawing::<Partitioned>();
+    withdrawing::<OneTable>();
+}

@@ -1,0 +1,210 @@
+//! A part of the lock table, and what its concurrency-control thread does with the messages that come to it.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | acquire the locks that the request wants here (§3.1) | [`Part::enter`] |
+//! | forward the request to the next thread, or return it (§3.3, Fig. 3) | [`Part::pass_on`] |
+//! | release, without an answer | [`Part::release`] |
+
+use super::id::{Attempt, PartId, PortId};
+use super::message::{Add, Message, PartRings, Withdraw};
+use super::node::{Answer, Node};
+use super::request::Request;
+use super::table::{Entrant, LockTable};
+use crate::shared::request_queues::{Modes, OwnerId};
+use hotrow_sync::Arc;
+use smallvec::SmallVec;
+
+/// A part of the lock table. The thread that has its baton works on it.
+pub(super) struct Part<T> {
+    id: PartId,
+    table: T,
+    rings: PartRings,
+    /// The requests that a release has granted: empty in between.
+    granted: Vec<Box<Request>>,
+}
+
+/// The work that a thread has still to do after it has given a part's baton back.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// The parts to which messages were sent over rings.
+    pub(super) parts: SmallVec<[PartId; 4]>,
+    /// The ports to which grants were sent over rings.
+    pub(super) ports: SmallVec<[PortId; 4]>,
+    /// Messages that the thread has to deliver itself.
+    pub(super) messages: Vec<(PartId, Message)>,
+    /// Granted requests of transactions that are told directly.
+    pub(super) grants: Vec<Box<Request>>,
+    /// Transactions that have been answered.
+    pub(super) answered: Vec<Arc<Node>>,
+}
+
+impl Outbox {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+            && self.ports.is_empty()
+            && self.messages.is_empty()
+            && self.grants.is_empty()
+            && self.answered.is_empty()
+    }
+}
+
+fn note<Id: PartialEq>(noted: &mut SmallVec<[Id; 4]>, id: Id)
+where
+    [Id; 4]: smallvec::Array<Item = Id>,
+{
+    if !noted.contains(&id) {
+        noted.push(id);
+    }
+}
+
+impl<T: LockTable> Part<T> {
+    pub(super) fn new(id: PartId, table: T, rings: PartRings) -> Self {
+        Self { id, table, rings, granted: Vec::new() }
+    }
+
+    /// Acts on all messages on the rings. `is_owner` says that the calling thread has settled on this part, rather than
+    /// taken it for a moment. Returns whether there was a message.
+    #[inline]
+    pub(super) fn receive(&mut self, is_owner: bool, outbox: &mut Outbox) -> bool {
+        let mut received = false;
+        while let Some(message) = self.rings.receive() {
+            received = true;
+            self.act(message, is_owner, outbox);
+        }
+        received
+    }
+
+    /// Whether there is a message on the rings.
+    pub(super) fn has_mail(&self) -> bool {
+        self.rings.has_mail()
+    }
+
+    /// Does what a message asks for.
+    #[inline]
+    pub(super) fn act(&mut self, message: Message, is_owner: bool, outbox: &mut Outbox) {
+        match message {
+            Message::Request(request) => self.enter(request, is_owner, outbox),
+            Message::Release(owner) => self.release(owner, is_owner, outbox),
+            Message::Add(add) => {
+                let Add { node, owner, locks } = *add;
+                let added = self.add(&node, owner, &locks);
+                node.reply(added.map_or(Answer::Refused, Answer::Added));
+                outbox.answered.push(node);
+            }
+            Message::Withdraw(withdraw) => {
+                let Withdraw { node, attempt } = *withdraw;
+                let found = self.find(node, attempt);
+                found.into_iter().for_each(|owner| self.release(owner, is_owner, outbox));
+            }
+        }
+    }
+
+    /// Asks for the locks that a request wants here. If all of them are granted the request goes on, and otherwise it
+    /// stays until they are.
+    #[inline]
+    fn enter(&mut self, mut request: Box<Request>, is_owner: bool, outbox: &mut Outbox) {
+        if !request.node.is_asking(request.attempt) {
+            return;
+        }
+        let request = self.table.with(|queues| {
+            let entrant = Entrant { node: request.node.number(), attempt: request.attempt, parked: None };
+            let owner = queues.join(entrant);
+            request.wanted().iter().for_each(|&(name, modes)| queues.request(owner, name, modes));
+            request.enter(owner);
+            if queues.is_granted(owner) {
+                return Some(request);
+            }
+            queues.value_mut(owner).parked = Some(request);
+            None
+        });
+        if let Some(request) = request {
+            self.pass_on(request, is_owner, outbox);
+        }
+    }
+
+    /// Sends a request that has its locks here to the next part, or back to its transaction if there is none.
+    #[inline]
+    fn pass_on(&mut self, mut request: Box<Request>, is_owner: bool, outbox: &mut Outbox) {
+        request.advance();
+        request.count_message();
+        if let Some(next) = request.next() {
+            // A thread that has taken the part for a moment carries the request on by itself.
+            let sent = match is_owner {
+                true => self.rings.forward(next, Message::Request(request)),
+                false => Err(Message::Request(request)),
+            };
+            match sent {
+                Ok(()) => note(&mut outbox.parts, next),
+                Err(message) => outbox.messages.push((next, message)),
+            }
+            return;
+        }
+        match request.port.filter(|_| is_owner) {
+            Some(port) => match self.rings.grant(port, request) {
+                Ok(()) => note(&mut outbox.ports, port),
+                Err(request) => outbox.grants.push(request),
+            },
+            None => outbox.grants.push(request),
+        }
+    }
+
+    /// Gives back all locks of a transaction here, granted or not. Transactions that have waited for them go on.
+    #[inline]
+    fn release(&mut self, owner: OwnerId, is_owner: bool, outbox: &mut Outbox) {
+        let mut granted = std::mem::take(&mut self.granted);
+        self.table.with(|queues| {
+            queues.release_all(owner, &mut |entrant: &mut Entrant| granted.extend(entrant.parked.take()));
+            queues.part(owner);
+        });
+        granted.drain(..).for_each(|request| self.pass_on(request, is_owner, outbox));
+        self.granted = granted;
+    }
+
+    /// Adds locks to those that a running transaction has here, if no other transaction has asked for a conflicting
+    /// one: all of them, or none. Returns the transaction's name in the queues, or `None` if nothing was added.
+    pub(super) fn add(&mut self, node: &Node, owner: Option<OwnerId>, locks: &[(u64, Modes)]) -> Option<OwnerId> {
+        self.table.with(|queues| {
+            // The attempt is over by then: only one that asks is withdrawn.
+            let entrant = || Entrant { node: node.number(), attempt: Attempt::default(), parked: None };
+            let joined = owner.unwrap_or_else(|| queues.join(entrant()));
+            let are_free = locks.iter().all(|&(name, modes)| queues.is_free(joined, name, modes));
+            if are_free {
+                locks.iter().for_each(|&(name, modes)| queues.add(joined, name, modes));
+            } else if owner.is_none() {
+                queues.part(joined);
+            }
+            are_free.then_some(joined)
+        })
+    }
+
+    /// Calls `look` while no transaction can lock `name` exclusively. Returns `None`, without calling it, if one has.
+    pub(super) fn glance<R>(&mut self, name: u64, look: impl FnOnce() -> R) -> Option<R> {
+        self.table.with(|queues| (!queues.is_exclusive(name)).then(look))
+    }
+
+    fn find(&mut self, node: u64, attempt: Attempt) -> Option<OwnerId> {
+        let is_it = |entrant: &Entrant| entrant.node == node && entrant.attempt == attempt;
+        self.table.with(|queues| queues.find_owner(is_it))
+    }
+
+    /// Checks the invariants of the queues, and that a transaction waits exactly if its request is here.
+    pub(super) fn audit(&mut self) -> Result<(), String> {
+        let id = self.id.0;
+        self.table.with(|queues| {
+            queues.audit()?;
+            let (waiting, parked) = (queues.waiting(), queues.values().filter(|entrant| entrant.parked.is_some()).count());
+            if waiting != parked {
+                return Err(format!("part {id}: {waiting} transactions wait, and {parked} requests are kept"));
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the number of names in use and the number of requests. Tests expect none of either.
+    #[cfg(test)]
+    pub(super) fn usage(&mut self) -> (usize, usize) {
+        self.table.with(|queues| queues.usage())
+    }
+}

@@ -1,0 +1,243 @@
+//! The roles of workers: which of them execute transactions, and which do concurrency control.
+//!
+//! **Paper.** §3.1 gives each thread one role for good; §4.2 shows that the best division depends on the load, and
+//! leaves it to techniques for staged, event-driven systems (SEDA).
+//!
+//! **The division.** The last `k` workers are concurrency-control threads, and the parts of the lock table are dealt
+//! out among them in turn. With `k = 0` no thread settles on a part: each worker has both roles, and works on parts for
+//! a moment at a time. `k` is fixed, or chosen by load.
+//!
+//! **The choice.** Time is cut into windows, and each window has one `k`. A window counts the transactions that the
+//! workers have finished in it. First each candidate has a window; the best one is kept for a long time, after which
+//! all have a window again. So the choice settles, follows the load, and costs a few windows now and then. A window
+//! without transactions says nothing, and is repeated.
+
+use super::id::PartId;
+use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use hotrow_sync::{CachePadded, Latch, Time};
+use std::time::Duration;
+
+/// The number of concurrency-control threads: fixed, or chosen by load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CcThreads {
+    /// So many threads; with 0 each thread has both roles.
+    Fixed(usize),
+    /// The number is chosen by load, from 0 to half of the threads.
+    ByLoad,
+}
+
+/// The roles of all workers.
+#[derive(Debug)]
+pub(super) struct Roles {
+    workers: usize,
+    parts: usize,
+    /// The number of concurrency-control threads at present.
+    cc_threads: CachePadded<AtomicUsize>,
+    /// The choice, if the number is chosen by load.
+    choice: Option<Latch<Choice>>,
+    /// The transactions that each worker has finished.
+    finished: Box<[CachePadded<AtomicU64>]>,
+}
+
+/// A worker's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The worker executes transactions.
+    Execution,
+    /// The worker is concurrency-control thread `number` of `count`.
+    ConcurrencyControl { number: usize, count: usize },
+}
+
+impl Role {
+    /// Returns the parts of the lock table that a worker of this role has, of so many.
+    pub(super) fn parts(self, parts: usize) -> impl Iterator<Item = PartId> {
+        let (first, step) = match self {
+            Role::Execution => (parts, 1),
+            Role::ConcurrencyControl { number, count } => (number, count),
+        };
+        (first..parts).step_by(step).map(|part| PartId(part as u16))
+    }
+}
+
+/// The length of a window.
+const WINDOW: Duration = Duration::from_millis(20);
+
+/// The windows for which the best candidate is kept.
+const KEPT: u32 = 100;
+
+/// The state of the choice.
+#[derive(Debug)]
+struct Choice {
+    candidates: Vec<usize>,
+    /// The number of transactions that were finished in the window of each candidate that has had its turn.
+    found: Vec<u64>,
+    /// The windows that are left for the candidate that was kept.
+    kept: u32,
+    /// The end of the present window; zero before the first.
+    end: Time,
+    /// The transactions that had been finished when the window began.
+    before: u64,
+}
+
+/// Returns the numbers of concurrency-control threads that are tried: none, the powers of two up to half of the
+/// workers, and the fifth of the workers with which the paper's measurements are made.
+fn candidates(workers: usize, parts: usize) -> Vec<usize> {
+    let most = parts.min(workers / 2);
+    let powers = std::iter::successors(Some(1), |&number| Some(number * 2));
+    let mut candidates: Vec<_> = powers.take_while(|&number| number <= most).chain([0, (workers / 5).min(most)]).collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates
+}
+
+impl Roles {
+    /// Makes the roles of `workers` workers with a lock table of `parts` parts.
+    pub(super) fn new(cc_threads: CcThreads, workers: usize, parts: usize) -> Self {
+        let (now, choice) = match cc_threads {
+            CcThreads::Fixed(count) => (count, None),
+            CcThreads::ByLoad => {
+                let (candidates, found) = (candidates(workers, parts), Vec::new());
+                let choice = Choice { candidates, found, kept: 0, end: Time::default(), before: 0 };
+                (choice.candidates[0], Some(Latch::new(choice)))
+            }
+        };
+        Self {
+            workers,
+            parts,
+            cc_threads: CachePadded(AtomicUsize::new(now)),
+            choice,
+            finished: (0..workers).map(|_| CachePadded(AtomicU64::new(0))).collect(),
+        }
+    }
+
+    /// Returns the role of a worker at present.
+    #[inline]
+    pub(super) fn role(&self, worker: usize) -> Role {
+        // Relaxed: a worker that learns of a change late keeps its parts for so long, and another one that wants them
+        // tries again.
+        let count = self.cc_threads.0.load(Ordering::Relaxed).min(self.parts);
+        let first = self.workers.saturating_sub(count);
+        if worker >= first && worker < self.workers && count > 0 {
+            Role::ConcurrencyControl { number: worker - first, count }
+        } else {
+            Role::Execution
+        }
+    }
+
+    /// Whether the number of concurrency-control threads is chosen by load.
+    #[inline]
+    pub(super) fn are_chosen(&self) -> bool {
+        self.choice.is_some()
+    }
+
+    /// Counts a transaction that a worker has finished.
+    #[inline]
+    pub(super) fn count(&self, worker: usize) {
+        if let Some(count) = self.finished.get(worker) {
+            // Relaxed: only the worker's thread writes, and windows need no exact count.
+            count.0.store(count.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the window if its time has come, and begins the next one.
+    pub(super) fn choose(&self, now: Time) {
+        let Some(mut choice) = self.choice.as_ref().and_then(Latch::try_lock) else { return };
+        if now < choice.end {
+            return;
+        }
+        // Relaxed: as in `count`.
+        let finished: u64 = self.finished.iter().map(|count| count.0.load(Ordering::Relaxed)).sum();
+        let is_first = choice.end == Time::default();
+        let in_window = finished - std::mem::replace(&mut choice.before, finished);
+        choice.end = now.after(WINDOW);
+        if is_first || in_window == 0 {
+            return;
+        }
+        let next = choice.next(in_window);
+        // Relaxed: as in `role`.
+        self.cc_threads.0.store(next, Ordering::Relaxed);
+    }
+}
+
+impl Choice {
+    /// Takes note of a window in which so many transactions were finished. Returns the number of concurrency-control
+    /// threads for the next window.
+    fn next(&mut self, finished: u64) -> usize {
+        if self.kept > 0 {
+            self.kept -= 1;
+            if self.kept > 0 {
+                return self.best();
+            }
+            self.found.clear();
+            return self.candidates[0];
+        }
+        self.found.push(finished);
+        match self.candidates.get(self.found.len()) {
+            Some(&next) => next,
+            None => {
+                self.kept = KEPT;
+                self.best()
+            }
+        }
+    }
+
+    /// Returns the candidate in whose window most transactions were finished; of several the smallest.
+    fn best(&self) -> usize {
+        let most = self.found.iter().max();
+        let position = self.found.iter().position(|found| Some(found) == most);
+        self.candidates[position.unwrap_or_default()]
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_workers_deal_the_parts_out_among_them() {
+        let roles = Roles::new(CcThreads::Fixed(2), 5, 3);
+        assert_eq!([0, 1, 2, 7].map(|worker| roles.role(worker)), [Role::Execution; 4]);
+        let parts = |worker| roles.role(worker).parts(3).map(|part| part.0).collect::<Vec<_>>();
+        assert_eq!([parts(2), parts(3), parts(4)], [vec![], vec![0, 2], vec![1]]);
+        let both = Roles::new(CcThreads::Fixed(0), 2, 1);
+        assert_eq!([0, 1].map(|worker| both.role(worker)), [Role::Execution; 2]);
+    }
+
+    #[test]
+    fn candidates_go_up_to_half_of_the_workers() {
+        assert_eq!(candidates(1, 1), [0]);
+        assert_eq!(candidates(2, 1), [0, 1]);
+        assert_eq!(candidates(8, 4), [0, 1, 2, 4]);
+        assert_eq!(candidates(80, 40), [0, 1, 2, 4, 8, 16, 32]);
+        assert_eq!(candidates(60, 30), [0, 1, 2, 4, 8, 12, 16]);
+    }
+
+    /// Runs windows in which the number of finished transactions is that of `rate`. Returns the number of threads in
+    /// each.
+    fn windows(roles: &Roles, from: u64, count: u64, rate: impl Fn(usize) -> u64) -> Vec<usize> {
+        (from..from + count)
+            .map(|window| {
+                let threads = roles.cc_threads.0.load(Ordering::Relaxed);
+                (0..rate(threads)).for_each(|_| roles.count(0));
+                roles.choose(Time(1).after(WINDOW * window as u32));
+                threads
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_best_number_is_kept_and_looked_for_again() {
+        let roles = Roles::new(CcThreads::ByLoad, 8, 4);
+        assert_eq!(windows(&roles, 0, 6, |threads| 10 + threads as u64 % 4), [0, 0, 1, 2, 4, 2]);
+        let kept = windows(&roles, 6, u64::from(KEPT) - 1, |_| 5);
+        assert!(kept.iter().all(|&threads| threads == 2), "whatever comes: {kept:?}");
+        assert_eq!(windows(&roles, 6 + u64::from(KEPT) - 1, 5, |threads| 10 - threads as u64), [0, 1, 2, 4, 0]);
+    }
+
+    #[test]
+    fn a_window_in_which_nothing_was_finished_says_nothing() {
+        let roles = Roles::new(CcThreads::ByLoad, 2, 1);
+        assert_eq!(windows(&roles, 0, 4, |_| 0), [0; 4]);
+        assert_eq!(windows(&roles, 4, 3, |threads| 1 + threads as u64), [0, 1, 1]);
+    }
+}

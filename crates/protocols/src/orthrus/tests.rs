@@ -1,0 +1,305 @@
+//! Tests of messages, withdrawals, late locks and roles, with concurrency-control threads and without, and of the
+//! settings that are refused.
+
+use super::table::LockTable;
+use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, Partitioned, Split, Variant};
+use crate::Instance;
+use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Doorbell, Waiter, thread};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Protocol, Settings, Transaction, WorkerId, Write,
+};
+use std::time::Duration;
+
+const PARTS: usize = 3;
+
+/// A database with a partitioned table of the keys 0 to 11, whose lock table has three parts: key `k` is in part `k mod
+/// 3`.
+struct World<V: Variant> {
+    instance: Arc<Instance<Orthrus<V>>>,
+    table: TableId,
+}
+
+impl<V: Variant> World<V> {
+    fn new() -> Self {
+        // Worker 0 executes transactions, and workers 1 to 3 do concurrency control.
+        let cc_threads = CcThreads::Fixed(PARTS);
+        let wait_limit = Duration::from_secs(3600);
+        let instance = Instance::new(OrthrusConfig { workers: PARTS + 1, cc_threads, wait_limit });
+        let columns = vec![Column::new("id", Type::Int8), Column::new("amount", Type::Int8)];
+        let table = instance.create_table(TableSchema { partitioned: true, ..TableSchema::new("t", columns, &[0]) });
+        let world = Self { instance, table };
+        (0..12).for_each(|id| world.instance.load(table, world.row(id).as_ref()).expect("the keys differ"));
+        world
+    }
+
+    fn row(&self, id: i64) -> Row {
+        Row::from_values(&self.instance.layout(self.table), &[Value::Int8(id), Value::Int8(0)])
+    }
+
+    fn accesses(&self, keys: &[i64]) -> Accesses {
+        let mut accesses = Accesses::new();
+        keys.iter().for_each(|&key| accesses.push(self.table, Key::Int(key), Intent::Write));
+        accesses
+    }
+
+    /// Makes a transaction object of worker 0 that waits through `waiter`.
+    fn transaction(&self, waiter: &Waiter) -> impl Transaction + use<V> {
+        self.instance.transaction(&mut self.instance.worker(WorkerId(0)), waiter.clone())
+    }
+
+    fn begin(&self, txn: &mut impl Transaction, keys: &[i64]) -> Result<(), Abort> {
+        txn.begin(&Begin { accesses: Some(&self.accesses(keys)), ..Begin::default() })
+    }
+
+    fn add_one(&self, txn: &mut impl Transaction, key: i64) {
+        let updated = txn.update(self.table, &Key::Int(key), &mut |row: &mut RowMut<'_>| {
+            let amount = row.as_ref().value(1).as_int().expect("an integer");
+            row.set_int8(1, amount + 1);
+            Ok(())
+        });
+        assert_eq!(updated, Ok(Write::Done), "key {key}");
+    }
+
+    /// Runs a transaction that adds one to each of these rows.
+    fn run(&self, txn: &mut impl Transaction, keys: &[i64]) {
+        self.begin(txn, keys).expect("it gets its locks");
+        keys.iter().for_each(|&key| self.add_one(txn, key));
+        txn.commit().expect("nothing is in its way");
+    }
+
+    /// Calls `work`, once without concurrency-control threads, and once with three of them.
+    fn both_ways(work: impl Fn(&Self, bool)) {
+        work(&Self::new(), false);
+        let world = Self::new();
+        world.attended(|world| work(world, true));
+    }
+
+    /// Calls `work` while three threads do concurrency control. They sleep when they have nothing to do.
+    fn attended(&self, work: impl FnOnce(&Self)) {
+        let stop = AtomicBool::new(false);
+        let bells: Vec<_> =
+            (0..PARTS).map(|_| Arc::new(Doorbell::new(Waiter::thread(Duration::ZERO)))).collect();
+        thread::scope(|scope| {
+            for (number, bell) in bells.iter().enumerate() {
+                let (stop, instance) = (&stop, &self.instance);
+                scope.spawn(move || {
+                    let mut worker = instance.worker(WorkerId(number as u32 + 1));
+                    worker.settle(&Waiter::new(bell.clone()));
+                    while !stop.load(Ordering::Acquire) {
+                        if !worker.receive() && worker.doze() {
+                            bell.listen(None);
+                        }
+                        worker.rouse();
+                    }
+                    worker.leave();
+                });
+            }
+            while !(0..PARTS).all(|part| self.is_settled(part)) {
+                thread::yield_now();
+            }
+            work(self);
+            stop.store(true, Ordering::Release);
+            bells.iter().for_each(|bell| bell.call());
+        });
+    }
+
+    fn is_settled(&self, part: usize) -> bool {
+        let look = self.instance.protocol().parts.glance(super::id::PartId(part as u16), 0, || ());
+        look.is_none()
+    }
+
+    /// Checks that the queues hold this number of requests, as soon as all messages have been acted upon. Nobody has
+    /// settled.
+    fn has_requests(&self, expected: usize) {
+        assert_eq!(self.instance.audit(), Ok(()));
+        assert_eq!(self.instance.protocol().parts.usage().1, expected);
+    }
+}
+
+fn every_variant(work: impl Fn(&dyn Case)) {
+    work(&CaseOf::<Partitioned>::default());
+    work(&CaseOf::<Split>::default());
+    work(&CaseOf::<OneTable>::default());
+}
+
+/// The cases that each engine of the family passes.
+trait Case {
+    fn messages(&self);
+    fn withdrawals(&self);
+    fn late_locks(&self);
+}
+
+struct CaseOf<V>(std::marker::PhantomData<V>);
+
+impl<V> Default for CaseOf<V> {
+    fn default() -> Self {
+        Self(std::marker::PhantomData)
+    }
+}
+
+impl<V: Variant> Case for CaseOf<V> {
+    /// A request that visits n parts takes n + 1 messages, and the releases n.
+    fn messages(&self) {
+        World::<V>::both_ways(|world, _| {
+            let waiter = Waiter::thread(Duration::ZERO);
+            let mut txn = world.transaction(&waiter);
+            for (keys, parts) in [(&[0][..], 1), (&[3, 6, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
+                let before = txn.statistics().messages;
+                world.run(&mut txn, keys);
+                let parts = if <V::Table as LockTable>::IS_SHARED { parts.min(1) } else { parts };
+                let expected = if parts == 0 { 1 } else { 2 * parts + 1 };
+                assert_eq!(txn.statistics().messages - before, expected, "keys {keys:?}");
+            }
+        });
+    }
+
+    /// A transaction that gives up while it waits in the second of three parts leaves nothing behind.
+    fn withdrawals(&self) {
+        let world = World::<V>::new();
+        let act = |world: &World<V>| {
+            let waiter = Waiter::thread(Duration::ZERO);
+            let mut holder = world.transaction(&waiter);
+            world.begin(&mut holder, &[1]).expect("nobody else is there");
+            let patient = Waiter::thread(Duration::ZERO);
+            let mut waiting = world.transaction(&patient);
+            let limit = Some(Duration::from_millis(5));
+            let accesses = world.accesses(&[0, 1, 2]);
+            for _ in 0..2 {
+                patient.set_lock_timeout(limit);
+                let begun = waiting.begin(&Begin { accesses: Some(&accesses), ..Begin::default() });
+                assert_eq!(begun, Err(Abort::Timeout));
+                waiting.abort();
+            }
+            // Neither its locks nor its requests keep others waiting.
+            let mut other = world.transaction(&Waiter::thread(Duration::ZERO));
+            world.run(&mut other, &[0, 2]);
+            holder.commit().expect("nothing is in its way");
+            patient.set_lock_timeout(None);
+            world.run(&mut waiting, &[0, 1, 2]);
+        };
+        act(&world);
+        world.has_requests(0);
+        world.attended(act);
+        world.has_requests(0);
+    }
+
+    /// A running transaction gets a lock beside its plan if it is free, and none that another transaction has.
+    fn late_locks(&self) {
+        let world = World::<V>::new();
+        let act = |world: &World<V>, new: i64| {
+            let [mut one, mut other] = [(); 2].map(|()| world.transaction(&Waiter::thread(Duration::ZERO)));
+            world.begin(&mut one, &[0]).expect("nobody else is there");
+            world.begin(&mut other, &[new + 1]).expect("nobody else is there");
+            assert_eq!(one.insert(world.table, world.row(new).as_ref()), Ok(Write::Done));
+            let refused = one.insert(world.table, world.row(new + 1).as_ref());
+            assert!(matches!(refused, Err(Abort::OutsidePlan | Abort::Conflict)), "{refused:?}");
+            one.abort();
+            assert_eq!(other.insert(world.table, world.row(new + 1).as_ref()), Ok(Write::Done));
+            other.commit().expect("nothing is in its way");
+        };
+        act(&world, 100);
+        world.has_requests(0);
+        world.attended(|world| act(world, 200));
+        world.has_requests(0);
+    }
+}
+
+#[test]
+fn a_request_takes_a_message_to_each_part_and_one_back() {
+    every_variant(|case| case.messages());
+}
+
+#[test]
+fn a_transaction_that_gives_up_leaves_nothing_behind() {
+    every_variant(|case| case.withdrawals());
+}
+
+#[test]
+fn a_late_lock_is_granted_at_once_or_not() {
+    every_variant(|case| case.late_locks());
+}
+
+/// Threads that add to rows of all parts, some of which give up early, while concurrency-control threads come and go:
+/// no addition is lost, and nothing is left behind.
+fn add_from_all_sides<V: Variant>() {
+    const ROUNDS: i64 = 300;
+    let world = World::<V>::new();
+    let done = AtomicBool::new(false);
+    let added: Vec<i64> = thread::scope(|scope| {
+        let adding: Vec<_> = (0..3_i64)
+            .map(|number| {
+                let world = &world;
+                scope.spawn(move || {
+                    let waiter = Waiter::thread(Duration::ZERO);
+                    let mut txn = world.transaction(&waiter);
+                    let mut added = 0;
+                    for round in 0..ROUNDS {
+                        let keys = [round % 3, 1 - round % 2 + 3, (round * 7 + number) % 12];
+                        let mut keys = keys.to_vec();
+                        keys.sort_unstable();
+                        keys.dedup();
+                        let gives_up = (round + number) % 4 == 0;
+                        waiter.set_lock_timeout(gives_up.then_some(Duration::from_micros(1)));
+                        match world.begin(&mut txn, &keys) {
+                            Ok(()) => {
+                                keys.iter().for_each(|&key| world.add_one(&mut txn, key));
+                                txn.commit().expect("nothing is in its way");
+                                added += keys.len() as i64;
+                            }
+                            Err(abort) => {
+                                assert!(gives_up && abort == Abort::Timeout, "{abort:?}");
+                                txn.abort();
+                            }
+                        }
+                    }
+                    added
+                })
+            })
+            .collect();
+        let (world, done) = (&world, &done);
+        scope.spawn(move || {
+            while !done.load(Ordering::Acquire) {
+                world.attended(|_| (0..20).for_each(|_| thread::yield_now()));
+            }
+        });
+        let added = adding.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+        done.store(true, Ordering::Release);
+        added
+    });
+    let mut txn = world.transaction(&Waiter::thread(Duration::ZERO));
+    txn.begin(&Begin::default()).expect("nobody else is there");
+    let amount = |id| txn_amount(&mut txn, world.table, id);
+    assert_eq!((0..12).map(amount).sum::<i64>(), added.into_iter().sum());
+    txn.commit().expect("it has read only");
+    world.has_requests(0);
+}
+
+fn txn_amount(txn: &mut impl Transaction, table: TableId, id: i64) -> i64 {
+    let row = txn.read(table, &Key::Int(id)).expect("it is alone").expect("it was loaded");
+    row.value(1).as_int().expect("an integer")
+}
+
+#[test]
+fn threads_come_and_go_and_no_message_is_lost() {
+    add_from_all_sides::<Partitioned>();
+    add_from_all_sides::<OneTable>();
+}
+
+#[test]
+fn settings_without_execution_threads_are_refused() {
+    let configure = |workers, cc_threads| {
+        Orthrus::<Partitioned>::configure(&Settings { workers, cc_threads, ..Settings::default() })
+            .map(|config| config.cc_threads)
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(configure(4, None), Ok(CcThreads::ByLoad));
+    assert_eq!(configure(4, Some(3)), Ok(CcThreads::Fixed(3)));
+    assert_eq!(configure(1, Some(0)), Ok(CcThreads::Fixed(0)));
+    let refused = configure(2, Some(2)).expect_err("nobody is left");
+    assert_eq!(
+        refused,
+        "2 concurrency-control threads of 2 threads leave none to execute transactions: expected 0 to 1"
+    );
+}
