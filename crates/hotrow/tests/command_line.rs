@@ -109,6 +109,10 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench micro --engine vll-st --engine-partitions 0", &["0 is not in 1.."]),
         ("bench micro --engine vll-st --threads 2 --partitions 3", &["3 partitions", "2"]),
         ("bench micro --network-delay-us 1s", &["invalid digit"]),
+        ("bench ycsb --engine orthrus --threads 2 --cc-threads 2", &["2 threads leave none", "expected 0 to 1"]),
+        ("bench ycsb --engine orthrus --cc-threads -1", &["-1 is not in 0..1024"]),
+        ("bench ycsb --engine orthrus --exec-threads 1", &["required arguments", "--cc-threads <N>"]),
+        ("bench ycsb --cc-threads 1 --exec-threads 1 --threads 3", &["cannot be used with '--threads"]),
         ("bench micro --lock-only --work-us 5", &["cannot be used with '--work-us"]),
         ("bench micro --partitions 2 --multi-partition 0.5 --hot-ops 6", &["--ops 10 are too few for --hot-ops 6"]),
         ("bench tpcc --warehouses 0", &["0 is not in 1..=100000"]),
@@ -189,6 +193,14 @@ fn options_that_mean_nothing_here_are_refused() {
             "bench micro --engine vll-st --scheduler thread --network-delay-us 3",
             &["--network-delay-us means nothing to engine vll-st", "expected a pool, and one of vll-st, vll-st-sca"],
         ),
+        (
+            "bench ycsb --engine ilock --cc-threads 1",
+            &["--cc-threads means nothing to engine ilock", "orthrus, orthrus-split, orthrus-shared"],
+        ),
+        (
+            "bench ycsb --engine orthrus --scheduler thread --cc-threads 1",
+            &["--cc-threads means nothing to engine orthrus", "expected a pool"],
+        ),
         ("bench range --engine-partitions 2", &["--engine-partitions means nothing to engine vllr"]),
         ("bench ycsb --json x.svg --plot ./x.svg", &["--json x.svg and --plot ./x.svg are one file"]),
         (
@@ -205,6 +217,7 @@ fn options_that_mean_nothing_here_are_refused() {
             "serve --engine vll --partitions 2",
             &["--partitions means nothing to engine vll as", "expected one of vll-st,"],
         ),
+        ("serve --cc-threads 1", &["--cc-threads means nothing to engine ilock", "expected one of orthrus,"]),
         ("serve --engine mvo --early-release hot", &["--early-release hot means nothing to engine mvo", "ilock"]),
         ("serve --early-release cold", &["invalid value 'cold' for '--early-release", "[possible values: off, hot]"]),
         (
@@ -241,7 +254,7 @@ fn every_engine_is_listed() {
     }
     for engine in engines() {
         let isolates = engine["isolates"].as_bool().expect("a truth value");
-        assert!(["thread", "planned pool", "partition"].contains(&engine["scheduler"].as_str().expect("a name")));
+        assert!(["thread", "planned pool", "partition", "pool with roles"].contains(&engine["scheduler"].as_str().expect("a name")));
         let levels = engine["isolation"].as_array().expect("an array");
         assert!(!isolates || levels.contains(&Value::from("serializable")), "{engine}");
     }

@@ -310,7 +310,9 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
         ("--early-release hot", Setting::EarlyRelease, releases_early),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
-        hotrow_protocols::refuse_unheeded(option, setting, &[&options.engine], |_| false)
+        // The additional threads have a role, as workers of a pool have.
+        let in_pool = setting == Setting::CcThreads;
+        hotrow_protocols::refuse_unheeded(option, setting, &[&options.engine], |_| in_pool)
             .map_err(|error| Failure::Usage(error.to_string()))?;
     }
     Ok(())

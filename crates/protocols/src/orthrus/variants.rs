@@ -25,8 +25,8 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
         concurrency: None,
-        settings: &[Setting::CcThreads],
-        pool_settings: &[],
+        settings: &[],
+        pool_settings: &[Setting::CcThreads],
     }
 }
 
