@@ -16,6 +16,7 @@ pub mod none;
 pub mod one_version;
 pub mod ordered;
 pub mod partition;
+pub mod partition_store;
 mod registry;
 pub mod row_nowait;
 pub mod serial;

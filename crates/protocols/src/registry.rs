@@ -8,6 +8,7 @@ use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
+use crate::partition_store::PartitionStore;
 use crate::row_nowait::RowNoWait;
 use crate::serial::Serial;
 use crate::two_phase::{Centralized, Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
@@ -94,6 +95,7 @@ registry!(
     Partitioned<PartitionAnalysed>,
     Partitioned<HStore>,
     Partitioned<Queueing>,
+    PartitionStore,
     Hekaton<Optimistic>,
     Hekaton<Pessimistic>,
 );
