@@ -39,7 +39,7 @@ fn engine_names() -> Vec<String> {
 fn engines_for(workload: &str) -> Vec<String> {
     let has_partition_keys = ["ycsb", "interactive", "micro", "tatp"].contains(&workload);
     let mut engines = engines();
-    engines.retain(|engine| has_partition_keys || engine["scheduler"] != "partition");
+    engines.retain(|engine| has_partition_keys || engine["keeps_partitions"] == false);
     engines.iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
 }
 

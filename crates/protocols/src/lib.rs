@@ -17,6 +17,7 @@ pub mod one_version;
 pub mod ordered;
 pub mod orthrus;
 pub mod partition;
+pub mod partition_store;
 mod registry;
 pub mod row_nowait;
 pub mod serial;

@@ -9,6 +9,7 @@ use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::orthrus::{OneTable, Orthrus, Partitioned as Owning, Split as SplitOwning};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
+use crate::partition_store::PartitionStore;
 use crate::row_nowait::RowNoWait;
 use crate::serial::Serial;
 use crate::two_phase::{Centralized, Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
@@ -98,6 +99,7 @@ registry!(
     Orthrus<Owning>,
     Orthrus<SplitOwning>,
     Orthrus<OneTable>,
+    PartitionStore,
     Hekaton<Optimistic>,
     Hekaton<Pessimistic>,
 );

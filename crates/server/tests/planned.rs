@@ -7,7 +7,7 @@ mod common;
 use common::Running;
 use common::client::{Answer, Client, execute, extended, message, parse};
 use hotrow_server::ServerConfig;
-use hotrow_txn::{EngineInfo, Scheduler};
+use hotrow_txn::EngineInfo;
 use std::time::Duration;
 
 /// More than sockets buffer: its sender's transaction is open until its receiver reads on.
@@ -32,7 +32,7 @@ fn planned() -> impl Iterator<Item = &'static EngineInfo> {
 /// Returns the planned engines under which two transactions that access different rows run side by side, wherever the
 /// rows are.
 fn engines() -> impl Iterator<Item = &'static str> {
-    planned().filter(|info| info.scheduler != Scheduler::Partition).map(|info| info.name)
+    planned().filter(|info| !info.keeps_partitions()).map(|info| info.name)
 }
 
 /// A client of a server whose tables are made.

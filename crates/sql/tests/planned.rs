@@ -6,7 +6,7 @@ use common::{EachRow, Recorder, bind, database, execute, meanwhile, outcome, que
 use hotrow_sql::{Database, Session, isolation};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
-use hotrow_txn::{Isolation, Scheduler};
+use hotrow_txn::Isolation;
 
 const TABLES: &str = "
     create table a (id int primary key, n int not null, tag int unique) partition by hash (id);
@@ -35,9 +35,8 @@ fn engines() -> impl Iterator<Item = &'static str> {
 /// wherever the rows are. Under the other engines a transaction may find rows of its partition that are not in its
 /// access set.
 fn engines_of_rows() -> impl Iterator<Item = &'static str> {
-    let partitions = |name: &&str| {
-        hotrow_protocols::ENGINES.iter().any(|info| info.name == *name && info.scheduler == Scheduler::Partition)
-    };
+    let partitions =
+        |name: &&str| hotrow_protocols::ENGINES.iter().any(|info| info.name == *name && info.keeps_partitions());
     engines().filter(move |name| !partitions(name))
 }
 

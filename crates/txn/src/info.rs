@@ -63,6 +63,12 @@ impl EngineInfo {
         self.isolation.iter().copied().find(|level| level.covers(wanted)).unwrap_or(Isolation::Serializable)
     }
 
+    /// Whether the engine keeps partitions of the data apart. Users can set how many there are, and each table needs a
+    /// partition key.
+    pub fn keeps_partitions(&self) -> bool {
+        self.settings.contains(&Setting::Partitions)
+    }
+
     /// Whether users can set `setting`; `in_pool` says whether the engine's transactions run in a pool.
     pub fn has(&self, setting: Setting, in_pool: bool) -> bool {
         self.settings.contains(&setting) || in_pool && self.pool_settings.contains(&setting)

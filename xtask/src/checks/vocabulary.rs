@@ -12,7 +12,7 @@ const PROTOCOLS: &str = "crates/protocols/src/";
 const SHARED_FOLDERS: [&str; 1] = ["shared"];
 
 /// Words of protocols and papers, in lower case, that storage may not contain.
-const PROTOCOL_WORDS: [&str; 12] = [
+const PROTOCOL_WORDS: [&str; 13] = [
     "2pl",
     "two_phase",
     "waitdie",
@@ -21,6 +21,7 @@ const PROTOCOL_WORDS: [&str; 12] = [
     "vll",
     "orthrus",
     "hstore",
+    "partition_store",
     "ilock",
     "hekaton",
     "mvcc",

@@ -32,6 +32,7 @@ fn object(engine: &EngineInfo) -> Value {
         "source": engine.source,
         "needs_accesses": engine.capabilities.needs_accesses,
         "scheduler": engine.scheduler.name(),
+        "keeps_partitions": engine.keeps_partitions(),
         "isolates": engine.isolates,
         "isolation": engine.isolation.iter().map(|level| level.name()).collect::<Vec<_>>(),
     })

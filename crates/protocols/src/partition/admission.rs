@@ -78,19 +78,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     #[inline]
     fn find_partitions(&mut self, plan: &Plan<Header<E>>) {
         self.asked.clear();
-        let mut last = None;
-        for row in &plan.rows {
-            if last != Some(row.partition) {
-                last = Some(row.partition);
-                self.ask(row.partition);
-            }
-        }
-        for &place in &plan.places {
-            match place {
-                Place::Everywhere => (0..self.partitions.len()).for_each(|number| self.ask(number as u16)),
-                place => self.ask(self.partition_at(place)),
-            }
-        }
+        plan.visit_partitions(self.partitions.len(), |number| self.ask(number));
     }
 
     fn ask(&mut self, number: u16) {
@@ -102,16 +90,6 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
 
     fn asks(&self, partition: PartitionId) -> bool {
         self.asked.iter().any(|asked| asked.partition == partition)
-    }
-
-    /// Returns the partition that has the prefix locks of this place. Locks that are *everywhere* are in all
-    /// partitions; for them the number is that of the first.
-    fn partition_at(&self, place: Place) -> u16 {
-        match place {
-            Place::Partition(number) => number,
-            Place::Hashed(hash) => (hash % self.partitions.len() as u64) as u16,
-            Place::Everywhere => 0,
-        }
     }
 
     /// Asks for the locks of a plan that is in one partition, which may be the thread's own.
@@ -353,7 +331,7 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
     }
 
     fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool {
-        let partition = PartitionId(self.partition_at(place));
+        let partition = PartitionId(place.number(self.partitions.len()));
         let held = plan.prefixes.counted();
         let added = self.add(partition, |core, position| core.add_prefixes(position, held, locks));
         if added && self.is_planned(partition) {

@@ -11,9 +11,6 @@ impl PartitionId {
     }
 }
 
-/// The most partitions that a database can have.
-pub(super) const PARTITIONS_MAX: usize = 1 << 12;
-
 /// A transaction's place in the queue of a partition. A queue gives no place twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub(super) u64);

@@ -121,11 +121,12 @@ pub use worker::PartitionWorker;
 
 use self::core::Outbox;
 use crate::shared::gate::Gate;
+use crate::shared::partitioning::{self, PARTITIONS_MAX};
 use crate::shared::planned::{PlannedTransaction, Scene};
-use hotrow_storage::{Table, TableSchema, Tables, Type};
+use hotrow_storage::{Table, TableSchema, Tables};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId, number_of};
-use id::{PARTITIONS_MAX, PartitionId};
+use id::PartitionId;
 use locks::LockState;
 use partitions::{Partitions, Visitor};
 use std::time::Duration;
@@ -196,16 +197,7 @@ impl<E: PartitionLocking> Protocol for Partitioned<E> {
     }
 
     fn admits(&self, schema: &TableSchema) -> Result<(), String> {
-        let first = schema.key.first().and_then(|&column| schema.columns.get(column));
-        let is_integer = first.is_some_and(|column| matches!(column.ty, Type::Int2 | Type::Int4 | Type::Int8));
-        if schema.partitioned && is_integer {
-            return Ok(());
-        }
-        Err(format!(
-            "{} keeps partitions apart and needs to know the partition of each row: declare a partition key, PARTITION BY HASH \
-             (the first column of the primary key, an integer)",
-            E::INFO.name
-        ))
+        partitioning::check_schema(E::INFO.name, schema)
     }
 
     fn audit(&self, database: &Tables<Self::Table>) -> Result<(), String> {

@@ -16,6 +16,7 @@
 //! | [`mode`] | lock modes and their compatibility |
 //! | [`outside_plan`] | accesses outside a transaction's access set |
 //! | [`parked`] | where a transaction waits |
+//! | [`partitioning`] | the partitions of the data, and the tables that can be cut into them |
 //! | [`per_owner`] | a value for each transaction in flight |
 //! | [`range_locks`] | locks on ranges of keys |
 //! | [`planned`] | transactions whose locks are all asked for at once |
@@ -43,6 +44,7 @@ pub(crate) mod mailbox;
 pub(crate) mod mode;
 pub(crate) mod outside_plan;
 pub(crate) mod parked;
+pub(crate) mod partitioning;
 pub(crate) mod per_owner;
 pub(crate) mod planned;
 pub(crate) mod range_locks;

@@ -24,7 +24,7 @@ use common::{DEFAULT_MODEL, ENGINE_OF_ALL_MODELS, Model, OTHER_MODELS};
 use hotrow_protocols::ENGINES;
 use hotrow_sql::isolation;
 use hotrow_sync::thread;
-use hotrow_txn::{EngineInfo, Isolation, Scheduler};
+use hotrow_txn::{EngineInfo, Isolation};
 use play::{Begin, SESSIONS, play};
 use script::{POSTGRES_LEVELS, Scripts, Table};
 use stage::Stage;
@@ -102,10 +102,7 @@ fn any(table: &Table) -> Option<&str> {
 
 /// Every script at every level, on an engine of ours under an execution model.
 fn perform_on(info: &EngineInfo, model: Model, scripts: &Scripts) -> Vec<Vec<Verdict>> {
-    let making: Making = match info.scheduler {
-        Scheduler::Partition => |table| table.partitioned.as_deref(),
-        Scheduler::Thread | Scheduler::Planned | Scheduler::Roles => any,
-    };
+    let making: Making = if info.keeps_partitions() { |table| table.partitioned.as_deref() } else { any };
     let name = format!("{} {model:?}", info.name);
     perform(&name, &Isolation::ALL, scripts, making, || Stage::new(info.name, model, SESSIONS))
 }

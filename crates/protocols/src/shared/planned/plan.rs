@@ -105,6 +105,19 @@ pub enum Place {
     Everywhere,
 }
 
+impl Place {
+    /// Returns the one of so many `partitions` that has the locks of this place. Locks that are *everywhere* are in all
+    /// partitions; for them the number is that of the first.
+    #[inline]
+    pub(crate) fn number(self, partitions: usize) -> u16 {
+        match self {
+            Place::Partition(number) => number,
+            Place::Hashed(hash) => (hash % partitions as u64) as u16,
+            Place::Everywhere => 0,
+        }
+    }
+}
+
 impl<H: RecordHeader> PlannedRow<H> {
     /// Makes the planned row for the row of `table` that has this key.
     #[inline]
@@ -236,6 +249,25 @@ impl<H: RecordHeader> Plan<H> {
         self.entries_below.clear();
         self.sorted.clear();
         self.next = 0;
+    }
+
+    /// Calls `visit` with the number of each of so many `partitions` in which the plan has locks. A number may come more
+    /// than once.
+    #[inline]
+    pub(crate) fn visit_partitions(&self, partitions: usize, mut visit: impl FnMut(u16)) {
+        let mut last = None;
+        for row in &self.rows {
+            if last != Some(row.partition) {
+                last = Some(row.partition);
+                visit(row.partition);
+            }
+        }
+        for &place in &self.places {
+            match place {
+                Place::Everywhere => (0..partitions).for_each(|number| visit(number as u16)),
+                place => visit(place.number(partitions)),
+            }
+        }
     }
 
     /// Finds out which locks `accesses` need. If `needs` has records, absent rows get records that are not present, to

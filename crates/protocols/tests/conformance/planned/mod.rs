@@ -67,7 +67,7 @@ impl Case<'_> {
     /// next row, and a lock to read becomes one to write. With other engines such a scan or write ends the attempt, and
     /// a range may be locked together with what is beside it.
     fn locks_gaps(&self) -> bool {
-        self.engine.info().scheduler == Scheduler::Thread
+        self.engine.info().scheduler == Scheduler::Thread && !self.engine.info().keeps_partitions()
     }
 
     /// The access set of these rows.
@@ -121,7 +121,7 @@ impl Case<'_> {
     /// Whether entries of new rows are added to the set if they are free. Where partitions are kept apart, they are
     /// locked in each of them, and so beforehand.
     fn adds_entries(&self) -> bool {
-        self.engine.info().scheduler != Scheduler::Partition
+        !self.engine.info().keeps_partitions()
     }
 
     /// Whether rows are locked one by one: two transactions may read one at once. Others lock a whole partition.
@@ -129,7 +129,7 @@ impl Case<'_> {
         let reads = self.rows(&[(0, Intent::Read)]);
         let _first = self.begin(Some(&reads)).expect("nobody else is there");
         let shares = self.begin(Some(&reads)).is_ok();
-        assert!(shares || self.engine.info().scheduler == Scheduler::Partition, "{}", self.name());
+        assert!(shares || self.engine.info().keeps_partitions(), "{}", self.name());
         shares
     }
 

@@ -1,0 +1,22 @@
+//! The partitions of the data, for engines that keep them apart: how many there may be, and which tables can be cut.
+
+use hotrow_storage::{TableSchema, Type};
+
+/// The most partitions that a database can have.
+pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
+
+/// Checks that the partition of each row of a table is known from its key.
+///
+/// # Errors
+/// Fails with a text for users if it is not. `engine` is the name of the engine that needs to know.
+pub(crate) fn check_schema(engine: &str, schema: &TableSchema) -> Result<(), String> {
+    let first = schema.key.first().and_then(|&column| schema.columns.get(column));
+    let is_integer = first.is_some_and(|column| matches!(column.ty, Type::Int2 | Type::Int4 | Type::Int8));
+    if schema.partitioned && is_integer {
+        return Ok(());
+    }
+    Err(format!(
+        "{engine} keeps partitions apart and needs to know the partition of each row: declare a partition key, PARTITION BY \
+         HASH (the first column of the primary key, an integer)"
+    ))
+}
