@@ -26,7 +26,8 @@ pub struct Statistics {
     pub analyses_found: u64,
     /// The number of bits that contention analyses set.
     pub analyses_bits: u64,
-    /// The messages sent to other partitions.
+    /// The messages sent to other partitions; or those between execution threads and concurrency-control threads, also
+    /// where one thread has both roles.
     pub messages: u64,
     /// Versions that were read before their writer had committed.
     pub speculative_reads: u64,

@@ -135,7 +135,7 @@ mod tests {
             (Analyses { runs: 1500, found: 20, bits: 75_000 }, 3_000);
         let expected = [
             "b: 1,500 contention analyses found 20 transactions and set 50 bits each",
-            "b: 1.50 messages between partitions per transaction",
+            "b: 1.50 messages between threads per transaction",
         ];
         assert_eq!(lines(&turns, |out, engines| print_analyses(out, engines)), expected);
     }

@@ -83,7 +83,7 @@ pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>])
         }
         if median.costs.messages > 0 {
             let messages = brief(median.costs.messages as f64 / median.transactions.committed.max(1) as f64);
-            writeln!(out, "{engine}: {messages} messages between partitions per transaction")?;
+            writeln!(out, "{engine}: {messages} messages between threads per transaction")?;
         }
     }
     Ok(())
