@@ -6,6 +6,7 @@
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
 //! | [`counts`] | the counters of records: how many have asked for one |
 //! | [`deadlocks`] | deadlocks, found by the transaction that comes to wait last |
+//! | [`early_release`] | locks of changed rows, released before the commit |
 //! | [`gaps`] | the names of rows, gaps and unique keys, and why locks on them keep phantoms out |
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
@@ -32,6 +33,7 @@ pub(crate) mod batch;
 pub(crate) mod contention;
 pub(crate) mod counts;
 pub(crate) mod deadlocks;
+pub(crate) mod early_release;
 pub(crate) mod gaps;
 pub(crate) mod gate;
 pub(crate) mod in_place;
