@@ -22,7 +22,7 @@ macro_rules! rules {
 rules! {
     crates_depend_along_the_arrows = crate_edges::crate_edges;
     modules_use_each_other_along_the_layers = layers::layers;
-    files_use_each_other_in_small_circles = circles::circles;
+    files_use_each_other_in_circles_that_have_a_reason = circles::circles;
     third_party_crates_are_explained = crate_edges::crates_are_explained;
     files_begin_with_what_they_are_about = text::module_docs;
     text_is_tidy = text::text;
