@@ -12,7 +12,7 @@
 
 use super::early_release::EarlyRelease;
 use super::in_place::{InPlace, IndexLocks};
-use super::{record, table};
+use super::{begin_call, record, table};
 use hotrow_storage::{
     Database, Guard, Key, Participant, RecordHeader, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
 };
@@ -174,22 +174,16 @@ impl<L: Locking> LockingTransaction<L> {
     /// Begins a call. Fails if no transaction is running, or the transaction will never commit.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.resume() {
-            return Err(Abort::User);
-        }
+        self.resume()?;
         self.locks.check().inspect_err(|_| self.failed = true)
     }
 
-    /// Begins a call, and returns whether a transaction is running.
+    /// Begins a call, also of a transaction that will never commit. Fails if no transaction is running.
     #[inline]
-    fn resume(&mut self) -> bool {
-        if self.running {
-            if !self.participant.is_entered() {
-                self.participant.enter();
-            }
-            self.locks.next_call(&self.database, self.participant.guard());
-        }
-        self.running
+    fn resume(&mut self) -> Result<(), Abort> {
+        begin_call(self.running, &mut self.participant)?;
+        self.locks.next_call(&self.database, self.participant.guard());
+        Ok(())
     }
 
     #[inline]
@@ -309,7 +303,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        if self.resume() {
+        if self.resume().is_ok() {
             self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
         }
     }
@@ -338,7 +332,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     }
 
     fn abort(&mut self) {
-        if self.resume() {
+        if self.resume().is_ok() {
             self.changes.abort(&self.database, &mut self.participant);
             if self.locks.takes_part() {
                 self.locks.decided(false);
@@ -386,7 +380,7 @@ impl<L: Locking> Yielding for LockingTransaction<L> {
     standard!(give_way);
 
     fn retire_writes(&mut self) {
-        if self.running && !self.failed && !self.changes.is_empty() && self.resume() {
+        if !self.failed && !self.changes.is_empty() && self.resume().is_ok() {
             self.locks.retire(&self.database, self.participant.guard(), &mut self.changes);
         }
     }

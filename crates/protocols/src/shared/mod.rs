@@ -56,8 +56,20 @@ pub(crate) mod time_outs;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;
 
-use hotrow_storage::{Guard, StoredTable, TableId, Tables};
+use hotrow_storage::{Guard, Participant, StoredTable, TableId, Tables};
 use hotrow_txn::Abort;
+
+/// Begins a call: enters an epoch, unless the participant is in one. Fails if no transaction is running.
+#[inline]
+pub(crate) fn begin_call(running: bool, participant: &mut Participant) -> Result<(), Abort> {
+    if !running {
+        return Err(Abort::User);
+    }
+    if !participant.is_entered() {
+        participant.enter();
+    }
+    Ok(())
+}
 
 /// Returns the table of this number. If there is none, the transaction's own code is wrong, and the call fails.
 #[inline]

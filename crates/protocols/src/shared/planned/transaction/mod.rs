@@ -13,7 +13,7 @@ use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
 use crate::shared::outside_plan::{push_entries, push_insert, push_range};
 use crate::shared::time_outs::LimitedWaiter;
-use crate::shared::{record, table};
+use crate::shared::{begin_call, record, table};
 use entries::{EntryLocks, Owned};
 use hotrow_storage::{
     Database, IndexRef, Key, Participant, RecordPtr, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
@@ -95,13 +95,7 @@ impl<A: Admission> PlannedTransaction<A> {
     /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.running {
-            return Err(Abort::User);
-        }
-        if !self.participant.is_entered() {
-            self.participant.enter();
-        }
-        Ok(())
+        begin_call(self.running, &mut self.participant)
     }
 
     #[inline]
