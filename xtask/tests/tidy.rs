@@ -2,7 +2,7 @@
 
 use xtask::Violation;
 use xtask::checks::{
-    attributes, circles, crate_edges, documents, facade, layers, lengths, prose, text, unsafe_code, vocabulary,
+    attributes, circles, crate_edges, documents, facade, layers, lengths, prose, sizes, text, unsafe_code, vocabulary,
 };
 use xtask::tree::Tree;
 
@@ -22,7 +22,7 @@ macro_rules! rules {
 rules! {
     crates_depend_along_the_arrows = crate_edges::crate_edges;
     modules_use_each_other_along_the_layers = layers::layers;
-    files_use_each_other_in_small_circles = circles::circles;
+    files_use_each_other_in_circles_that_have_a_reason = circles::circles;
     third_party_crates_are_explained = crate_edges::crates_are_explained;
     files_begin_with_what_they_are_about = text::module_docs;
     text_is_tidy = text::text;
@@ -34,6 +34,7 @@ rules! {
     protocols_do_not_know_each_other = vocabulary::protocols_are_strangers;
     engine_names_are_compared_in_the_registry_only = vocabulary::engines_are_not_matched;
     files_and_functions_are_short = lengths::lengths;
+    types_and_traits_are_small = sizes::sizes;
     lines_of_prose_fit = prose::width;
     docs_have_a_subject = prose::fragments;
     tables_of_modules_are_whole = prose::module_tables;

@@ -1,8 +1,6 @@
 //! Proofs that a history is not isolated.
 
-use crate::edges::Edge;
 use crate::history::{History, Item, Outcome, Record, Stamp};
-use crate::versions::Versions;
 use hotrow_txn::Isolation;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -100,18 +98,6 @@ impl Anomaly {
     /// Makes a phenomenon that takes several sentences, and involves these transactions.
     pub(crate) fn list(history: &History, kind: AnomalyKind, evidence: Vec<String>, transactions: &[usize]) -> Self {
         Self { kind, evidence, story: story(history, transactions) }
-    }
-
-    /// Makes the phenomenon of a cycle of dependencies, with a sentence for each edge.
-    pub(crate) fn cycle(history: &History, versions: &Versions, kind: AnomalyKind, cycle: &[Edge]) -> Self {
-        let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
-        let mut evidence: Vec<_> = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
-        if cycle.iter().any(|edge| edge.guess.is_some()) {
-            evidence.push(
-                "whatever else they may have met that found nothing or were refused, there is a cycle".to_owned(),
-            );
-        }
-        Self::list(history, kind, evidence, &transactions)
     }
 }
 

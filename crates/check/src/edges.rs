@@ -1,6 +1,6 @@
 //! The dependencies between committed transactions.
 
-use crate::anomaly::{AnomalyKind, transaction_name, version_name};
+use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
 use crate::history::{Event, History, Item, Operation, Range, Record, Stamp};
 use crate::internal::{own_rows, undone_removal};
 use crate::versions::{State, Versions};
@@ -49,6 +49,20 @@ impl Edge {
             EdgeKind::Anti => format!("{from} saw {item} as it was before {to} {made}"),
             EdgeKind::PredicateAnti => format!("{from} looked where {item} would be before {to} {made}"),
         }
+    }
+}
+
+impl Anomaly {
+    /// Makes the phenomenon of a cycle of dependencies, with a sentence for each edge.
+    pub(crate) fn cycle(history: &History, versions: &Versions, kind: AnomalyKind, cycle: &[Edge]) -> Self {
+        let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
+        let mut evidence: Vec<_> = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
+        if cycle.iter().any(|edge| edge.guess.is_some()) {
+            evidence.push(
+                "whatever else they may have met that found nothing or were refused, there is a cycle".to_owned(),
+            );
+        }
+        Self::list(history, kind, evidence, &transactions)
     }
 }
 

@@ -254,7 +254,10 @@ fn every_engine_is_listed() {
     }
     for engine in engines() {
         let isolates = engine["isolates"].as_bool().expect("a truth value");
-        assert!(["thread", "planned pool", "partition", "pool with roles"].contains(&engine["scheduler"].as_str().expect("a name")));
+        assert!(
+            ["thread", "planned pool", "partition", "pool with roles"]
+                .contains(&engine["scheduler"].as_str().expect("a name"))
+        );
         let levels = engine["isolation"].as_array().expect("an array");
         assert!(!isolates || levels.contains(&Value::from("serializable")), "{engine}");
     }

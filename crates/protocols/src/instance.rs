@@ -5,8 +5,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{
-    AdmissionStatistics, Duties, EarlyReleaseStatistics, Engine, EngineInfo, Inspection, LockStatistics, LockWait, Protocol,
-    Transaction, VersionStatistics, WorkerId,
+    AdmissionStatistics, Duties, EarlyReleaseStatistics, Engine, EngineInfo, Inspection, LockStatistics, LockWait,
+    Protocol, Transaction, VersionStatistics, WorkerId,
 };
 
 /// A database under protocol `P`, for callers that know the protocol's type. Others use it as an [`Engine`].

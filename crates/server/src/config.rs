@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where and how a server listens, which clients it serves, and its limits.
-// It has more than fifteen fields, all with one owner: the program writes them once, from its options, and the server
-// never changes them. They are flat so that each can be set over the defaults, by its option's name.
+// More than 15 fields: all have one owner, the program, which writes them once from its options. They are flat so that
+// each can be set over the defaults, by its option's name.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The addresses to listen on. Addresses beyond loopback need [`passwords`](Self::passwords). Port 0 takes any free

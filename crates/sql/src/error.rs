@@ -1,6 +1,6 @@
 //! The errors that clients are sent when statements fail.
 
-use crate::schema::{split, without_schemas};
+use crate::full_name::{split, without_schemas};
 use hotrow_txn::Abort;
 use std::fmt;
 

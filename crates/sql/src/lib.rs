@@ -15,6 +15,7 @@
 //!
 //! | modules | what they hold |
 //! | --- | --- |
+//! | `full_name` | the names of relations with their schemas, as the catalog knows them |
 //! | `error`, `schema` | errors with their SQLSTATEs; the names of relations and of their schemas |
 //! | `types`, `json` | types and their values as text and as bytes; JSON |
 //! | … `depth`, `memory`, `opaque` | the limit on the nesting of statements; the limit on memory; values that a layer keeps for a higher one |
@@ -57,6 +58,7 @@ mod depth;
 mod error;
 mod exec;
 mod expr;
+mod full_name;
 pub mod isolation;
 mod json;
 mod locks;

@@ -1,8 +1,6 @@
 //! Schemas and the names of relations. `search_path` decides which relation a name without a schema means.
-//!
-//! The catalog knows a relation of `public` by its name. It knows a relation of another schema by its *full name*: the
-//! name, followed by the schema between two NULs, which no identifier contains. Like PostgreSQL's, messages [leave the
-//! schema out](without_schemas); a message that is to contain the schema uses [`shown`].
+
+pub use crate::full_name::{PUBLIC, full, plain, shown, split};
 
 use crate::{SqlError, state};
 use std::fmt;
@@ -12,9 +10,6 @@ pub(crate) const SEARCH_PATH: &str = "search_path";
 
 /// The maximal length of a name, in bytes.
 pub const LONGEST_NAME: usize = 63;
-
-/// The name of the schema that always exists.
-pub const PUBLIC: &str = "public";
 
 /// The properties of a schema. Its relations are not listed here: their full names contain the schema's name.
 #[derive(Clone, Debug, Default)]
@@ -41,24 +36,6 @@ impl fmt::Display for RelationName {
     }
 }
 
-/// Returns the full name of a relation.
-pub fn full(schema: &str, name: &str) -> String {
-    if schema == PUBLIC { name.to_owned() } else { format!("{name}\0{schema}\0") }
-}
-
-/// Splits a full name into the schema and the name.
-pub fn split(full: &str) -> (&str, &str) {
-    match full.split_once('\0') {
-        Some((name, schema)) => (schema.trim_end_matches('\0'), name),
-        None => (PUBLIC, full),
-    }
-}
-
-/// Returns the name of a relation without its schema.
-pub fn plain(full: &str) -> &str {
-    split(full).1
-}
-
 /// Returns candidates for the name of an object that belongs to a table and some of its columns: `t_a_b_key`,
 /// `t_a_b_key1` and so on. The first free one is taken. If a candidate would be too long, the longer of the two parts
 /// before the label is cut.
@@ -79,23 +56,6 @@ pub fn made_names<'n>(table: &'n str, columns: &'n [&'n str], label: &'n str) ->
 /// Returns the beginning of a text, at most `bytes` bytes long.
 fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
-}
-
-/// Returns a full name as people write it: `t` in `public`, and `s.t` in any other schema.
-pub fn shown(full: &str) -> String {
-    match split(full) {
-        (PUBLIC | "", name) => name.to_owned(),
-        (schema, name) => format!("{schema}.{name}"),
-    }
-}
-
-/// Returns a text in which each full name is replaced by the name without its schema.
-pub fn without_schemas(text: String) -> String {
-    if !text.contains('\0') {
-        return text;
-    }
-    // Every second part is a schema: that between the first NUL and the second, and so on.
-    text.split('\0').step_by(2).collect()
 }
 
 /// Returns the names of the schemas of a `search_path`, or `None` if the text is not a list of identifiers.
@@ -159,15 +119,6 @@ pub(crate) fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn full_names_are_split_and_left_out_of_messages() {
-        assert_eq!(split(&full("s", "t")), ("s", "t"));
-        assert_eq!(split(&full(PUBLIC, "t")), (PUBLIC, "t"));
-        assert_eq!(shown(&full("s", "t")), "s.t");
-        let text = format!("\"{}\" and {}, {}", full("s", "t"), full("public", "u"), full("w", "v"));
-        assert_eq!(without_schemas(text), "\"t\" and u, v");
-    }
 
     #[test]
     fn paths_are_lists_of_identifiers() {

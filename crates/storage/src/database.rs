@@ -2,43 +2,13 @@
 
 use crate::epoch::{Collector, Garbage, Participant};
 use crate::redo::{Position, RedoSink};
-use crate::{Duplicate, Guard, RowLayout, RowRef, Table, TableId, TableMemory, TableSchema};
+use crate::{Duplicate, Guard, RowRef, StoredTable, Table, TableId, TableSchema};
 use hotrow_sync::atomic::{AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
 use std::fmt;
 
 const CHUNK_TABLES: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
 const CHUNKS: usize = 1024;
-
-/// A kind of table: how rows lie in memory, and how they are found.
-pub trait StoredTable: Sized + Send + Sync + 'static {
-    /// Makes an empty table. If it is [partitioned](TableSchema::partitioned), everything in it that is separate for
-    /// each partition has `parts` parts.
-    fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self;
-
-    /// Returns the table's definition.
-    fn schema(&self) -> &Arc<TableSchema>;
-
-    /// Returns the layout of the table's rows.
-    fn layout(&self) -> &Arc<RowLayout>;
-
-    /// Returns the number of rows; it is approximate while transactions run.
-    fn row_count(&self) -> u64;
-
-    /// Returns the bytes of the table by purpose. The call visits all memory of the heap that belongs to the table, so
-    /// it takes a while.
-    fn memory(&self, guard: Guard<'_>) -> TableMemory;
-
-    /// Returns the bytes that the table keeps for new records or versions, and that nothing else can use.
-    fn spare_bytes(&self) -> usize;
-
-    /// Inserts a row into a table that no transaction uses yet; the row is committed at once. Many threads may load at
-    /// once.
-    ///
-    /// # Errors
-    /// If a row with this key exists; nothing was changed then.
-    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate>;
-}
 
 /// The tables of a database whose records have headers of type `H`, and whose rows change in place.
 pub type Database<H> = Tables<Table<H>>;

@@ -20,13 +20,14 @@ mod row;
 mod schema;
 mod secondary_index;
 mod segment;
+mod stored_table;
 mod striped;
 mod table;
 mod value;
 mod versions;
 
 pub use array::{Array, ArrayBuilder, Element, Elements};
-pub use database::{Database, StoredTable, Tables};
+pub use database::{Database, Tables};
 pub use epoch::{Collector, Garbage, Guard, Participant};
 pub use hash_index::HashIndex;
 pub use huge::{HUGE_PAGE_BYTES, HugeBlock};
@@ -41,7 +42,8 @@ pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};
 pub use rust_decimal::Decimal;
 pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, TableSchema};
 pub use secondary_index::{EntryPtr, EntryRef, SecondaryIndex};
-pub use table::{Duplicate, IndexNumber, Table};
+pub use stored_table::{Duplicate, StoredTable};
+pub use table::{IndexNumber, Table};
 pub use value::{Precision, Type, Value};
 pub use versions::{
     AnchorRef, Chain, Draft, Equal, VersionFormat, VersionHeader, VersionIndex, VersionMemory, VersionPtr, VersionRef,

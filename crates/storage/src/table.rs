@@ -11,8 +11,8 @@ use crate::record::{RecordMemory, RecordPtr, RecordRef};
 use crate::secondary_index::SecondaryIndex;
 use crate::segment::Segments;
 use crate::{
-    IndexData, IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, StoredTable, TableId,
-    TableMemory, TableSchema,
+    Duplicate, IndexData, IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, StoredTable,
+    TableId, TableMemory, TableSchema,
 };
 use hotrow_sync::{Arc, Backoff, Mutex};
 use std::fmt;
@@ -52,21 +52,6 @@ impl IndexNumber {
         }
     }
 }
-
-/// The error of an insertion: a row with this key exists already in the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Duplicate(pub IndexRef);
-
-impl fmt::Display for Duplicate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            IndexRef::Primary => f.write_str("a row with this primary key exists already"),
-            IndexRef::Secondary(index) => write!(f, "a row with this key of unique index {} exists already", index.0),
-        }
-    }
-}
-
-impl std::error::Error for Duplicate {}
 
 impl<H: RecordHeader> Table<H> {
     /// Returns the table's number.

@@ -1,7 +1,8 @@
 //! The interface of a transaction: how it begins, reads, writes, scans and ends.
 
 use crate::{
-    Abort, Accesses, Capabilities, Concurrency, Diagnostics, Holding, Isolation, Planned, Statistics, Yielding,
+    Abort, Accesses, Capabilities, Concurrency, Diagnostics, Holding, Isolation, Planned, Savepoint, Statistics,
+    Yielding,
 };
 use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::Arc;
@@ -182,10 +183,6 @@ impl Scan {
         Self { upper: Bound::Included(prefix.clone()), lower: Bound::Included(prefix), ..Self::all(table, index) }
     }
 }
-
-/// A point in a transaction to which it can roll back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Savepoint(pub usize);
 
 /// A transaction in flight: the one interface between all engines and their callers.
 ///

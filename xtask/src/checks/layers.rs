@@ -19,6 +19,7 @@ const SQL: Layered = Layered {
     folder: "crates/sql/src/",
     layers: &[
         // Names, values, errors, and the receivers of rows.
+        &["full_name"],
         &["error", "schema"],
         &["depth", "json", "memory", "opaque", "types"],
         &["client", "copy", "isolation", "setting_value", "times"],

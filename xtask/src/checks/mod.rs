@@ -8,6 +8,7 @@ pub mod facade;
 pub mod layers;
 pub mod lengths;
 pub mod prose;
+pub mod sizes;
 pub mod text;
 pub mod unsafe_code;
 pub mod vocabulary;

@@ -64,7 +64,9 @@ fn scheduler(engine: &EngineInfo) -> &'static str {
         Scheduler::Thread => "one transaction at a time on each thread",
         Scheduler::Planned => "several transactions on each thread of a pool",
         Scheduler::Partition => "several transactions on each thread, which owns a partition",
-        Scheduler::Roles => "several transactions on each execution thread of a pool; other threads do concurrency control",
+        Scheduler::Roles => {
+            "several transactions on each execution thread of a pool; other threads do concurrency control"
+        }
     }
 }
 

@@ -38,6 +38,35 @@ pub struct Options {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = parse_address)]
     metrics: Option<SocketAddr>,
 
+    #[command(flatten)]
+    clients: ClientOptions,
+
+    #[command(flatten)]
+    running: ExecutionOptions,
+
+    /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need
+    /// more is refused [default: three quarters of the machine's or the control group's]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_memory_limit)]
+    memory_limit: Option<MemoryLimit>,
+
+    #[command(flatten)]
+    settings: EngineOptions,
+
+    /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
+    #[arg(long)]
+    count_times: bool,
+
+    #[command(flatten)]
+    access: AccessOptions,
+
+    /// Stop when standard input ends, for programs that start a server of their own
+    #[arg(long)]
+    stop_at_eof: bool,
+}
+
+/// The number of clients that may connect, and the time that they may take.
+#[derive(clap::Args)]
+struct ClientOptions {
     /// Most sessions at a time
     #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -65,7 +94,11 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 10, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     silence_timeout: u32,
+}
 
+/// The threads and stacks that run the clients' messages.
+#[derive(clap::Args)]
+struct ExecutionOptions {
     /// Execution model of the clients' messages: a coroutine for messages that have come together, on one of a few
     /// threads; a thread of a pool; or a thread for each connection
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
@@ -85,12 +118,11 @@ pub struct Options {
     #[arg(long, value_name = "KIB", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(MIN_STACK_KIB..=1 << 20))]
     stack_kib: Option<u32>,
+}
 
-    /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need
-    /// more is refused [default: three quarters of the machine's or the control group's]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_memory_limit)]
-    memory_limit: Option<MemoryLimit>,
-
+/// The settings of engines. A setting that the engine does not have is refused.
+#[derive(clap::Args)]
+struct EngineOptions {
     /// Partitions of the database, under engines that keep partitions apart [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
@@ -114,11 +146,11 @@ pub struct Options {
     /// (40001). Sessions set it as hotrow.early_release
     #[arg(long, value_name = "WHEN", default_value = "off")]
     early_release: EarlyRelease,
+}
 
-    /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
-    #[arg(long)]
-    count_times: bool,
-
+/// The users that may come in, and the encryption of their connections.
+#[derive(clap::Args)]
+struct AccessOptions {
     /// Lines `user:password`: who may come in. Without it everybody may, under any name
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
@@ -130,10 +162,6 @@ pub struct Options {
     /// The certificate's private key in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-
-    /// Stop when standard input ends, for programs that start a server of their own
-    #[arg(long)]
-    stop_at_eof: bool,
 }
 
 /// The rows that a writer releases to others before it commits.
@@ -236,9 +264,9 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let sql = hotrow_sql::Config {
         default_isolation: options.isolation,
         // With time-outs, deadlocks are treated as in the papers, and the papers hold no transaction back.
-        holds_back: !options.deadlock_time_outs,
+        holds_back: !options.settings.deadlock_time_outs,
         memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
-        early_release: options.early_release == EarlyRelease::Hot,
+        early_release: options.settings.early_release == EarlyRelease::Hot,
         choosing_engines: choosing.map(|info| info.name).collect(),
         times: options.count_times.then(Arc::default),
         ..hotrow_sql::Config::default()
@@ -246,14 +274,14 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let database = hotrow_sql::Database::new(engine, sql);
     let config = config(options)?;
     if let Some(clients) =
-        raise_descriptor_limit(config.threads).filter(|&clients| clients < options.max_connections.into())
+        raise_descriptor_limit(config.threads).filter(|&clients| clients < options.clients.max_connections.into())
     {
         // If standard error is closed, the warning is lost.
         let _ = writeln!(
             io::stderr(),
             "warning: --max-connections is {}, but the system lets this process have files open for {clients} only; more clients wait \
              until others leave (ulimit -n)",
-            options.max_connections
+            options.clients.max_connections
         );
     }
     let server = Server::bind(config, database).map_err(explain)?;
@@ -283,19 +311,19 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
 /// Refuses options that have no meaning for the execution model or the engine, or together. A setting that the engine
 /// heeds only in a pool is refused, too, because sessions do not run in a pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
-    let meaningless = match options.execution {
-        Execution::Thread | Execution::Request if options.io == Io::Handoff => {
+    let meaningless = match options.running.execution {
+        Execution::Thread | Execution::Request if options.running.io == Io::Handoff => {
             Some("--io handoff means nothing without coroutines: it is for --execution coroutine")
         }
-        Execution::Thread if options.threads.is_some() => Some("--threads means nothing to --execution thread"),
-        Execution::Thread | Execution::Request if options.stack_kib.is_some() => {
+        Execution::Thread if options.running.threads.is_some() => Some("--threads means nothing to --execution thread"),
+        Execution::Thread | Execution::Request if options.running.stack_kib.is_some() => {
             Some("--stack-kib means nothing without coroutines: it is for --execution coroutine")
         }
         _ => None,
     };
-    let releases_early = options.early_release == EarlyRelease::Hot;
+    let releases_early = options.settings.early_release == EarlyRelease::Hot;
     let meaningless = meaningless.or_else(|| {
-        (releases_early && options.deadlock_time_outs).then_some(
+        (releases_early && options.settings.deadlock_time_outs).then_some(
             "--early-release hot means nothing with --deadlock-time-outs: who waits for whom has to be known",
         )
     });
@@ -303,10 +331,10 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let given = [
-        ("--partitions", Setting::Partitions, options.partitions.is_some()),
-        ("--cc-threads", Setting::CcThreads, options.cc_threads.is_some()),
-        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.deadlock_time_outs),
-        ("--lock-as-it-goes", Setting::LockAsItGoes, options.lock_as_it_goes),
+        ("--partitions", Setting::Partitions, options.settings.partitions.is_some()),
+        ("--cc-threads", Setting::CcThreads, options.settings.cc_threads.is_some()),
+        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.settings.deadlock_time_outs),
+        ("--lock-as-it-goes", Setting::LockAsItGoes, options.settings.lock_as_it_goes),
         ("--early-release hot", Setting::EarlyRelease, releases_early),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
@@ -321,25 +349,25 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
 /// Returns the settings of the engine. Partitions have no workers of their own and send each other no messages, because
 /// a session's thread works in any partition.
 fn settings(options: &Options) -> Settings {
-    let partitions = options.partitions.map(|partitions| partitions as usize);
+    let partitions = options.settings.partitions.map(|partitions| partitions as usize);
     // Sessions have no workers of their own, so that all workers but the additional ones are only counted.
-    let cc_threads = options.cc_threads.unwrap_or(0) as usize;
+    let cc_threads = options.settings.cc_threads.unwrap_or(0) as usize;
     Settings {
         workers: Settings::default().workers.max(partitions.unwrap_or(1)) + cc_threads,
         partitions,
         blocked_limit: None,
         cc_threads: Some(cc_threads),
-        deadlock_time_outs: options.deadlock_time_outs,
-        lock_as_it_goes: options.lock_as_it_goes,
+        deadlock_time_outs: options.settings.deadlock_time_outs,
+        lock_as_it_goes: options.settings.lock_as_it_goes,
         network_delay: Duration::ZERO,
     }
 }
 
 fn config(options: &Options) -> Result<ServerConfig, Failure> {
-    let passwords = options.password_file.as_deref().map(Passwords::read).transpose().map_err(explain)?;
-    let tls = options.tls_cert.clone().zip(options.tls_key.clone());
-    let max_connections = options.max_connections as usize;
-    let reserved_connections = options.reserved_connections.map(|reserved| reserved as usize);
+    let passwords = options.access.password_file.as_deref().map(Passwords::read).transpose().map_err(explain)?;
+    let tls = options.access.tls_cert.clone().zip(options.access.tls_key.clone());
+    let max_connections = options.clients.max_connections as usize;
+    let reserved_connections = options.clients.reserved_connections.map(|reserved| reserved as usize);
     if let Some(reserved) = reserved_connections.filter(|&reserved| reserved >= max_connections) {
         return Err(Failure::Usage(format!(
             "--reserved-connections is {reserved}, and --max-connections {max_connections}: expected fewer, so that others than the \
@@ -352,15 +380,15 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
         metrics: options.metrics,
         max_connections,
         reserved_connections,
-        administrator: options.administrator.clone(),
-        starting_connections: options.starting_connections as usize,
-        startup_timeout: Duration::from_secs(options.authentication_timeout.into()),
-        silence_timeout: Duration::from_secs(options.silence_timeout.into()),
+        administrator: options.clients.administrator.clone(),
+        starting_connections: options.clients.starting_connections as usize,
+        startup_timeout: Duration::from_secs(options.clients.authentication_timeout.into()),
+        silence_timeout: Duration::from_secs(options.clients.silence_timeout.into()),
         passwords,
-        execution: options.execution,
-        io: options.io,
-        threads: options.threads.map_or_else(hotrow_sync::cores, |threads| threads as usize),
-        stack_bytes: options.stack_kib.map_or(ServerConfig::DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
+        execution: options.running.execution,
+        io: options.running.io,
+        threads: options.running.threads.map_or_else(hotrow_sync::cores, |threads| threads as usize),
+        stack_bytes: options.running.stack_kib.map_or(ServerConfig::DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
         tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
         ..ServerConfig::default()
     })
@@ -383,7 +411,7 @@ fn print_how_to_connect(out: &mut dyn Write, options: &Options, server: &Server,
         ip if ip.is_unspecified() => ("127.0.0.1".to_owned(), address.port()),
         ip => (ip.to_string(), address.port()),
     };
-    let user = if options.password_file.is_some() { "USER" } else { "postgres" };
+    let user = if options.access.password_file.is_some() { "USER" } else { "postgres" };
     let target = format!("-h {host} -p {port} -U {user} postgres");
     let isolation = hotrow_sql::isolation::name(options.isolation);
     writeln!(out, "hotrow listens on {address}; engine {}, {isolation}", options.engine)?;

@@ -1,7 +1,7 @@
 //! A transaction without isolation.
 
 use crate::shared::walk::{self, Step};
-use crate::shared::{batch, record, table};
+use crate::shared::{batch, begin_call, record, table};
 use hotrow_storage::{
     Change, Database, End, Guard, IndexId, IndexRef, Key, Participant, Position, RecordPtr, RecordRef, RedoSink, Row,
     RowLayout, RowMut, RowRef, SecondaryIndex, Table, TableId, Variable,
@@ -136,13 +136,7 @@ impl NoneTransaction {
     /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.running {
-            return Err(Abort::User);
-        }
-        if !self.participant.is_entered() {
-            self.participant.enter();
-        }
-        Ok(())
+        begin_call(self.running, &mut self.participant)
     }
 
     #[inline]

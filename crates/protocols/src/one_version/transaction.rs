@@ -5,9 +5,10 @@ use super::locker::{KeyWaits, Locker};
 use super::queues::Queues;
 use crate::shared::batch;
 use crate::shared::deadlocks::Waits;
+use crate::shared::early_release::ReleasesAtEnd;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::Acquired;
-use crate::shared::locking::{Locking, LockingTransaction, Sought};
+use crate::shared::locking::{LockDiagnostics, Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
 use crate::shared::read_level::ReadLevel;
@@ -18,7 +19,7 @@ use hotrow_sync::atomic::{AtomicU32, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Setting,
-    Settings, SettingsError, Statistics, WorkerId,
+    Settings, SettingsError, Statistics, WorkerId, standard,
 };
 use std::ops::ControlFlow;
 
@@ -221,6 +222,12 @@ impl Locking for KeyLocking {
     fn waiter(&self) -> &Waiter {
         self.locks.waiter()
     }
+}
+
+impl ReleasesAtEnd for KeyLocking {}
+
+impl LockDiagnostics for KeyLocking {
+    standard!(add_missing, exclusion);
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.locks.statistics

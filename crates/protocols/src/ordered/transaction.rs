@@ -2,11 +2,12 @@
 
 use super::plan::Plan;
 use super::wait_phase::WaitPhase;
+use crate::shared::early_release::ReleasesAtEnd;
 use crate::shared::gaps::row_name;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::{LockTable, Name};
-use crate::shared::locking::{Locking, LockingTransaction, Reach, Sought};
+use crate::shared::locking::{LockDiagnostics, Locking, LockingTransaction, Reach, Sought};
 use crate::shared::locks::{Announced, Locks};
 use crate::shared::mode::Mode;
 use crate::shared::outside_plan::{push_entries, push_insert, push_range};
@@ -14,7 +15,7 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, Key, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Capabilities, Exclusion, Intent, Isolation, Scan, Statistics};
+use hotrow_txn::{Abort, Accesses, Begin, Capabilities, Exclusion, Intent, Isolation, Scan, Statistics, standard};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -252,13 +253,15 @@ impl Locking for PlannedLocking {
         self.pass.leave();
     }
 
-    fn exclusion(&self) -> Exclusion {
-        self.pass.exclusion()
-    }
-
     fn waiter(&self) -> &Waiter {
         self.locks.waiter()
     }
+}
+
+impl ReleasesAtEnd for PlannedLocking {}
+
+impl LockDiagnostics for PlannedLocking {
+    standard!(deadlock);
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.locks.statistics
@@ -266,5 +269,9 @@ impl Locking for PlannedLocking {
 
     fn add_missing(&mut self, accesses: &mut Accesses) {
         accesses.extend(&self.missing);
+    }
+
+    fn exclusion(&self) -> Exclusion {
+        self.pass.exclusion()
     }
 }

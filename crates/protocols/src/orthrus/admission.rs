@@ -48,7 +48,13 @@ impl<T: LockTable> OrthrusAdmission<T> {
     }
 
     /// Waits until the attempt is granted, and returns its request.
-    fn wait(&mut self, attempt: Attempt, stops: &[PartId], limit: Duration, statistics: &mut Statistics) -> Result<Box<Request>, Abort> {
+    fn wait(
+        &mut self,
+        attempt: Attempt,
+        stops: &[PartId],
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<Box<Request>, Abort> {
         let node = self.node.clone();
         let start = node.waiter().now();
         let withdrawal = Withdrawal { admission: self, attempt, stops };

@@ -194,7 +194,8 @@ impl<T: LockTable> Part<T> {
         let id = self.id.0;
         self.table.with(|queues| {
             queues.audit()?;
-            let (waiting, parked) = (queues.waiting(), queues.values().filter(|entrant| entrant.parked.is_some()).count());
+            let (waiting, parked) =
+                (queues.waiting(), queues.values().filter(|entrant| entrant.parked.is_some()).count());
             if waiting != parked {
                 return Err(format!("part {id}: {waiting} transactions wait, and {parked} requests are kept"));
             }

@@ -62,8 +62,7 @@ impl<T: LockTable> Parts<T> {
             mailbox: Mailbox::default(),
             presence: CachePadded::default(),
         };
-        let port =
-            |rings| PortPlace { baton: CachePadded(Baton::new(rings)), presence: CachePadded::default() };
+        let port = |rings| PortPlace { baton: CachePadded(Baton::new(rings)), presence: CachePadded::default() };
         Arc::new(Self {
             parts: of_parts.into_iter().enumerate().zip(T::make(parts)).map(part).collect(),
             ports: of_ports.into_iter().map(port).collect(),

@@ -84,7 +84,8 @@ struct Choice {
 fn candidates(workers: usize, parts: usize) -> Vec<usize> {
     let most = parts.min(workers / 2);
     let powers = std::iter::successors(Some(1), |&number| Some(number * 2));
-    let mut candidates: Vec<_> = powers.take_while(|&number| number <= most).chain([0, (workers / 5).min(most)]).collect();
+    let mut candidates: Vec<_> =
+        powers.take_while(|&number| number <= most).chain([0, (workers / 5).min(most)]).collect();
     candidates.sort_unstable();
     candidates.dedup();
     candidates

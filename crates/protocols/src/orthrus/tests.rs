@@ -79,8 +79,7 @@ impl<V: Variant> World<V> {
     /// Calls `work` while three threads do concurrency control. They sleep when they have nothing to do.
     fn attended(&self, work: impl FnOnce(&Self)) {
         let stop = AtomicBool::new(false);
-        let bells: Vec<_> =
-            (0..PARTS).map(|_| Arc::new(Doorbell::new(Waiter::thread(Duration::ZERO)))).collect();
+        let bells: Vec<_> = (0..PARTS).map(|_| Arc::new(Doorbell::new(Waiter::thread(Duration::ZERO)))).collect();
         thread::scope(|scope| {
             for (number, bell) in bells.iter().enumerate() {
                 let (stop, instance) = (&stop, &self.instance);

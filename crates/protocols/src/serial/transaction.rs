@@ -1,8 +1,9 @@
 //! A transaction under one global lock.
 
+use crate::shared::early_release::ReleasesAtEnd;
 use crate::shared::in_place::{Alone, IndexLocks};
 use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
-use crate::shared::locking::{Locking, LockingTransaction, Sought};
+use crate::shared::locking::{LockDiagnostics, Locking, LockingTransaction, Sought};
 use crate::shared::mode::Mode;
 use crate::shared::time_outs::Limits;
 use crate::shared::{batch, record, walk};
@@ -10,7 +11,7 @@ use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, Tab
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, Capabilities, EngineInfo, Exclusion, Isolation, LockTarget, LockWait, Protocol, Scan, Scheduler,
-    Statistics, WorkerId,
+    Statistics, WorkerId, standard,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -161,15 +162,21 @@ impl Locking for GlobalLock {
         self.requester.release_all();
     }
 
-    fn exclusion(&self) -> Exclusion {
-        if self.table.waits().is_empty() { Exclusion::Database } else { Exclusion::WaitedFor }
-    }
-
     fn waiter(&self) -> &Waiter {
         self.requester.waiter()
     }
+}
+
+impl ReleasesAtEnd for GlobalLock {}
+
+impl LockDiagnostics for GlobalLock {
+    standard!(deadlock, add_missing);
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.statistics
+    }
+
+    fn exclusion(&self) -> Exclusion {
+        if self.table.waits().is_empty() { Exclusion::Database } else { Exclusion::WaitedFor }
     }
 }

@@ -10,8 +10,9 @@
 //! 2. Changes are undone or made final before the locks go; the wait for the redo record's durability comes after that.
 //! 3. No call leaves an epoch open that [`idle`](Yielding::idle) does not close.
 
+use super::early_release::EarlyRelease;
 use super::in_place::{InPlace, IndexLocks};
-use super::{record, table};
+use super::{begin_call, record, table};
 use hotrow_storage::{
     Database, Guard, Key, Participant, RecordHeader, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
 };
@@ -23,8 +24,9 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// The locking of one transaction, which keeps others away from what it touches.
-pub trait Locking: Send {
+/// The locking of one transaction, which keeps others away from what it touches. A method that has a body is for
+/// protocols that need not do anything then.
+pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + Send {
     /// The header of each record.
     type Header: RecordHeader;
 
@@ -87,57 +89,26 @@ pub trait Locking: Send {
         abort
     }
 
-    /// Called when the transaction waits for its client, or is about to. Other transactions may get the rows that it
-    /// has changed, and then commit after it or not at all.
-    fn retire(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>, _changes: &mut InPlace<Self::Header>) {}
-
-    /// Whether the transaction has read or changed uncommitted rows of others, or others have read or changed its own.
-    fn takes_part(&self) -> bool {
-        false
-    }
-
-    /// Fails if the transaction will never commit, since another one has not.
-    fn check(&self) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// Whether the transaction commits only if others do.
-    fn follows(&self) -> bool {
-        false
-    }
-
-    /// Waits until the transactions have committed whose changes this one has read or changed.
-    fn wait_for_leaders(&mut self) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// Called when a transaction that takes part has committed, or its changes were undone. It is about to end.
-    fn decided(&mut self, _is_committed: bool) {}
-
-    /// Hands what was replaced meanwhile to the participant, which reclaims it later.
-    fn reclaim(&mut self, _participant: &mut Participant) {}
-
     /// Ends the transaction, and releases all of its locks.
     fn end(&mut self, database: &Database<Self::Header>, guard: Guard<'_>);
 
     /// Returns the waiter of the transaction.
     fn waiter(&self) -> &Waiter;
+}
 
+/// The part of a transaction's [`Locking`] that reports what has happened.
+pub trait LockDiagnostics {
     /// Returns the transaction's counters and times.
     fn statistics(&mut self) -> &mut Statistics;
 
     /// Returns the deadlock that the transaction was the victim of, if it is known.
-    fn deadlock(&self) -> Option<&Deadlock> {
-        None
-    }
+    fn deadlock(&self) -> Option<&Deadlock>;
 
     /// Adds the accesses that the transaction made or tried outside its access set.
-    fn add_missing(&mut self, _accesses: &mut Accesses) {}
+    fn add_missing(&mut self, accesses: &mut Accesses);
 
     /// Returns how the running transaction excludes others between two calls.
-    fn exclusion(&self) -> Exclusion {
-        Exclusion::None
-    }
+    fn exclusion(&self) -> Exclusion;
 }
 
 /// A row that is looked for by its key.
@@ -203,22 +174,16 @@ impl<L: Locking> LockingTransaction<L> {
     /// Begins a call. Fails if no transaction is running, or the transaction will never commit.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.resume() {
-            return Err(Abort::User);
-        }
+        self.resume()?;
         self.locks.check().inspect_err(|_| self.failed = true)
     }
 
-    /// Begins a call, and returns whether a transaction is running.
+    /// Begins a call, also of a transaction that will never commit. Fails if no transaction is running.
     #[inline]
-    fn resume(&mut self) -> bool {
-        if self.running {
-            if !self.participant.is_entered() {
-                self.participant.enter();
-            }
-            self.locks.next_call(&self.database, self.participant.guard());
-        }
-        self.running
+    fn resume(&mut self) -> Result<(), Abort> {
+        begin_call(self.running, &mut self.participant)?;
+        self.locks.next_call(&self.database, self.participant.guard());
+        Ok(())
     }
 
     #[inline]
@@ -338,7 +303,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        if self.resume() {
+        if self.resume().is_ok() {
             self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
         }
     }
@@ -367,7 +332,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     }
 
     fn abort(&mut self) {
-        if self.resume() {
+        if self.resume().is_ok() {
             self.changes.abort(&self.database, &mut self.participant);
             if self.locks.takes_part() {
                 self.locks.decided(false);
@@ -415,7 +380,7 @@ impl<L: Locking> Yielding for LockingTransaction<L> {
     standard!(give_way);
 
     fn retire_writes(&mut self) {
-        if self.running && !self.failed && !self.changes.is_empty() && self.resume() {
+        if !self.failed && !self.changes.is_empty() && self.resume().is_ok() {
             self.locks.retire(&self.database, self.participant.guard(), &mut self.changes);
         }
     }

@@ -6,6 +6,7 @@
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
 //! | [`counts`] | the counters of records: how many have asked for one |
 //! | [`deadlocks`] | deadlocks, found by the transaction that comes to wait last |
+//! | [`early_release`] | locks of changed rows, released before the commit |
 //! | [`gaps`] | the names of rows, gaps and unique keys, and why locks on them keep phantoms out |
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
@@ -34,6 +35,7 @@ pub(crate) mod batch;
 pub(crate) mod contention;
 pub(crate) mod counts;
 pub(crate) mod deadlocks;
+pub(crate) mod early_release;
 pub(crate) mod gaps;
 pub(crate) mod gate;
 pub(crate) mod in_place;
@@ -58,8 +60,20 @@ pub(crate) mod time_outs;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;
 
-use hotrow_storage::{Guard, StoredTable, TableId, Tables};
+use hotrow_storage::{Guard, Participant, StoredTable, TableId, Tables};
 use hotrow_txn::Abort;
+
+/// Begins a call: enters an epoch, unless the participant is in one. Fails if no transaction is running.
+#[inline]
+pub(crate) fn begin_call(running: bool, participant: &mut Participant) -> Result<(), Abort> {
+    if !running {
+        return Err(Abort::User);
+    }
+    if !participant.is_entered() {
+        participant.enter();
+    }
+    Ok(())
+}
 
 /// Returns the table of this number. If there is none, the transaction's own code is wrong, and the call fails.
 #[inline]

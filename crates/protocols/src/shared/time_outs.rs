@@ -85,6 +85,25 @@ impl Limits {
     }
 }
 
+/// The waiter of a transaction each of whose waits has a limit.
+pub(crate) struct LimitedWaiter {
+    pub(crate) waiter: Waiter,
+    /// The longest wait, unless the waiter has another limit.
+    default_limit: Duration,
+}
+
+impl LimitedWaiter {
+    pub(crate) fn new(waiter: Waiter, default_limit: Duration) -> Self {
+        Self { waiter, default_limit }
+    }
+
+    /// Returns the longest time for which a wait that begins now may last.
+    #[inline]
+    pub(crate) fn limit(&self) -> Duration {
+        self.waiter.lock_timeout().unwrap_or(self.default_limit)
+    }
+}
+
 /// The two limits of one wait, of which either may be missing. The first is a fixed time at which the wait ends. The
 /// second ends the wait earlier, as a likely deadlock, when for some time no transaction in the way of the wait has
 /// come or gone. When some have, the second limit may be renewed, and the time begins anew.

@@ -1,9 +1,10 @@
 //! A transaction under two-phase locking.
 
 use super::policy::Policy;
+use crate::shared::early_release::ReleasesAtEnd;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::LockTable;
-use crate::shared::locking::{Locking, LockingTransaction, Sought};
+use crate::shared::locking::{LockDiagnostics, Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced, Locks};
 use crate::shared::mode::Mode;
 use crate::shared::read_level::ReadLevel;
@@ -12,7 +13,7 @@ use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, Tab
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scan, Settings,
-    SettingsError, Statistics, WorkerId,
+    SettingsError, Statistics, WorkerId, standard,
 };
 use std::ops::ControlFlow;
 
@@ -185,6 +186,12 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
     fn waiter(&self) -> &Waiter {
         self.locks.waiter()
     }
+}
+
+impl<P: Policy> ReleasesAtEnd for TwoPhaseLocking<P> {}
+
+impl<P: Policy> LockDiagnostics for TwoPhaseLocking<P> {
+    standard!(add_missing, exclusion);
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.locks.statistics

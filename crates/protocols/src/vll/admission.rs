@@ -6,7 +6,9 @@ use super::critical::{Begun, Core};
 use super::queue::Slot;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Counts, Requests, bury};
-use crate::shared::planned::{Admission, Copies, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene, drop_lost_tables};
+use crate::shared::planned::{
+    Admission, Copies, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene, drop_lost_tables,
+};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Guard, RecordPtr, RecordRef, Row, Table};

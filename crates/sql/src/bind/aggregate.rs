@@ -1,10 +1,11 @@
 //! Calls of aggregate functions: their arguments, types and clauses.
 
 use super::array::array_of;
-use super::binder::{Aggregates, Binder};
+use super::binder::Binder;
 use super::errors::{ambiguous_function, no_function};
 use super::json::{check_equality, check_order};
 use super::scope::Scope;
+use super::select_state::Aggregates;
 use super::typed::Typed;
 use super::types::{common_number, plain_type, without_modifier};
 use crate::error::unsupported;
@@ -40,7 +41,7 @@ impl Binder<'_> {
     ) -> Result<Typed, SqlError> {
         let before = self.looked.len();
         let mut call = self.aggregate_arguments(function, given, scope)?;
-        if let Aggregates::Refused(place) = self.aggregates {
+        if let Aggregates::Refused(place) = self.select.aggregates {
             let message = if place == "aggregate" {
                 "aggregate function calls cannot be nested".to_owned()
             } else {
@@ -54,7 +55,7 @@ impl Binder<'_> {
             call.filter = Some(self.condition(typed, "FILTER")?);
         }
         // The call belongs to the innermost query to whose columns it refers; it may stand in a subquery of that query.
-        let own = self.outer.len();
+        let own = self.around.levels.len();
         let looked = self.looked.get(before..).unwrap_or_default();
         let is_own =
             looked.contains(&own) || call.parts_mut().any(|part| part.any(&mut |part| matches!(part, Expr::Column(_))));
@@ -62,7 +63,7 @@ impl Binder<'_> {
             return Err(unsupported("an aggregate function of an outer query's columns"));
         }
         let result = call.result;
-        let Aggregates::Found(calls) = &mut self.aggregates else { return Err(unsupported("this aggregate")) };
+        let Aggregates::Found(calls) = &mut self.select.aggregates else { return Err(unsupported("this aggregate")) };
         let position = calls.iter().position(|known| *known == call).unwrap_or_else(|| {
             calls.push(call);
             calls.len() - 1

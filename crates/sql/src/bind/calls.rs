@@ -104,7 +104,7 @@ impl Binder<'_> {
             .zip(&wanted)
             .map(|(argument, ty)| self.coerce(argument, *ty, Strictness::Implicit))
             .collect::<Result<Vec<_>, _>>()?;
-        self.used.acts |= function.acts();
+        self.depends.used.acts |= function.acts();
         // If an argument is NULL, the result of a strict function is NULL, and the call is left out.
         let is_null = function.is_strict() && arguments.contains(&Expr::NULL);
         let call = if is_null { Expr::NULL } else { Self::folded(function, arguments) };
@@ -271,10 +271,10 @@ impl Binder<'_> {
             match arguments.first().map(|argument| &argument.expr) {
                 Some(Expr::Const(Value::Text(written))) => {
                     if let Ok(sequence) = self.view.named_sequence(written) {
-                        self.used.add_sequence(&sequence, self.view);
+                        self.depends.used.add_sequence(&sequence, self.view);
                     }
                 }
-                Some(Expr::Param(at)) => self.used.sequence_params.push(*at),
+                Some(Expr::Param(at)) => self.depends.used.sequence_params.push(*at),
                 _ => {}
             }
         }

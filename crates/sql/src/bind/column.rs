@@ -1,7 +1,7 @@
 //! Finds the column that a name in an expression means.
 
 use super::binder::Binder;
-use super::scope::{Found, Scope, show};
+use super::scope::{Found, Scope};
 use super::typed::Typed;
 use crate::expr::Expr;
 use crate::parse::names::fold;
@@ -17,23 +17,18 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
         let name = fold(ident);
-        let mut found = scope.find(relation, &name);
-        let mut at = self.outer.len();
-        while matches!(found, Found::Nothing) && at > 0 && !(relation.is_some_and(|wanted| scope.has(wanted))) {
-            at -= 1;
-            let level = &mut self.outer[at];
-            found = match level.scope.find(relation, &name) {
-                Found::Column(named) => {
-                    let mut typed = Typed::new(named.expr.clone(), named.ty);
-                    show(&mut typed.expr, level.frame, &mut level.columns);
-                    self.looked.push(at);
-                    return Ok(typed);
-                }
-                other => other,
-            };
-        }
+        let own = scope.find(relation, &name).map(|named| Typed::new(named.expr.clone(), named.ty));
+        let found = match own {
+            Found::Nothing if !relation.is_some_and(|wanted| scope.has(wanted)) => {
+                self.around.find(relation, &name).map(|(typed, level)| {
+                    self.looked.push(level);
+                    typed
+                })
+            }
+            own => own,
+        };
         match found {
-            Found::Column(named) => Ok(Typed::new(named.expr.clone(), named.ty)),
+            Found::Column(typed) => Ok(typed),
             Found::Ambiguous => {
                 let error = SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"));
                 Err(self.locate(error, ident.span))
@@ -68,19 +63,19 @@ impl Binder<'_> {
 
     /// Whether a FROM item of this name is visible, in the query or in the queries around it.
     pub(super) fn knows_relation(&self, name: &str, scope: &Scope) -> bool {
-        scope.has(name) || self.outer.iter().any(|level| level.scope.has(name))
+        scope.has(name) || self.around.levels.iter().any(|level| level.scope.has(name))
     }
 
     /// Makes the error 42P01 for a name that no FROM item has.
     pub(super) fn missing_relation(&self, name: &str, scope: &Scope) -> SqlError {
-        let scopes = std::iter::once(scope).chain(self.outer.iter().rev().map(|level| &level.scope));
+        let scopes = std::iter::once(scope).chain(self.around.levels.iter().rev().map(|level| &level.scope));
         let hidden = scopes.flat_map(Scope::relations).find(|known| known.table.as_deref() == Some(name));
         if let Some(alias) = hidden.and_then(|known| known.name.as_ref()) {
             let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
             let hint = format!("Perhaps you meant to reference the table alias \"{alias}\".");
             return SqlError::new(state::UNDEFINED_TABLE, message).hint(hint);
         }
-        if self.beside.iter().any(|scope| scope.has(name)) {
+        if self.around.beside.iter().any(|scope| scope.has(name)) {
             let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
             let hint = format!(
                 "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."

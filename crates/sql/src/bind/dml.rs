@@ -1,6 +1,6 @@
 //! INSERT, UPDATE, DELETE.
 
-use super::binder::{Aggregates, Binder, span_of};
+use super::binder::{Binder, span_of};
 use super::condition::conjuncts;
 use super::group::{Columns, Item, Source as FromItem};
 use super::path;
@@ -94,7 +94,7 @@ impl Binder<'_> {
             (_, None) | (Source::Query(_), _) => true,
             (Source::Rows(rows), Some(at)) => rows.iter().any(|row| row.get(at).is_none_or(Option::is_none)),
         };
-        let (used, view) = (&mut self.used, self.view);
+        let (used, view) = (&mut self.depends.used, self.view);
         (0..table.schema.columns.len())
             .filter(has_default)
             .for_each(|column| super::used_by_default(used, &table, column, view));
@@ -280,7 +280,7 @@ impl Binder<'_> {
     ) -> Result<(Arc<Table>, From), SqlError> {
         let (table, alias) = self.target(target)?;
         let own = 0..table.schema.columns.len();
-        self.columns = own.end;
+        self.select.columns = own.end;
         let mut from = From { scope: Scope::table(&table, alias.as_deref()), ..From::default() };
         from.group.sources.push(FromItem { item: Item::Table(table.clone(), LockFor::Update), columns: own });
         let others = self.from(others)?;
@@ -338,7 +338,7 @@ impl Binder<'_> {
             }
             let ty = table.schema.columns[column].ty;
             let value = if is_default(value) {
-                super::used_by_default(&mut self.used, table, column, self.view);
+                super::used_by_default(&mut self.depends.used, table, column, self.view);
                 table.default_of(column)
             } else if table.rules.identities.contains(&(column, true)) {
                 return Err(generated_always(
@@ -390,10 +390,8 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<(Option<Vec<Expr>>, Option<Vec<OutputColumn>>), SqlError> {
         let Some(items) = items else { return Ok((None, None)) };
-        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("RETURNING"));
-        let output = self.output(items, scope);
-        self.aggregates = outer;
-        let Output { mut exprs, columns, loose } = output?;
+        let output = self.without_aggregates("RETURNING", |binder| binder.output(items, scope))?;
+        let Output { mut exprs, columns, loose } = output;
         for at in (0..exprs.len()).filter(|&at| loose[at]) {
             let expr = std::mem::replace(&mut exprs[at], Expr::NULL);
             exprs[at] = self.resolved(Typed::unknown(expr))?.0;

@@ -1,6 +1,6 @@
 //! Binds expressions.
 
-use super::binder::{Aggregates, Binder, MAX_DEPTH};
+use super::binder::Binder;
 use super::catalog::registry;
 use super::errors::no_operator;
 use super::json::json_operator;
@@ -11,7 +11,7 @@ use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness}
 use crate::parse::data_type;
 use crate::parse::names::{fold, name_parts};
 use crate::types::{number_literal, type_name};
-use crate::{SqlError, depth, state};
+use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
 use sqlparser::tokenizer::Location;
@@ -19,12 +19,8 @@ use sqlparser::tokenizer::Location;
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
     pub(crate) fn expr(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
-        self.depth += 1;
-        let bound = match self.depth {
-            ..=MAX_DEPTH => depth::check().and_then(|()| self.expr_at_depth(expr, scope)),
-            _ => Err(depth::too_deep()),
-        };
-        self.depth -= 1;
+        let bound = self.counts.enter().and_then(|()| self.expr_at_depth(expr, scope));
+        self.counts.leave();
         bound.map(|typed| Typed { at: place(expr), ..typed })
     }
 
@@ -32,7 +28,7 @@ impl Binder<'_> {
         match expr {
             A::Identifier(ident) => self.column(None, ident, scope).or_else(|error| {
                 if error.state == state::UNDEFINED_COLUMN
-                    && let Some(variable) = self.variables.and_then(|known| known.find(None, &fold(ident)))
+                    && let Some(variable) = self.parameters.variables.and_then(|known| known.find(None, &fold(ident)))
                 {
                     return Ok(variable);
                 }
@@ -126,7 +122,7 @@ impl Binder<'_> {
             _ => return Err(unsupported("a name of this many parts")),
         };
         if !self.knows_relation(&name, scope) {
-            if let Some(variable) = self.variables.and_then(|known| known.find(Some(&name), &fold(column))) {
+            if let Some(variable) = self.parameters.variables.and_then(|known| known.find(Some(&name), &fold(column))) {
                 return Ok(variable);
             }
             return Err(self.locate(self.missing_relation(&name, scope), relation.span));
@@ -406,7 +402,6 @@ impl Binder<'_> {
     /// Binds an expression at a place where no aggregate functions may stand. Errors name the place as `place`, which
     /// is PostgreSQL's name of it.
     pub(crate) fn plain(&mut self, expr: &A, scope: &Scope, place: &'static str) -> Result<Typed, SqlError> {
-        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused(place));
         let without = self.without_subqueries;
         match place {
             "DEFAULT expressions" => self.without_subqueries = Some("DEFAULT expression"),
@@ -415,8 +410,8 @@ impl Binder<'_> {
             "CALL arguments" => self.without_subqueries = Some("CALL argument"),
             _ => {}
         }
-        let typed = self.expr(expr, scope);
-        (self.aggregates, self.without_subqueries) = (outer, without);
+        let typed = self.without_aggregates(place, |binder| binder.expr(expr, scope));
+        self.without_subqueries = without;
         typed
     }
 

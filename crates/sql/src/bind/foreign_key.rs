@@ -73,14 +73,14 @@ impl Binder<'_> {
         let mut keys = Keys { table: table.clone(), references: Vec::new(), referrers: Vec::new() };
         for key in table.rules.foreign_keys.iter().filter(|_| refer) {
             let Some(parent) = self.view.table(&key.table) else { continue };
-            self.used.add_table(&parent);
+            self.depends.used.add_table(&parent);
             let columns = parent.referenced_columns(key);
             let types = types_of(&table, &key.columns);
             let lookup = self.look_up(&parent, &columns, &types, LockFor::Read)?;
             keys.references.push(Reference { key: key.clone(), lookup });
         }
         for (child, key) in self.view.referrers(&table).into_iter().filter(|_| lost) {
-            self.used.add_table(&child);
+            self.depends.used.add_table(&child);
             let columns = table.referenced_columns(&key);
             let types = types_of(&table, &columns);
             let lookup = self.look_up(&table, &columns, &types, LockFor::Read)?;
@@ -131,7 +131,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         if action == Action::SetDefault {
-            key.columns.iter().for_each(|&column| used_by_default(&mut self.used, child, column, self.view));
+            key.columns.iter().for_each(|&column| used_by_default(&mut self.depends.used, child, column, self.view));
         }
         let access = self.look_up(child, &key.columns, types, LockFor::Update)?;
         let plan = if is_delete && action == Action::Cascade {

@@ -19,9 +19,6 @@ use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 
-/// The maximum number of FROM items of a query.
-const MAX_ITEMS: usize = 200;
-
 /// The kinds of joins that SQL has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -160,8 +157,7 @@ impl Binder<'_> {
         let table = self.table(name)?;
         let shown = alias.map(|alias| fold(&alias.name));
         let lock = self.locking.of(shown.as_deref().unwrap_or(table.plain_name()));
-        let offset = self.columns;
-        let mut relation = Relation::table(&table, shown.as_deref(), offset);
+        let mut relation = Relation::table(&table, shown.as_deref(), self.select.columns);
         if let Some(alias) = alias {
             rename(&mut relation, alias)?;
         }
@@ -178,7 +174,7 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<From, SqlError> {
         let width = columns.len();
-        let mut relation = Relation::new(name, columns, self.columns);
+        let mut relation = Relation::new(name, columns, self.select.columns);
         if let Some(alias) = alias {
             relation.name = Some(fold(&alias.name));
             rename(&mut relation, alias)?;
@@ -188,13 +184,8 @@ impl Binder<'_> {
 
     /// Makes a FROM item whose columns get the next numbers of the query.
     fn item(&mut self, width: usize, item: Item, relation: Relation) -> Result<From, SqlError> {
-        self.items += 1;
-        if self.items > MAX_ITEMS {
-            let message = format!("a statement may have {MAX_ITEMS} FROM items at most");
-            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, message));
-        }
-        let columns = self.columns..self.columns + width;
-        self.columns += width;
+        self.counts.item()?;
+        let columns = self.select.add_columns(width);
         let mut scope = Scope::default();
         scope.relations_mut().push(relation);
         Ok(From { group: Group { sources: vec![Source { item, columns }], conditions: Vec::new() }, scope })
@@ -217,9 +208,9 @@ impl Binder<'_> {
             )));
         };
         if !lateral {
-            self.beside.push(visible);
+            self.around.beside.push(visible);
             let bound = self.inner_query(query);
-            self.beside.pop();
+            self.around.beside.pop();
             let bound = bound?;
             return self.rows_item(bound.node, None, bound.columns, None, Some(alias));
         }
@@ -242,20 +233,21 @@ impl Binder<'_> {
         visible: Scope,
         bind: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<(R, Option<Shown>), SqlError> {
-        let frame = self.new_frame();
-        self.outer.push(Level { scope: visible, frame, columns: Vec::new() });
+        let frame = self.counts.new_frame();
+        self.around.levels.push(Level { scope: visible, frame, columns: Vec::new() });
         let bound = bind(self);
-        let shown = self.outer.pop().map(|level| Shown { frame: level.frame, columns: level.columns });
+        let shown = self.around.levels.pop().map(|level| Shown { frame: level.frame, columns: level.columns });
         Ok((bound?, shown.filter(|shown| !shown.columns.is_empty())))
     }
 
     /// Binds a query that may refer to the columns of `scope` around it. The level that is returned has the columns to
     /// which it does refer.
     pub(super) fn query_within(&mut self, query: &ast::Query, scope: Scope) -> Result<(Bound, Level), SqlError> {
-        let frame = self.new_frame();
-        self.outer.push(Level { scope, frame, columns: Vec::new() });
+        let frame = self.counts.new_frame();
+        self.around.levels.push(Level { scope, frame, columns: Vec::new() });
         let bound = self.inner_query(query);
-        let level = self.outer.pop().unwrap_or_else(|| Level { scope: Scope::default(), frame, columns: Vec::new() });
+        let level =
+            self.around.levels.pop().unwrap_or_else(|| Level { scope: Scope::default(), frame, columns: Vec::new() });
         Ok((bound?, level))
     }
 
@@ -329,12 +321,6 @@ impl Binder<'_> {
         left.append(right)?;
         left.relations_mut().insert(0, Relation { columns: merged, ..Relation::default() });
         Ok(conditions)
-    }
-
-    /// Returns the number for another frame of the statement.
-    pub(super) fn new_frame(&mut self) -> usize {
-        self.frames += 1;
-        self.frames
     }
 }
 

@@ -1,6 +1,6 @@
 //! GROUP BY: rewrites expressions over the input into expressions over the groups.
 
-use super::binder::{Aggregates, Binder};
+use super::binder::Binder;
 use super::group::{Group, Item};
 use super::json::check_equality;
 use super::path::Wanted;
@@ -50,10 +50,9 @@ impl Binder<'_> {
         if !modifiers.is_empty() {
             return Err(unsupported("this kind of GROUP BY"));
         }
-        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("GROUP BY"));
-        let groups = items.iter().map(|item| self.group(item, output, scope)).collect();
-        self.aggregates = outer;
-        groups
+        self.without_aggregates("GROUP BY", |binder| {
+            items.iter().map(|item| binder.group(item, output, scope)).collect()
+        })
     }
 
     fn group(&mut self, item: &A, output: &Output, scope: &Scope) -> Result<Expr, SqlError> {

@@ -14,7 +14,6 @@ use super::group::{Columns, Group, Item, OuterJoin, Planned, Shown, Source, loca
 use super::path::{self, served};
 use super::semi_join::semi_join;
 use super::{cost, push};
-use crate::catalog::expected::Expected;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr, SubqueryTest, lost};
 use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node};
@@ -32,11 +31,7 @@ impl Binder<'_> {
         depth::check()?;
         group.push_down();
         self.hoist(&mut group);
-        self.expected.extend(group.sources.iter().filter_map(|source| match &source.item {
-            Item::Table(table, _) => Some(Expected::of(table)),
-            Item::Rows(..) | Item::Outer(_) => None,
-        }));
-        self.has_order |= group.sources.len() > 1;
+        self.depends.joins(&group.sources);
         let (deferred, mut conditions): (Vec<_>, Vec<_>) =
             std::mem::take(&mut group.conditions).into_iter().partition(Expr::has_subquery);
         let mut needed = needed.clone();
@@ -178,7 +173,7 @@ impl Binder<'_> {
         let own = source.columns.clone();
         let (inner, shown) = match source.item {
             Item::Table(ref table, lock) => {
-                let mut shown = Shown { frame: self.new_frame(), columns: Vec::new() };
+                let mut shown = Shown { frame: self.counts.new_frame(), columns: Vec::new() };
                 let access = served(table, lock, conditions, &own, &mut shown);
                 if !looks_at(&access, shown.frame) {
                     return Ok(Nested::Unserved(outer, source));
@@ -229,7 +224,7 @@ impl Binder<'_> {
     /// `column IN (SELECT …)` if the subquery does not refer to the row.
     fn hoist(&mut self, group: &mut Group) {
         for at in 0..group.conditions.len() {
-            let place = self.columns;
+            let place = self.select.columns;
             let source = match &mut group.conditions[at] {
                 Expr::Compare(_, pair, _) => {
                     let (Expr::Column(_), subquery @ Expr::Subquery(_)) = sides(pair) else { continue };
@@ -238,12 +233,9 @@ impl Binder<'_> {
                         continue;
                     }
                     let value = std::mem::replace(subquery, Expr::Column(place));
-                    self.columns += 1;
+                    let columns = self.select.add_columns(1);
                     let row = Node::Materialise(Box::new(Node::One), Vec::new());
-                    Source {
-                        item: Item::Rows(Box::new(Node::Project(Box::new(row), vec![value])), None),
-                        columns: place..self.columns,
-                    }
+                    Source { item: Item::Rows(Box::new(Node::Project(Box::new(row), vec![value])), None), columns }
                 }
                 Expr::Subquery(subquery) => {
                     let SubqueryTest::Compare(Comparison::Equal, false, blanks) = &subquery.test else { continue };
@@ -254,7 +246,7 @@ impl Binder<'_> {
                     let operands = subquery.operands.clone();
                     let Some(node) = subquery.plan.get_mut::<Node>() else { continue };
                     let node = std::mem::replace(node, Node::One);
-                    self.columns += operands.len();
+                    let columns = self.select.add_columns(operands.len());
                     let equal = |(at, operand)| {
                         let pair = (operand, Expr::Column(place + at));
                         Expr::Compare(Comparison::Equal, Box::new(pair), false)
@@ -262,10 +254,7 @@ impl Binder<'_> {
                     let conditions: Vec<_> = operands.into_iter().enumerate().map(equal).collect();
                     group.conditions[at] = Expr::bool(true);
                     group.conditions.extend(conditions);
-                    Source {
-                        item: Item::Rows(Box::new(Node::Distinct(Box::new(node))), None),
-                        columns: place..self.columns,
-                    }
+                    Source { item: Item::Rows(Box::new(Node::Distinct(Box::new(node))), None), columns }
                 }
                 _ => continue,
             };

@@ -4,6 +4,9 @@
 //! | --- | --- |
 //! | `statement` | statements of all kinds |
 //! | `binder` | the state of binding a statement |
+//! | `source_text`, `parameters` | its parts that the statement brings: the text, the parameters |
+//! | `surroundings`, `select_state` | its parts that each query has: the names around it, the columns and calls in it |
+//! | `dependencies`, `limits` | its parts that grow with the plan: what it depends on, what is limited |
 //! | `typed` | bound expressions with their types |
 //! | `errors` | errors of several of the other files |
 //! | `types` | common types, coercion of literals and parameters to what their place wants |
@@ -47,6 +50,7 @@ mod column;
 mod condition;
 mod cost;
 mod ddl;
+mod dependencies;
 mod dml;
 mod errors;
 mod explain;
@@ -59,8 +63,10 @@ mod grouping;
 mod interval_literals;
 mod join;
 mod json;
+mod limits;
 mod names;
 mod operators;
+mod parameters;
 mod path;
 mod procedure;
 mod push;
@@ -68,12 +74,15 @@ mod query;
 mod rows;
 mod scope;
 mod select;
+mod select_state;
 mod semi_join;
 mod set_operation;
 mod set_returning;
 mod sets;
+mod source_text;
 mod statement;
 mod subquery;
+mod surroundings;
 mod table_function;
 mod typed;
 mod types;

@@ -364,7 +364,7 @@ impl Binder<'_> {
         for (argument, given) in procedure.arguments.iter().zip(places) {
             if argument.mode != ArgumentMode::In {
                 let slot = match given.as_ref().map(|typed| &typed.expr) {
-                    Some(Expr::Param(slot)) if self.variables.is_some() => Some(*slot),
+                    Some(Expr::Param(slot)) if self.parameters.variables.is_some() => Some(*slot),
                     _ => None,
                 };
                 slots.push(slot);
@@ -387,16 +387,16 @@ impl Binder<'_> {
                 (_, None, None) => return Err(self.locate(wrong(Some(&procedure)), span)),
             });
         }
-        let body = body(&procedure, self.view, self.call_depth)?;
-        check_depth(self.call_depth + body.depth)?;
+        let body = body(&procedure, self.view, self.parameters.call_depth)?;
+        check_depth(self.parameters.call_depth + body.depth)?;
         self.use_body(&procedure, &body);
         Ok((Call { procedure, body, arguments }, slots))
     }
 
     /// Adds a procedure, and the definitions that its body uses.
     fn use_body(&mut self, procedure: &Arc<Procedure>, body: &Body) {
-        self.used.add_procedure(procedure);
-        self.used.add_all(&body.used);
+        self.depends.used.add_procedure(procedure);
+        self.depends.used.add_all(&body.used);
     }
 }
 

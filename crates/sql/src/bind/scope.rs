@@ -50,10 +50,21 @@ pub(super) struct Named {
 }
 
 /// The outcome of looking up the name of a column.
-pub(super) enum Found<'s> {
+pub(super) enum Found<C> {
     Nothing,
-    Column(&'s Named),
+    Column(C),
     Ambiguous,
+}
+
+impl<C> Found<C> {
+    /// Changes the column, if there is one.
+    pub(super) fn map<D>(self, change: impl FnOnce(C) -> D) -> Found<D> {
+        match self {
+            Self::Nothing => Found::Nothing,
+            Self::Column(column) => Found::Column(change(column)),
+            Self::Ambiguous => Found::Ambiguous,
+        }
+    }
 }
 
 /// A query around the one that is being bound.
@@ -173,7 +184,7 @@ impl Scope {
     }
 
     /// Looks up the column of this name, in the relation of the given name or else in all relations.
-    pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<'_> {
+    pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<&Named> {
         let named = |known: &&Relation| relation.is_none_or(|wanted| known.is_called(wanted));
         let columns = self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(&known.hidden));
         let mut found = columns.filter(|column| column.name == name && (relation.is_some() || !column.merged));

@@ -1,6 +1,6 @@
 //! Binds queries.
 
-use super::binder::{Aggregates, Binder};
+use super::binder::Binder;
 use super::condition::{conjuncts, is_volatile};
 use super::expr::{place, signed_number};
 use super::group::Columns;
@@ -9,6 +9,7 @@ use super::json::{check_equality, check_order};
 use super::path;
 use super::query::{Bound, From, Locking, Order, Output, computed, kept_for};
 use super::scope::Scope;
+use super::select_state::{Aggregates, SelectState};
 use super::sets::{SetCall, expand, field_column, refuse_open_groups, refuse_rows, used_by};
 use super::typed::Typed;
 use super::view::star;
@@ -33,7 +34,7 @@ impl Binder<'_> {
     /// Binds a query whose place determines the types of columns that have none.
     pub(super) fn inner_query(&mut self, query: &ast::Query) -> Result<Bound, SqlError> {
         depth::check()?;
-        let first = self.named.len();
+        let first = self.around.named.len();
         if let Some(with) = &query.with {
             self.with(with)?;
         }
@@ -158,31 +159,26 @@ impl Binder<'_> {
 
     fn select(&mut self, select: &ast::Select, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
         refuse_exotic(select)?;
-        let outer_columns = std::mem::take(&mut self.columns);
-        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
-        let outer_windows = std::mem::take(&mut self.windows);
-        let outer_sets = std::mem::take(&mut self.sets);
-        let recurs = std::mem::take(&mut self.recurs);
+        let outer = std::mem::replace(&mut self.select, SelectState::new("FROM"));
         let bound = self.select_in_place(select, order_by);
-        self.recurs = recurs;
-        (self.columns, self.aggregates) = (outer_columns, outer);
-        (self.windows, self.sets) = (outer_windows, outer_sets);
+        self.select = outer;
         bound
     }
 
     fn select_in_place(&mut self, select: &ast::Select, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
         let may_match = std::mem::take(&mut self.may_match);
         let From { mut group, scope } = self.from(&select.from)?;
-        let around = self.outer.last().filter(|level| may_match && level.columns.is_empty()).map(|level| level.frame);
+        let around =
+            self.around.levels.last().filter(|level| may_match && level.columns.is_empty()).map(|level| level.frame);
         let filter = self.selection(select.selection.as_ref(), &scope)?;
         group.conditions.extend(conjuncts(filter));
-        self.aggregates = Aggregates::Found(Vec::new());
+        self.select.aggregates = Aggregates::Found(Vec::new());
         let parts = self.select_parts(select, order_by, &scope);
-        let found = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
+        let found = std::mem::replace(&mut self.select.aggregates, Aggregates::Refused("FROM"));
         let mut calls = if let Aggregates::Found(calls) = found { calls } else { Vec::new() };
-        let mut windows = std::mem::take(&mut self.windows);
+        let mut windows = std::mem::take(&mut self.select.windows);
         let (mut output, mut orders, mut having, mut groups, leading) = parts?;
-        let mut sets = std::mem::take(&mut self.sets.calls);
+        let mut sets = std::mem::take(&mut self.select.sets.calls);
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         let grouped = !calls.is_empty() || !groups.is_empty() || having.is_some();
         let unique = distinct || leading > 0;
@@ -273,7 +269,7 @@ impl Binder<'_> {
 
     /// Refuses aggregate functions over the previous rows of a WITH RECURSIVE query.
     fn check_recursive_term(&self, calls: &[AggregateCall]) -> Result<(), SqlError> {
-        if calls.is_empty() || !self.recurs {
+        if calls.is_empty() || !self.select.recurs {
             return Ok(());
         }
         let message = "aggregate functions are not allowed in a recursive query's recursive term";
@@ -294,9 +290,9 @@ impl Binder<'_> {
         let groups = self.groups(&select.group_by, &output, scope)?;
         let having = match &select.having {
             Some(having) => {
-                let refused = self.windows.refused.replace("HAVING");
+                let refused = self.select.windows.refused.replace("HAVING");
                 let typed = self.without_sets("HAVING", |binder| binder.expr(having, scope));
-                self.windows.refused = refused;
+                self.select.windows.refused = refused;
                 let typed = typed?;
                 Some(self.condition(typed, "HAVING")?)
             }

@@ -60,10 +60,7 @@ impl Binder<'_> {
             if all { node } else { Node::Distinct(Box::new(node)) }
         } else {
             let (Some(right), Some(left)) = (nodes.pop(), nodes.pop()) else { return Err(lost("an operand")) };
-            self.nested_operations += 1;
-            if self.nested_operations > 100 {
-                return Err(depth::too_deep());
-            }
+            self.counts.nested_operation()?;
             Node::Match(Box::new(Match { except: *op != SetOperator::Intersect, all, left, right }))
         };
         Ok(Bound { node, columns, loose })

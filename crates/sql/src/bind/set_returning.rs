@@ -4,9 +4,10 @@
 //! They run over the rows to which their arguments refer: those of FROM, or the groups. Functions that are arguments of
 //! other functions run below these.
 
-use super::binder::{Aggregates, Binder, span_of};
+use super::binder::{Binder, span_of};
 use super::errors::no_function;
 use super::scope::Scope;
+use super::select_state::Aggregates;
 use super::sets::SetCall;
 use super::typed::Typed;
 use super::types::plain_type;
@@ -33,14 +34,15 @@ impl Binder<'_> {
         let is_volatile = rows.arguments.iter().any(|argument| {
             argument.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
         });
-        let known = self.sets.calls.iter().find(|known| !is_volatile && known.rows == rows).map(|known| known.first);
+        let known =
+            self.select.sets.calls.iter().find(|known| !is_volatile && known.rows == rows).map(|known| known.first);
         let first = known.unwrap_or_else(|| {
-            let first = self.sets.calls.iter().map(|call| call.rows.width()).sum();
-            self.sets.calls.push(SetCall { first, rows });
+            let first = self.select.sets.calls.iter().map(|call| call.rows.width()).sum();
+            self.select.sets.calls.push(SetCall { first, rows });
             first
         });
-        self.sets.bound += 1;
-        self.sets.last = Some(span);
+        self.select.sets.bound += 1;
+        self.select.sets.last = Some(span);
         Ok((first..).zip(results).map(|(column, (_, ty))| Typed::new(Expr::Set(column), ty)).collect())
     }
 
@@ -82,7 +84,7 @@ impl Binder<'_> {
 
     fn check_set_place(&self, span: Span) -> Result<(), SqlError> {
         let refuse = |message: String| self.locate(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), span);
-        let place = match self.aggregates {
+        let place = match self.select.aggregates {
             Aggregates::Refused("GROUP BY") => return Ok(()),
             Aggregates::Refused("aggregate") => {
                 let message = "aggregate function calls cannot contain set-returning function calls";
@@ -92,7 +94,7 @@ impl Binder<'_> {
                 return Err(refuse("set-returning functions must appear at top level of FROM".to_owned()));
             }
             Aggregates::Refused(place) => Some(place),
-            Aggregates::Found(_) => self.sets.refused,
+            Aggregates::Found(_) => self.select.sets.refused,
         };
         match place {
             Some(place) => Err(refuse(format!("set-returning functions are not allowed in {place}"))),
@@ -107,26 +109,26 @@ impl Binder<'_> {
         place: &'static str,
         bind: impl FnOnce(&mut Self) -> Result<Typed, SqlError>,
     ) -> Result<Typed, SqlError> {
-        let outer = self.sets.refused.replace(place);
+        let outer = self.select.sets.refused.replace(place);
         let bound = bind(self);
-        self.sets.refused = outer;
+        self.select.sets.refused = outer;
         bound
     }
 
     /// Returns the number of calls of set-returning functions that have been bound so far.
     pub(super) fn sets_bound(&self) -> usize {
-        self.sets.bound
+        self.select.sets.bound
     }
 
     /// Returns an error if calls have been bound since there were `before`. In `place`, only the expressions that are
     /// needed are evaluated, so a set-returning function may not stand there.
     pub(super) fn refuse_sets(&self, before: usize, place: &str) -> Result<(), SqlError> {
-        if self.sets.bound == before {
+        if self.select.sets.bound == before {
             return Ok(());
         }
         let message = format!("set-returning functions are not allowed in {place}");
         let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message).hint(MOVE);
-        Err(self.locate(error, self.sets.last.unwrap_or_else(Span::empty)))
+        Err(self.locate(error, self.select.sets.last.unwrap_or_else(Span::empty)))
     }
 
     /// Casts the arguments of a set-returning function to the types that it takes. Returns them with the function's

@@ -5,8 +5,7 @@ use super::with;
 use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::plan::{Plan, Statement};
-use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::Type;
+use crate::{OutputColumn, SqlError};
 use hotrow_sync::atomic::AtomicU64;
 use hotrow_sync::{Arc, Mutex};
 use sqlparser::ast;
@@ -23,16 +22,11 @@ impl Binder<'_> {
     ) -> Result<Statement, SqlError> {
         // The version is read before the definitions are: a change in between makes the plan stale, not wrong.
         let version = AtomicU64::new(self.view.catalog.version());
-        let declared = self.params.clone();
+        let declared = self.parameters.types.clone();
         let (plan, columns) = self.plan(statement)?;
-        let untyped = |(index, ty): (usize, &Option<Type>)| {
-            ty.ok_or_else(|| {
-                let message = format!("could not determine data type of parameter ${}", index + 1);
-                SqlError::new(state::INDETERMINATE_DATATYPE, message)
-            })
-        };
-        let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
-        let private = self.used.is_changed(self.view.changes);
+        let params = self.parameters.settled()?;
+        let (used, expected) = self.depends.into_parts();
+        let private = used.is_changed(self.view.changes);
         let path = self.view.path.cloned();
         Ok(Statement {
             sql,
@@ -41,8 +35,8 @@ impl Binder<'_> {
             params,
             columns,
             plan,
-            used: self.used,
-            expected: if self.has_order { self.expected } else { Vec::new() },
+            used,
+            expected,
             version,
             path,
             private,

@@ -1,6 +1,6 @@
 //! Subqueries in expressions.
 
-use super::binder::{Aggregates, Binder};
+use super::binder::Binder;
 use super::query::{Bound, Locking};
 use super::scope::{Level, Scope};
 use super::typed::Typed;
@@ -72,10 +72,9 @@ impl Binder<'_> {
             return Err(unsupported("FOR UPDATE in a subquery of an expression")
                 .hint("It can be in one of INSERT, UPDATE and DELETE, and in a subquery in FROM."));
         }
-        let aggregates = std::mem::replace(&mut self.aggregates, Aggregates::Refused("this context"));
         let locking = std::mem::replace(&mut self.locking, Locking::None);
-        let bound = self.query_within(query, scope.clone());
-        (self.aggregates, self.locking) = (aggregates, locking);
+        let bound = self.without_aggregates("this context", |binder| binder.query_within(query, scope.clone()));
+        self.locking = locking;
         let (mut bound, level) = bound?;
         self.settle(&mut bound)?;
         Ok((bound, level))

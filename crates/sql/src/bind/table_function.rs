@@ -1,6 +1,6 @@
 //! Functions in FROM, whose results are sets of rows.
 
-use super::binder::{Aggregates, Binder};
+use super::binder::Binder;
 use super::query::From;
 use super::scope::Scope;
 use super::typed::Typed;
@@ -43,11 +43,10 @@ impl Binder<'_> {
     /// Binds a call of a function in FROM. Its arguments may refer to the items in `visible`.
     pub(super) fn table_function(&mut self, written: &Written<'_>, visible: Scope) -> Result<From, SqlError> {
         let function = written.function;
-        let aggregates = std::mem::replace(&mut self.aggregates, Aggregates::Refused("functions in FROM"));
-        let bound = self.looking_at(visible, |binder| {
+        let arguments = |binder: &mut Self| {
             written.arguments.iter().map(|argument| binder.expr(argument, &Scope::default())).collect()
-        });
-        self.aggregates = aggregates;
+        };
+        let bound = self.without_aggregates("functions in FROM", |binder| binder.looking_at(visible, arguments));
         let (arguments, shown): (Vec<Typed>, _) = bound?;
         let (list, results) = self.table_function_types(function, arguments)?;
         // If the function has a single column, an alias for its rows is also the name of the column.

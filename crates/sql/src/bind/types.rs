@@ -128,7 +128,7 @@ impl Binder<'_> {
                     Type::Varchar(_) => Type::Varchar(None),
                     other => without_modifier(other),
                 };
-                let ty = *self.params[index].get_or_insert(base);
+                let ty = self.parameters.settle(index, base);
                 if ty == to {
                     return Ok(Expr::Param(index));
                 }
@@ -209,15 +209,8 @@ impl Binder<'_> {
 
     /// Binds the parameter `$name`.
     pub(super) fn parameter(&mut self, name: &str) -> Result<Typed, SqlError> {
-        let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
-        let known = |number: &usize| self.variables.is_none_or(|variables| variables.has_argument(*number));
-        let Some(number) = number.filter(|number| (1..=65_535).contains(number)).filter(known) else {
-            return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter {name}")));
-        };
-        if self.params.len() < number {
-            self.params.resize(number, None);
-        }
-        Ok(Typed { ty: self.params[number - 1], ..Typed::unknown(Expr::Param(number - 1)) })
+        let (position, ty) = self.parameters.find(name)?;
+        Ok(Typed { ty, ..Typed::unknown(Expr::Param(position)) })
     }
 
     /// Returns the name of a result column from an identifier of the syntax.

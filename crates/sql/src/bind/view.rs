@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
+use super::surroundings::Surroundings;
 use crate::catalog::view::StoredView;
 use crate::catalog::{Comments, View};
 use crate::client::are_alike;
@@ -24,10 +25,11 @@ pub(crate) fn define_view(
     view: View<'_>,
 ) -> Result<StoredView, SqlError> {
     with_room(|| {
-        let stars = Some(Stars::new());
-        let mut binder = Binder { stars, fixed: fixed.to_vec(), ..Binder::new("", 0, view, Vec::new()) };
+        let mut binder = Binder::new("", 0, view, Vec::new());
+        binder.source.stars = Some(Stars::new());
+        binder.around = Surroundings::of_view(fixed.to_vec());
         let (_, mut columns) = binder.query(query)?;
-        if !binder.params.is_empty() {
+        if !binder.parameters.types.is_empty() {
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
         }
         if names.len() > columns.len() {
@@ -43,12 +45,13 @@ pub(crate) fn define_view(
                 return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
             }
         }
-        let stars = binder.stars.take().unwrap_or_default();
+        let stars = binder.source.stars.take().unwrap_or_default();
         let mut query = query.clone();
         write_out(&mut query, &stars);
-        let mut relations: Vec<_> = binder.used.tables.iter().map(|table| table.name().to_owned()).collect();
-        relations.extend(binder.used.views.iter().map(|view| view.name.clone()));
-        let names = fixed.iter().cloned().chain(binder.used.names).collect();
+        let used = binder.used();
+        let mut relations: Vec<_> = used.tables.iter().map(|table| table.name().to_owned()).collect();
+        relations.extend(used.views.iter().map(|view| view.name.clone()));
+        let names = fixed.iter().cloned().chain(used.names).collect();
         let query = Syntax::new(query);
         let (name, styles) = (name.to_owned(), view.styles);
         Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })
@@ -84,7 +87,7 @@ pub(super) fn star<'s>(
 impl Binder<'_> {
     /// Records the columns for which a `*` stands, if the caller of the binder needs them.
     pub(super) fn note_star(&mut self, options: &ast::WildcardAdditionalOptions, scope: &Scope, of: Option<&str>) {
-        let Some(stars) = &mut self.stars else { return };
+        let Some(stars) = &mut self.source.stars else { return };
         let quoted = |name: &str| ast::Ident::with_quote('"', name);
         let item = |(relation, column): (Option<&str>, &Named)| {
             SelectItem::UnnamedExpr(match relation {
@@ -103,23 +106,19 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<From, SqlError> {
         depth::check()?;
-        self.used.add_view(view);
+        self.depends.used.add_view(view);
         let name = alias.map_or_else(|| schema::plain(&view.name).to_owned(), |alias| fold(&alias.name));
         let locked = match self.locking.of(&name) {
             LockFor::Read => Locking::None,
             lock => Locking::All(lock),
         };
-        let outer = std::mem::take(&mut self.outer);
-        let beside = std::mem::take(&mut self.beside);
-        let named = std::mem::take(&mut self.named);
-        let fixed = std::mem::replace(&mut self.fixed, view.names.clone());
+        let around = std::mem::replace(&mut self.around, Surroundings::of_view(view.names.clone()));
         let styles = std::mem::replace(&mut self.view.styles, view.styles);
-        let (text, stars, variables) = (std::mem::take(&mut self.text), self.stars.take(), self.variables.take());
+        let (source, variables) = (std::mem::take(&mut self.source), self.parameters.variables.take());
         let locking = std::mem::replace(&mut self.locking, locked);
         let bound = self.inner_query(&view.query).and_then(|mut bound| self.settle(&mut bound).map(|()| bound));
-        self.view.styles = styles;
-        (self.outer, self.beside, self.named, self.fixed) = (outer, beside, named, fixed);
-        (self.text, self.stars, self.variables, self.locking) = (text, stars, variables, locking);
+        (self.around, self.view.styles, self.locking) = (around, styles, locking);
+        (self.source, self.parameters.variables) = (source, variables);
         let bound = bound?;
         let types = |columns: &[OutputColumn]| columns.iter().map(|column| column.ty).collect::<Vec<_>>();
         if types(&bound.columns) != types(&view.columns) {

@@ -1,9 +1,10 @@
 //! Window functions: binds their calls, and the clauses OVER and WINDOW.
 
 use super::aggregate::{Given, aggregate_named};
-use super::binder::{Aggregates, Binder};
+use super::binder::Binder;
 use super::errors::no_function;
 use super::scope::Scope;
+use super::select_state::Aggregates;
 use super::typed::Typed;
 use super::types::{common, plain_type, without_modifier};
 use super::windows::{Call, Definition, WindowKey};
@@ -48,9 +49,9 @@ impl Binder<'_> {
         over: &WindowType,
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
-        let refused = self.windows.refused.replace("window function");
+        let refused = self.select.windows.refused.replace("window function");
         let bound = self.window_call(given, scope);
-        self.windows.refused = refused;
+        self.select.windows.refused = refused;
         let (function, ty) = bound?;
         if given.distinct {
             return Err(SqlError::new(
@@ -69,9 +70,9 @@ impl Binder<'_> {
             let message = "FILTER is not implemented for non-aggregate window functions";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        let place = match self.aggregates {
+        let place = match self.select.aggregates {
             Aggregates::Refused(place) => Some(place),
-            Aggregates::Found(_) => self.windows.refused,
+            Aggregates::Found(_) => self.select.windows.refused,
         };
         match place {
             None => {}
@@ -91,7 +92,7 @@ impl Binder<'_> {
         };
         let call = WindowCall { function, frame: frame.unwrap_or(WindowFrame::DEFAULT) };
         let call = Call { partition, order, call };
-        let calls = &mut self.windows.calls;
+        let calls = &mut self.select.windows.calls;
         let position = calls.iter().position(|known| *known == call).unwrap_or_else(|| {
             calls.push(call);
             calls.len() - 1
@@ -194,7 +195,7 @@ impl Binder<'_> {
     ) -> Result<(), SqlError> {
         for ast::NamedWindowDefinition(ident, definition) in definitions {
             let name = fold(ident);
-            if self.windows.named.iter().any(|(known, _)| *known == name) {
+            if self.select.windows.named.iter().any(|(known, _)| *known == name) {
                 let error = windowing(format!("window \"{name}\" is already defined"));
                 return Err(self.locate(error, ident.span));
             }
@@ -202,14 +203,14 @@ impl Binder<'_> {
                 return Err(unsupported("a window that is another one's name"));
             };
             let definition = self.window_definition(spec, true, scope)?;
-            self.windows.named.push((name, definition));
+            self.select.windows.named.push((name, definition));
         }
         Ok(())
     }
 
     fn named_window(&self, ident: &ast::Ident) -> Result<&Definition, SqlError> {
         let name = fold(ident);
-        let found = self.windows.named.iter().find(|(known, _)| *known == name);
+        let found = self.select.windows.named.iter().find(|(known, _)| *known == name);
         found.map(|(_, definition)| definition).ok_or_else(|| {
             let error = SqlError::new(state::UNDEFINED_OBJECT, format!("window \"{name}\" does not exist"));
             self.locate(error, ident.span)
@@ -225,9 +226,9 @@ impl Binder<'_> {
     ) -> Result<Definition, SqlError> {
         let base = spec.window_name.as_ref().map(|name| self.named_window(name).cloned()).transpose()?;
         let (items, exclusion) = exclusion_of(&spec.order_by);
-        let refused = self.windows.refused.replace("window definitions");
+        let refused = self.select.windows.refused.replace("window definitions");
         let keys = self.window_keys(&spec.partition_by, items, scope);
-        self.windows.refused = refused;
+        self.select.windows.refused = refused;
         let (mut partition, mut order) = keys?;
         if let (Some(base), Some(ident)) = (base, &spec.window_name) {
             let name = fold(ident);

@@ -24,10 +24,10 @@ pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
 impl Binder<'_> {
     /// Binds the queries of a WITH clause. From then on, their names have a meaning.
     pub(super) fn with(&mut self, with: &ast::With) -> Result<(), SqlError> {
-        let first = self.named.len();
+        let first = self.around.named.len();
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
-            if self.named[first..].iter().any(|known| known.name == name) {
+            if self.around.named[first..].iter().any(|known| known.name == name) {
                 let message = format!("WITH query name \"{name}\" specified more than once");
                 return Err(self.locate(SqlError::new(state::DUPLICATE_ALIAS, message), cte.alias.name.span));
             }
@@ -43,10 +43,18 @@ impl Binder<'_> {
             // A name is mentioned where it is defined, where a recursive query mentions itself, and at one place more.
             let own = if matches!(bound.node, Node::Recursive(_)) { 3 } else { 2 };
             let inline = cte.materialized != Some(ast::CteAsMaterialized::Materialized)
-                && mentions(self.text, &name).is_some_and(|count| count <= own);
-            let rows = self.new_frame();
+                && mentions(self.source.text, &name).is_some_and(|count| count <= own);
+            let rows = self.counts.new_frame();
             let (columns, plan) = (bound.columns, Some(bound.node));
-            self.named.push(WithQuery { name, columns, rows, plan, inline, references: 0, within: Within::Nothing });
+            self.around.named.push(WithQuery {
+                name,
+                columns,
+                rows,
+                plan,
+                inline,
+                references: 0,
+                within: Within::Nothing,
+            });
         }
         Ok(())
     }
@@ -57,7 +65,7 @@ impl Binder<'_> {
         query: &ast::Query,
         change: &ast::Statement,
     ) -> Result<PlanWithColumns, SqlError> {
-        let first = self.named.len();
+        let first = self.around.named.len();
         if let Some(with) = &query.with {
             self.with(with)?;
         }
@@ -71,14 +79,14 @@ impl Binder<'_> {
             *source = self.end_with(first, std::mem::replace(source, Node::One));
         }
         // A plan without a query mentions none of the queries of WITH.
-        self.named.truncate(first);
+        self.around.named.truncate(first);
         Ok((plan, columns))
     }
 
     /// Ends the scope of the WITH queries from position `first` on. Returns the plan of the query around them, which
     /// begins by keeping the rows of those that were mentioned and not put in place.
     pub(super) fn end_with(&mut self, first: usize, node: Node) -> Node {
-        let kept = self.named.drain(first..).filter(|query| query.references > 0);
+        let kept = self.around.named.drain(first..).filter(|query| query.references > 0);
         let kept: Vec<_> = kept.filter_map(|query| Some((query.rows, query.plan?))).collect();
         if kept.is_empty() { node } else { Node::With(kept, Box::new(node)) }
     }
@@ -91,8 +99,10 @@ impl Binder<'_> {
     ) -> Result<Option<From>, SqlError> {
         let parts = name_parts(name)?;
         let [wanted] = &parts[..] else { return Ok(None) };
-        let around = self.outer.len();
-        let Some(query) = self.named.iter_mut().rev().find(|known| known.name == *wanted) else { return Ok(None) };
+        let around = self.around.levels.len();
+        let Some(query) = self.around.named.iter_mut().rev().find(|known| known.name == *wanted) else {
+            return Ok(None);
+        };
         let wrong = |what: &str| {
             let message = format!("recursive reference to query \"{wanted}\" must not appear {what}");
             Err(SqlError::new(state::INVALID_RECURSION, message))
@@ -110,7 +120,7 @@ impl Binder<'_> {
             Within::Step(_) if query.references > 0 => return wrong("more than once"),
             Within::Step(_) => {}
         }
-        self.recurs |= query.within != Within::Nothing;
+        self.select.recurs |= query.within != Within::Nothing;
         query.references += 1;
         let (columns, rows) = (query.columns.clone(), query.rows);
         let plan = if query.inline { query.plan.take() } else { None };
@@ -124,25 +134,25 @@ impl Binder<'_> {
         let mut itself = WithQuery {
             name: name.to_owned(),
             columns: Vec::new(),
-            rows: self.new_frame(),
+            rows: self.counts.new_frame(),
             plan: None,
             inline: false,
             references: 0,
             within: Within::Other,
         };
         let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = &*query.body else {
-            self.named.push(itself);
+            self.around.named.push(itself);
             let bound = self.inner_query(query);
-            self.named.pop();
+            self.around.named.pop();
             return bound;
         };
-        let place = self.named.len();
+        let place = self.around.named.len();
         itself.within = Within::Start;
         let rows = itself.rows;
-        self.named.push(itself);
+        self.around.named.push(itself);
         let bound = self.recursive_terms(place, name, cte, (left, right));
-        let references = self.named[place].references;
-        self.named.truncate(place);
+        let references = self.around.named[place].references;
+        self.around.named.truncate(place);
         let (start, step, columns) = bound?;
         if references == 0 {
             return self.inner_query(query);
@@ -163,7 +173,7 @@ impl Binder<'_> {
     /// Returns the number of times that the recursive term that is being bound has mentioned its query.
     pub(super) fn self_references(&self) -> usize {
         let is_step = |query: &&WithQuery| matches!(query.within, Within::Step(_));
-        self.named.iter().filter(is_step).map(|query| query.references).sum()
+        self.around.named.iter().filter(is_step).map(|query| query.references).sum()
     }
 
     /// Returns an error if a recursive term has mentioned its query since there were `before` mentions. `place` is the
@@ -172,8 +182,12 @@ impl Binder<'_> {
         if self.self_references() == before {
             return Ok(());
         }
-        let step =
-            self.named.iter().rev().find(|query| matches!(query.within, Within::Step(_)) && query.references > 0);
+        let step = self
+            .around
+            .named
+            .iter()
+            .rev()
+            .find(|query| matches!(query.within, Within::Step(_)) && query.references > 0);
         let name = step.map_or("", |query| query.name.as_str());
         let message = format!("recursive reference to query \"{name}\" must not appear within {place}");
         Err(SqlError::new(state::INVALID_RECURSION, message))
@@ -187,16 +201,16 @@ impl Binder<'_> {
         cte: &ast::Cte,
         (left, right): (&SetExpr, &SetExpr),
     ) -> Result<(Node, Node, Vec<OutputColumn>), SqlError> {
-        let first = self.named.len();
+        let first = self.around.named.len();
         let mut start = self.set_operation(left)?;
-        debug_assert_eq!(first, self.named.len());
+        debug_assert_eq!(first, self.around.named.len());
         self.settle(&mut start)?;
         let mut columns = start.columns;
         columns.iter_mut().for_each(|column| column.origin = None);
         let mut shown = columns.clone();
         rename(name, &mut shown, &cte.alias)?;
-        self.named[place].columns = shown;
-        self.named[place].within = Within::Step(self.outer.len());
+        self.around.named[place].columns = shown;
+        self.around.named[place].within = Within::Step(self.around.levels.len());
         let mut step = self.set_operation(right)?;
         if step.columns.len() != columns.len() {
             let message = "each UNION query must have the same number of columns";

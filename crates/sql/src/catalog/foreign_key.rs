@@ -101,7 +101,7 @@ impl ForeignKey {
 }
 
 /// Formats the columns of a key and their values for a message: `Key (a, b)=(1, 2)`.
-fn describe_key<'n>(columns: impl Iterator<Item = &'n str>, values: &[Value<'_>]) -> String {
+pub fn describe_key<'n>(columns: impl Iterator<Item = &'n str>, values: &[Value<'_>]) -> String {
     let columns: Vec<_> = columns.collect();
     let values: Vec<_> = values.iter().map(describe).collect();
     format!("Key ({})=({})", columns.join(", "), values.join(", "))

@@ -2,11 +2,12 @@
 
 use super::foreign_key::{Events, Missing};
 use super::{Exec, Fail, Sink, recycle, scan};
-use crate::catalog::{Table, describe};
+use crate::catalog::{Table, foreign_key};
 use crate::expr::{BoundCheck, Env, Expr, Input};
-use crate::plan::{Access, Delete, Insert, OnConflict, Path, Source, Update};
+use crate::plan::{Access, Delete, Graph, Insert, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
+use hotrow_sync::Arc;
 use hotrow_txn::{Abort, LockFor, Scan, Write};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -57,11 +58,7 @@ impl Exec<'_> {
 
     /// Runs an UPDATE. Returns the number of updated rows.
     pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
-        let Some(graph) = &update.foreign_keys else { return self.update_rows(update, None, sink) };
-        let mut events = Events::new(graph);
-        let count = self.update_rows(update, Some(&mut events), sink)?;
-        self.settle(events)?;
-        Ok(count)
+        self.with_events(update.foreign_keys.as_ref(), |exec, events| exec.update_rows(update, events, sink))
     }
 
     fn update_rows(
@@ -87,11 +84,7 @@ impl Exec<'_> {
 
     /// Runs a DELETE. Returns the number of deleted rows.
     pub(crate) fn delete(&mut self, delete: &Delete, sink: Sink<'_>) -> Result<u64, Fail> {
-        let Some(graph) = &delete.foreign_keys else { return self.delete_rows(delete, None, sink) };
-        let mut events = Events::new(graph);
-        let count = self.delete_rows(delete, Some(&mut events), sink)?;
-        self.settle(events)?;
-        Ok(count)
+        self.with_events(delete.foreign_keys.as_ref(), |exec, events| exec.delete_rows(delete, events, sink))
     }
 
     fn delete_rows(
@@ -114,14 +107,41 @@ impl Exec<'_> {
         let mut count = 0;
         for key in keys {
             self.env.check_cancelled()?;
-            if let Some(returning) = &delete.returning
-                && let Some(row) = self.txn.read_for_update(table.id, &key)?
-            {
-                answer(returning, &self.env, self.scratch, &Input::Row(row), sink)?;
-            }
-            count += u64::from(self.delete_row(table, &key, events.as_deref_mut())?);
+            count += u64::from(self.delete_found(delete, &key, None, events.as_deref_mut(), sink)?);
         }
         Ok(count)
+    }
+
+    /// Changes rows by calling `change`. If the statement concerns foreign keys, then checks them and runs their
+    /// actions.
+    fn with_events<'g>(
+        &mut self,
+        graph: Option<&'g Arc<Graph>>,
+        change: impl FnOnce(&mut Self, Option<&mut Events<'g>>) -> Result<u64, Fail>,
+    ) -> Result<u64, Fail> {
+        let mut events = graph.map(Events::new);
+        let count = change(self, events.as_mut())?;
+        events.map_or(Ok(()), |events| self.settle(events))?;
+        Ok(count)
+    }
+
+    /// Deletes the row with this key, if it is there, and evaluates RETURNING over it. `beside` has the other values
+    /// that RETURNING may name.
+    pub(super) fn delete_found(
+        &mut self,
+        delete: &Delete,
+        key: &Key,
+        beside: Option<Input<'_>>,
+        events: Option<&mut Events<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<bool, Fail> {
+        let table = &delete.access.table;
+        if let Some(returning) = &delete.returning
+            && let Some(row) = self.txn.read_for_update(table.id, key)?
+        {
+            answer(returning, &self.env, self.scratch, &input(row, beside), sink)?;
+        }
+        self.delete_row(table, key, events)
     }
 
     /// Deletes the row with this key, if it is there.
@@ -433,7 +453,7 @@ fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
 }
 
 /// Evaluates RETURNING over one row, and pushes the result into `sink`.
-pub(super) fn answer(
+fn answer(
     exprs: &[Expr],
     env: &Env<'_>,
     scratch: &mut super::Scratch,
@@ -490,7 +510,6 @@ pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'
 /// Formats the key of a row in an index: `Key (a, b)=(1, 2)`.
 pub(crate) fn describe_key(table: &Table, index: IndexRef, row: RowRef<'_>) -> String {
     let columns = table.index_columns(index);
-    let names: Vec<_> = columns.iter().map(|&at| table.schema.columns[at].name.as_str()).collect();
-    let values: Vec<_> = columns.iter().map(|&at| describe(&row.value(at))).collect();
-    format!("Key ({})=({})", names.join(", "), values.join(", "))
+    let values: Vec<_> = columns.iter().map(|&at| row.value(at)).collect();
+    foreign_key::describe_key(columns.iter().map(|&at| table.schema.columns[at].name.as_str()), &values)
 }

@@ -5,7 +5,6 @@
 //! row changes, because it may read the table that changes. If it finds a row several times, the row changes once, by
 //! the first of these results.
 
-use super::dml::answer;
 use super::foreign_key::Events;
 use super::{Exec, Fail, Sink};
 use crate::catalog::Table;
@@ -44,20 +43,14 @@ impl Exec<'_> {
         sink: Sink<'_>,
     ) -> Result<u64, Fail> {
         let rows = self.collect_all(source)?;
-        let table = &delete.access.table;
         let (mut deleted, mut count) = (HashSet::new(), 0);
         for row in rows.rows() {
             self.env.check_cancelled()?;
-            let (key, beside) = split(table, row);
-            if !deleted.insert(key.clone()) {
-                continue;
+            let (key, beside) = split(&delete.access.table, row);
+            if deleted.insert(key.clone()) {
+                let (beside, events) = (Some(Input::Values(beside)), events.as_deref_mut());
+                count += u64::from(self.delete_found(delete, &key, beside, events, sink)?);
             }
-            if let Some(returning) = &delete.returning
-                && let Some(row) = self.txn.read_for_update(table.id, &key)?
-            {
-                answer(returning, &self.env, self.scratch, &Input::Beside(row, beside), sink)?;
-            }
-            count += u64::from(self.delete_row(table, &key, events.as_deref_mut())?);
         }
         Ok(count)
     }

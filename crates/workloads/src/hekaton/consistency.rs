@@ -1,7 +1,7 @@
 //! The check: every committed write is in a counter; amounts were moved within blocks, and none was made or lost; and
 //! every long reader saw a sum that existed at some instant, if its isolation level promises that.
 
-use super::load::{BLOCKS, LOADED_AMOUNT, block, block_of};
+use super::load::{BLOCKS, block_of, loaded_sum};
 use super::{AMOUNT, COUNTER, Client, KEY};
 use crate::Violation;
 use crate::counters::Counters;
@@ -31,10 +31,4 @@ pub(super) fn check(rows: u64, engine: &dyn Engine, table: TableId, clients: &[C
     }
     let what = format!("{torn} of {reads} long readers saw a sum that never was");
     Err(Violation::TornRead(what))
-}
-
-/// Returns the sum of the amounts in the block `number`, which is the same at every instant.
-pub(super) fn loaded_sum(rows: u64, number: u64) -> i64 {
-    let keys = block(rows, number);
-    (keys.end - keys.start) as i64 * LOADED_AMOUNT
 }

@@ -1,7 +1,6 @@
 //! The options, and the next transaction of a client.
 
-use super::consistency::loaded_sum;
-use super::load::{BLOCKS, block, block_of};
+use super::load::{BLOCKS, block, block_of, loaded_sum};
 use super::procedures::{LongRead, Operations};
 use crate::ClientIdentity;
 use crate::distribution::different;

@@ -8,7 +8,7 @@ use hotrow_txn::Engine;
 use std::ops::Range;
 
 /// The amount of each row after the load.
-pub(super) const LOADED_AMOUNT: i64 = 1000;
+const LOADED_AMOUNT: i64 = 1000;
 
 /// The number of blocks of the table. A long reader reads one of them: 10 % of the table.
 pub(super) const BLOCKS: u64 = 10;
@@ -23,6 +23,12 @@ pub(super) fn block(rows: u64, number: u64) -> Range<u64> {
 /// Returns the number of the block to which a row belongs.
 pub(super) fn block_of(rows: u64, key: u64) -> u64 {
     (key / (rows / BLOCKS)).min(BLOCKS - 1)
+}
+
+/// Returns the sum of the amounts in the block `number`, which is the same at every instant.
+pub(super) fn loaded_sum(rows: u64, number: u64) -> i64 {
+    let keys = block(rows, number);
+    (keys.end - keys.start) as i64 * LOADED_AMOUNT
 }
 
 pub(super) fn load(

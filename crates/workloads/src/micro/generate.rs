@@ -147,7 +147,7 @@ impl Client {
     pub(super) fn new(options: &Options, table: TableId, rounds: u64, identity: ClientIdentity) -> Self {
         Self {
             generator: Generator::new(options, identity),
-            next: Updates::new(table, options, rounds),
+            next: Updates::new(table, options.lock_only, options.record_bytes > COUNTER_BYTES, rounds),
             increments: 0,
             checksum: 0,
         }

@@ -1,7 +1,6 @@
 //! The transaction: it reads and updates some records, and computes something for each; or it only locks them.
 
-use super::schema::COUNTER_BYTES;
-use super::{COUNTER, FILLER, Options};
+use super::{COUNTER, FILLER};
 use crate::checksum::sum;
 use crate::computation::compute;
 use hotrow_storage::{Key, TableId};
@@ -22,9 +21,8 @@ pub struct Updates {
 }
 
 impl Updates {
-    pub(super) fn new(table: TableId, options: &Options, rounds: u64) -> Self {
-        let filler = options.record_bytes > COUNTER_BYTES;
-        Self { table, lock_only: options.lock_only, filler, rounds, keys: Vec::new() }
+    pub(super) fn new(table: TableId, lock_only: bool, filler: bool, rounds: u64) -> Self {
+        Self { table, lock_only, filler, rounds, keys: Vec::new() }
     }
 
     /// Returns the keys of the records, in the order of the updates.

@@ -1,6 +1,6 @@
 //! The options, and the next transaction.
 
-use super::Grants;
+use super::{Grants, Request};
 use crate::Violation;
 use crate::computation::compute;
 use crate::options::{parse_share, parse_within};
@@ -118,19 +118,6 @@ impl fmt::Display for Options {
             us => write!(f, ", {us} µs of computation each"),
         }
     }
-}
-
-/// A transaction's request for a lock on a range of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// The first key of the range.
-    pub first: u64,
-    /// The last key of the range.
-    pub last: u64,
-    /// Whether the lock is exclusive: no other transaction may hold a key of the range.
-    pub exclusive: bool,
-    /// Whether the transaction waits once it holds the range.
-    pub is_delayed: bool,
 }
 
 /// A stream of transactions, and the state of their ranges.

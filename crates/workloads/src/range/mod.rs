@@ -8,9 +8,11 @@
 
 mod consistency;
 mod generate;
+mod request;
 
 pub use consistency::Grants;
-pub use generate::{Client, Options, Request};
+pub use generate::{Client, Options};
+pub use request::Request;
 
 use crate::computation::rounds_of;
 use crate::{ClientIdentity, LoadError, Progress, Violation};

@@ -13,7 +13,7 @@ impl HekatonTransaction {
     /// Returns `false` if none was met.
     pub(super) fn undo_and_wait(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
         let conflict = self.reader.look.conflict.take();
-        match to.filter(|_| self.running) {
+        match to.filter(|_| self.life.running) {
             Some(savepoint) => {
                 // An abort that is bound to come comes at the next call.
                 if matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
@@ -24,8 +24,8 @@ impl HekatonTransaction {
                 // The place that it waits for next it keeps, if it is the first there.
                 let is_next = |place: Place| conflict.as_ref().is_some_and(|conflict| conflict.place == place);
                 self.reader.look.turns.retain(|turn| !is_next(turn.0));
-                self.failed = None;
-                if self.running {
+                self.life.failed = None;
+                if self.life.running {
                     self.roll_back();
                 }
             }
@@ -37,17 +37,17 @@ impl HekatonTransaction {
     /// Waits until the transaction has its turn at a place.
     fn wait_in_queue(&mut self, conflict: Conflict, slot: SlotNumber) -> Result<(), Abort> {
         let (shared, me, place) = (self.shared.clone(), self.reader.look.me, conflict.place);
-        if self.running {
+        if self.life.running {
             // The transactions that it depends on are about to end. Until they have, it cannot leave its epoch.
             self.wait_for_dependencies()?;
             self.reader.look.turns.retain(|turn| turn.0 != place);
             self.settle_turns();
         }
         let transactions = &shared.transactions;
-        let (id, limit) = (self.running.then_some(me), self.waiter.lock_timeout());
+        let (id, limit) = (self.life.running.then_some(me), self.waits.waiter.lock_timeout());
         let holder = conflict.writer.map(|(writer, _)| writer);
         let guard = QueueGuard { shared: &shared, place, slot };
-        let (waiter, label, target) = (self.waiter.clone(), self.label, conflict.target.clone());
+        let (waiter, label, target) = (self.waits.waiter.clone(), self.life.label, conflict.target.clone());
         let is_first = transactions.queues.stand(place, Ticket { slot, id, waiter, label, target }, holder);
         if let Some(writer) = conflict.writer.filter(|_| is_first) {
             transactions.call_after(writer, place);
@@ -55,7 +55,7 @@ impl HekatonTransaction {
         let shown = id.map(|id| {
             let read_locks = self.reader.held.rows().to_vec();
             let at = Some((place, conflict.target));
-            shared.show(Blocked { id, label: self.label, read_locks, at, victim: None });
+            shared.show(Blocked { id, label: self.life.label, read_locks, at, victim: None });
             BlockedGuard { shared: &shared, me: id }
         });
         self.look_for_deadlock(place);
@@ -70,9 +70,9 @@ impl HekatonTransaction {
                 waited
             }
         };
-        self.deadlock = id.and_then(|id| transactions.verdict(id));
+        self.life.deadlock = id.and_then(|id| transactions.verdict(id));
         drop(shown);
-        if self.deadlock.is_some() {
+        if self.life.deadlock.is_some() {
             return Err(Abort::Deadlock);
         }
         waited?;

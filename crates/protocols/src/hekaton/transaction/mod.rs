@@ -1,6 +1,7 @@
 //! A transaction over versions.
 
 mod give_way;
+mod life;
 
 use super::clock::Timestamp;
 use super::database::Database;
@@ -18,6 +19,7 @@ use super::words::Words;
 use super::write::Linked;
 use super::write_set::WriteSet;
 use crate::shared::table;
+use crate::shared::time_outs::LimitedWaiter;
 use hotrow_storage::{End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, TableId, VersionTable};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::wait::together;
@@ -26,6 +28,7 @@ use hotrow_txn::{
     Abort, Access, Begin, Capabilities, Concurrency, Deadlock, Diagnostics, EngineInfo, Holding, Isolation, LockFor,
     Ownership, Planned, Savepoint, Scan, Statistics, Transaction, Write, Yielding, standard,
 };
+use life::Life;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -34,7 +37,7 @@ pub struct HekatonTransaction {
     database: Arc<Database>,
     shared: Arc<Shared>,
     participant: Participant,
-    waiter: Waiter,
+    waits: LimitedWaiter,
     /// The transaction's slot, or `None` if all slots were taken.
     slot: Option<SlotNumber>,
     reader: Reader,
@@ -43,17 +46,7 @@ pub struct HekatonTransaction {
     info: &'static EngineInfo,
     /// The tables that the transaction has created.
     made: Vec<TableId>,
-    /// The longest wait for other transactions, unless the transaction sets another limit.
-    default_limit: Duration,
-    label: u32,
-    read_only: bool,
-    running: bool,
-    /// Whether the transaction may have held write locks, so that other transactions may wait for it.
-    has_locked: bool,
-    /// The error of a transaction that was rolled back between two calls, until the caller learns of it.
-    failed: Option<Abort>,
-    /// The deadlock that the transaction was the victim of.
-    deadlock: Option<Deadlock>,
+    life: Life,
 }
 
 impl HekatonTransaction {
@@ -71,29 +64,21 @@ impl HekatonTransaction {
             database: database.clone(),
             shared: shared.clone(),
             participant: database.participant(),
-            waiter,
+            waits: LimitedWaiter::new(waiter, default_limit),
             slot,
             reader: Reader::new(Look::new(shared, last)),
             changes: WriteSet::default(),
             sweeper,
             made: Vec::new(),
             info,
-            default_limit,
-            label: 0,
-            read_only: false,
-            running: false,
-            has_locked: false,
-            failed: None,
-            deadlock: None,
+            life: Life::default(),
         }
     }
 
     /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.running {
-            return Err(self.failed.unwrap_or(Abort::User));
-        }
+        self.life.check()?;
         if !self.participant.is_entered() {
             self.step_in();
         } else if !self.reader.look.has_dependencies() {
@@ -108,8 +93,8 @@ impl HekatonTransaction {
     #[inline]
     fn enter_to_write(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        self.has_locked = true;
-        if self.read_only { Err(Abort::User) } else { Ok(()) }
+        self.life.has_locked = true;
+        if self.life.read_only { Err(Abort::User) } else { Ok(()) }
     }
 
     #[inline]
@@ -147,13 +132,13 @@ impl HekatonTransaction {
         }
         if let Err(abort) = taken_back {
             self.roll_back();
-            self.failed = Some(abort);
+            self.life.failed = Some(abort);
         }
     }
 
     /// Waits until `is_over` holds of the transaction, but no longer than the transaction's limit.
     fn wait_until(&mut self, is_over: impl Fn(&Transactions, TxnId) -> bool) -> Result<(), Abort> {
-        self.wait_limited(Some(self.waiter.lock_timeout().unwrap_or(self.default_limit)), is_over)
+        self.wait_limited(Some(self.waits.limit()), is_over)
     }
 
     /// Waits until `is_over` holds of the transaction, but no longer than the limit, if there is one.
@@ -162,12 +147,12 @@ impl HekatonTransaction {
         limit: Option<Duration>,
         is_over: impl Fn(&Transactions, TxnId) -> bool,
     ) -> Result<(), Abort> {
-        let start = self.waiter.now();
+        let start = self.waits.waiter.now();
         let is_over = || is_over(&self.shared.transactions, self.reader.look.me);
-        let wake = self.waiter.wait_until(limit.map(|limit| start.after(limit)), is_over);
+        let wake = self.waits.waiter.wait_until(limit.map(|limit| start.after(limit)), is_over);
         let is_over = is_over();
         self.reader.look.statistics.waits += 1;
-        self.reader.look.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
+        self.reader.look.statistics.wait_ns += self.waits.waiter.now().since(start).as_nanos() as u64;
         match wake {
             _ if is_over => Ok(()),
             Wake::Cancelled => Err(Abort::Cancelled),
@@ -194,17 +179,17 @@ impl HekatonTransaction {
         self.wait_for_dependencies()?;
         self.changes.close_to_readers(me, &self.database, self.participant.guard());
         let read_locks = self.reader.held.rows().to_vec();
-        shared.show(Blocked { id: me, label: self.label, read_locks, at: None, victim: None });
+        shared.show(Blocked { id: me, label: self.life.label, read_locks, at: None, victim: None });
         // However the wait ends, and if a panic ends it.
         let shown = BlockedGuard { shared: &shared, me };
         shared.sentence(me, &self.database, self.participant.guard());
         self.step_out();
         let waited =
             self.wait_until(|transactions, me| transactions.waits_for_nobody(me) || transactions.is_victim(me));
-        self.deadlock = shared.transactions.verdict(me);
+        self.life.deadlock = shared.transactions.verdict(me);
         drop(shown);
         self.step_in();
-        if self.deadlock.is_some() { Err(Abort::Deadlock) } else { waited }
+        if self.life.deadlock.is_some() { Err(Abort::Deadlock) } else { waited }
     }
 
     /// Enters an epoch, after it has published what the transaction may read from then on.
@@ -275,7 +260,7 @@ impl HekatonTransaction {
         }
         let handed = self.database.redo().filter(|_| !self.changes.is_empty()).map(|sink| {
             let changes = self.changes.redo(&self.database, guard);
-            sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waiter)
+            sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waits.waiter)
         });
         // From here to the last word without leaving the epoch: another transaction may replace a new version and
         // collect it meanwhile.
@@ -294,7 +279,7 @@ impl HekatonTransaction {
         };
         self.changes.end_kept(&mut self.reader.look, &self.database, guard, release);
         self.release_locks();
-        if self.has_locked {
+        if self.life.has_locked {
             self.shared.transactions.let_go(me);
         }
         self.wait_for_dependencies()?;
@@ -317,7 +302,7 @@ impl HekatonTransaction {
             self.participant.retire_all(garbage);
         }
         self.participant.leave();
-        self.running = false;
+        self.life.running = false;
     }
 
     /// Undoes everything, and ends the transaction.
@@ -360,7 +345,7 @@ impl HekatonTransaction {
             // There was none left when this object was made, or it is used up, which is not given back.
             self.leave_queues();
             self.slot = None;
-            let (slot, last, sweeper) = self.shared.transactions.take(&self.waiter).ok_or(Abort::Resources)?;
+            let (slot, last, sweeper) = self.shared.transactions.take(&self.waits.waiter).ok_or(Abort::Resources)?;
             (self.slot, self.sweeper) = (Some(slot), sweeper);
             begun = begin(&self.shared.transactions, last);
         }
@@ -399,12 +384,10 @@ fn scene<'g>(
 
 impl Transaction for HekatonTransaction {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
-        debug_assert!(!self.running, "a transaction is running");
-        (self.failed, self.deadlock) = (None, None);
+        debug_assert!(!self.life.running, "a transaction is running");
+        (self.life.failed, self.life.deadlock) = (None, None);
         self.take_slot()?;
-        self.running = true;
-        self.read_only = begin.read_only;
-        self.label = begin.label;
+        self.life = Life::begun(begin);
         self.shared.transactions.name(self.reader.look.me, begin.label);
         let level = match begin.reconnaissance {
             true => Isolation::ReadCommitted,
@@ -420,7 +403,6 @@ impl Transaction for HekatonTransaction {
             Some(Concurrency::Optimistic) | None => Tracks::Remembers,
         };
         self.reader.begin(extent.map_or(Tracks::Nothing, tracks));
-        self.has_locked = false;
         self.reader.look.lines_up = begin.one_shot || level == Isolation::ReadCommitted;
         self.publish(Snapshot::From(self.shared.clock.now()));
         self.participant.enter();
@@ -506,10 +488,10 @@ impl Transaction for HekatonTransaction {
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         self.enter()?;
-        if self.read_only && scan.lock.is_update() {
+        if self.life.read_only && scan.lock.is_update() {
             return Err(Abort::User);
         }
-        self.has_locked |= scan.lock.is_update();
+        self.life.has_locked |= scan.lock.is_update();
         let read_time = self.read_time();
         let mut scanning = Scanning::new(scan, read_time);
         let mut scanned = Ok(());
@@ -535,7 +517,7 @@ impl Transaction for HekatonTransaction {
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
         // One that is bound to abort can still undo a part.
-        if self.running && matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
+        if self.life.running && matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
             self.take_back(savepoint.0);
         }
     }
@@ -545,13 +527,13 @@ impl Transaction for HekatonTransaction {
         // A table that is put in another one's place is a change, though no row of it is in the log.
         let has_changes = !self.changes.is_empty() || !self.reader.owned.is_empty();
         let handed = together(|| if has_changes { self.commit_changes() } else { self.commit_reads() })?;
-        self.database.wait_durable(handed, &self.waiter);
+        self.database.wait_durable(handed, &self.waits.waiter);
         Ok(())
     }
 
     fn abort(&mut self) {
-        self.failed = None;
-        if self.running {
+        self.life.failed = None;
+        if self.life.running {
             together(|| self.roll_back());
         }
     }
@@ -578,7 +560,7 @@ impl Transaction for HekatonTransaction {
 
 impl Holding for HekatonTransaction {
     fn hold_reads(&mut self, hold: bool) {
-        if self.running {
+        if self.life.running {
             self.reader.hold(hold);
         }
     }
@@ -591,7 +573,7 @@ impl Holding for HekatonTransaction {
     }
 
     fn own_table(&mut self, table: TableId, ownership: Ownership) {
-        if !self.running {
+        if !self.life.running {
             return;
         }
         if !self.reader.owned.contains(&table) {
@@ -619,18 +601,18 @@ impl Yielding for HekatonTransaction {
     }
 
     fn idle(&mut self) {
-        if self.running {
+        if self.life.running {
             self.settle_turns()
         } else {
             self.leave_queues()
         }
-        if !self.running || !self.participant.is_entered() {
+        if !self.life.running || !self.participant.is_entered() {
             return;
         }
         // The transactions that it depends on are about to end. Until they have, it cannot leave.
         if self.wait_for_dependencies() == Err(Abort::Cascade) {
             self.roll_back();
-            self.failed = Some(Abort::Cascade);
+            self.life.failed = Some(Abort::Cascade);
         } else if self.dependencies() == Dependencies::Resolved {
             self.step_out();
         }
@@ -645,7 +627,7 @@ impl Diagnostics for HekatonTransaction {
     standard!(exclusion, prospect);
 
     fn deadlock(&self) -> Option<&Deadlock> {
-        self.deadlock.as_ref()
+        self.life.deadlock.as_ref()
     }
 }
 

@@ -15,10 +15,14 @@ use hotrow_txn::{Accesses, Intent};
 const MOST_ROWS: usize = 16;
 const MOST_BYTES: usize = 1024;
 
-/// Copies of a plan's rows, in the plan's order. The next transaction uses the memory again.
+/// The copies of the rows of a transaction that locks none, or locks them one at a time. The next transaction uses the
+/// memory again.
 #[derive(Default)]
 pub struct Copies {
+    /// The copies of a plan's rows, in the plan's order, if all were copied when the transaction began.
     rows: Vec<Copy>,
+    /// The row that was read last, where rows are copied one at a time.
+    pub(super) glanced: Option<(TableId, Row)>,
 }
 
 struct Copy {

@@ -13,6 +13,7 @@
 //! | `waiting` | a transaction that waits, as others see it |
 //! | `retired` | rows that go to the next writer before their own has committed |
 //! | `foresight` | which rows are locked to be written when they are read |
+//! | `foreseen` | such reads of one transaction |
 //! | `locker` | the locks of one transaction |
 //! | `declared` | the rows of an access set, locked as the transaction begins |
 //! | `transaction` | what the frame of transactions asks of all this |
@@ -40,6 +41,7 @@
 
 mod declared;
 mod followers;
+mod foreseen;
 mod foresight;
 mod held;
 mod lock;

@@ -7,9 +7,10 @@ use super::locker::Locker;
 use super::retired::RetiredRows;
 use super::waiting::RecordWaits;
 use crate::shared::batch;
+use crate::shared::early_release::EarlyRelease;
 use crate::shared::in_place::{InPlace, IndexLocks};
 use crate::shared::lock_table::Requester;
-use crate::shared::locking::{Locking, LockingTransaction, Sought};
+use crate::shared::locking::{LockDiagnostics, Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
 use crate::shared::read_level::ReadLevel;
@@ -17,7 +18,7 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scan, Statistics};
+use hotrow_txn::{Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scan, Statistics, standard};
 use std::ops::ControlFlow;
 
 /// A transaction in flight.
@@ -182,6 +183,17 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         self.locks.own(table);
     }
 
+    #[inline]
+    fn end(&mut self, database: &Database<L>, guard: Guard<'_>) {
+        self.locks.release_all(database, guard);
+    }
+
+    fn waiter(&self) -> &Waiter {
+        self.locks.waiter()
+    }
+}
+
+impl<L: RecordLock> EarlyRelease<L> for RecordLocking<L> {
     fn retire(&mut self, database: &Database<L>, guard: Guard<'_>, changes: &mut InPlace<L>) {
         let released = self.locks.retire(database, guard, changes);
         if let Some(declared) = &mut self.declared {
@@ -215,15 +227,10 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
     fn reclaim(&mut self, participant: &mut Participant) {
         self.locks.reclaim(participant);
     }
+}
 
-    #[inline]
-    fn end(&mut self, database: &Database<L>, guard: Guard<'_>) {
-        self.locks.release_all(database, guard);
-    }
-
-    fn waiter(&self) -> &Waiter {
-        self.locks.waiter()
-    }
+impl<L: RecordLock> LockDiagnostics for RecordLocking<L> {
+    standard!(add_missing, exclusion);
 
     fn statistics(&mut self) -> &mut Statistics {
         self.locks.statistics()

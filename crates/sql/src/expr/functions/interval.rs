@@ -2,7 +2,7 @@
 
 use super::argument::{Arguments, integer_of};
 use super::function::{Field, Function, IntervalFunction, Overload};
-use super::time::{DAY, Moment, SECOND, unknown_unit, unsupported_unit};
+use super::moment::{DAY, Moment, SECOND, unknown_unit, unsupported_unit};
 use crate::expr::compare::float;
 use crate::expr::interval_arithmetic::out_of_range;
 use crate::types::{check_timestamp, days_from_parts};

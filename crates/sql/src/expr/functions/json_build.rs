@@ -1,7 +1,7 @@
 //! Builds JSON from values of other types.
 
+use super::append::append;
 use super::argument::invalid;
-use super::variadic::append;
 use crate::expr::{Env, Expr, Input};
 use crate::json::normalise;
 use crate::memory::check_size;

@@ -3,7 +3,7 @@
 use super::argument::Arguments;
 use super::function::{Function, Overload, SessionFunction};
 use super::interval::age;
-use super::time::DAY;
+use super::moment::DAY;
 use crate::SqlError;
 use crate::context::SessionContext;
 use crate::expr::{Env, Strictness, cast};

@@ -1,6 +1,6 @@
 //! Writes dates and timestamps by a template, such as `YYYY-MM-DD HH24:MI:SS`.
 
-use super::time::{JULIAN_EPOCH, Moment, people_year};
+use super::moment::{JULIAN_EPOCH, Moment, people_year};
 use crate::memory::check_size;
 use crate::{MemoryLimit, SqlError};
 use std::fmt::Write;

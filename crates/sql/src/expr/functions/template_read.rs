@@ -1,19 +1,24 @@
 //! Reads dates and timestamps by a template.
 
+use super::moment::{DAY, SECOND};
 use super::template::{DAYS, MONTHS, Pattern, Piece, ROMAN, pieces};
-use super::time::{DAY, JULIAN_EPOCH};
+use super::template_date::DateParts;
 use crate::error::unsupported;
-use crate::types::{check_timestamp, date_parts, days_from_parts};
+use crate::types::check_timestamp;
 use crate::{SqlError, state};
 
 /// The parts of a moment that have been read so far. Parts that have not been read are zero.
 #[derive(Default)]
 struct Read {
-    year: i64,
-    before_christ: bool,
-    month: i64,
-    day: i64,
-    day_of_year: i64,
+    date: DateParts,
+    time: TimeParts,
+    zone: Zone,
+    convention: Option<Convention>,
+}
+
+/// The parts of the time of day.
+#[derive(Default)]
+struct TimeParts {
     hour: i64,
     afternoon: Option<bool>,
     minute: i64,
@@ -22,19 +27,14 @@ struct Read {
     /// The number of digits of a second that count.
     precision: Option<u32>,
     seconds_of_day: i64,
-    zone_sign: i64,
-    zone_hour: i64,
-    zone_minute: i64,
-    /// The number of digits that the pattern of the year has.
-    year_digits: usize,
-    century: i64,
-    julian: i64,
-    /// The week of the year, or of the ISO year.
-    week: i64,
-    week_of_month: i64,
-    /// The day of the week. 1 is Sunday.
-    day_of_week: i64,
-    convention: Option<Convention>,
+}
+
+/// The distance of the local time from UTC.
+#[derive(Default)]
+struct Zone {
+    sign: i64,
+    hour: i64,
+    minute: i64,
 }
 
 /// A way of counting dates. All patterns of a template belong to one.
@@ -174,32 +174,32 @@ impl Read {
             Pattern::SecondsOfDay => 5,
             Pattern::MonthName | Pattern::MonthShort => {
                 let (month, rest) = name(&MONTHS, (pattern == Pattern::MonthShort).then_some(3))?;
-                keep(&mut self.month, month + 1, written)?;
+                keep(&mut self.date.month, month + 1, written)?;
                 return Ok(rest);
             }
             Pattern::RomanMonth => {
                 // A longer numeral goes before those that it begins with.
                 let numerals: Vec<_> = ROMAN.iter().rev().copied().collect();
                 let (at, rest) = name(&numerals, None)?;
-                keep(&mut self.month, 12 - at, written)?;
+                keep(&mut self.date.month, 12 - at, written)?;
                 return Ok(rest);
             }
             Pattern::ZoneHour | Pattern::ZoneMinute => 2,
             Pattern::DayName | Pattern::DayShort => {
                 let (day, rest) = name(&DAYS, (pattern == Pattern::DayShort).then_some(3))?;
-                keep(&mut self.day_of_week, (day + 1) % 7 + 1, written)?;
+                keep(&mut self.date.day_of_week, (day + 1) % 7 + 1, written)?;
                 return Ok(rest);
             }
             Pattern::Half { dots } => {
                 let halves = if dots { ["A.M.", "P.M."] } else { ["AM", "PM"] };
                 let (half, rest) = name(&halves, None)?;
-                self.afternoon = Some(half == 1);
+                self.time.afternoon = Some(half == 1);
                 return Ok(rest);
             }
             Pattern::Era { dots } => {
                 let eras = if dots { ["A.D.", "B.C."] } else { ["AD", "BC"] };
                 let (era, rest) = name(&eras, None)?;
-                self.before_christ = era == 1;
+                self.date.before_christ = era == 1;
                 return Ok(rest);
             }
             Pattern::Month | Pattern::Day | Pattern::Hour | Pattern::Hour12 | Pattern::Minute | Pattern::Second => 2,
@@ -224,7 +224,7 @@ impl Read {
             );
         };
         if pattern == Pattern::ZoneHour {
-            self.zone_sign = sign;
+            self.zone.sign = sign;
         }
         self.keep_number(pattern, (value, sign, digits), written, all)?;
         Ok(rest)
@@ -238,8 +238,8 @@ impl Read {
         let (Ok(thousands), Ok(rest)) = (thousands.parse::<i64>(), rest.parse::<i64>()) else {
             return Err(malformed(format!("invalid input string for \"{written}\"")));
         };
-        keep(&mut self.year, thousands * 1000 + rest, written)?;
-        self.year_digits = 4;
+        keep(&mut self.date.year, thousands * 1000 + rest, written)?;
+        self.date.year_digits = 4;
         Ok(after)
     }
 
@@ -254,41 +254,41 @@ impl Read {
         match pattern {
             Pattern::Year(digits) | Pattern::IsoYear(digits) => {
                 let year = if digits < 4 { near_2020(value) } else { value };
-                keep(&mut self.year, sign * year, written)?;
-                self.year_digits = digits;
+                keep(&mut self.date.year, sign * year, written)?;
+                self.date.year_digits = digits;
             }
-            Pattern::Century => keep(&mut self.century, value, written)?,
-            Pattern::Julian => keep(&mut self.julian, value, written)?,
-            Pattern::WeekOfYear | Pattern::IsoWeek => keep(&mut self.week, value, written)?,
-            Pattern::WeekOfMonth => keep(&mut self.week_of_month, value, written)?,
-            Pattern::DayOfWeek => keep(&mut self.day_of_week, value, written)?,
-            Pattern::IsoDayOfWeek => keep(&mut self.day_of_week, if value >= 7 { 1 } else { value + 1 }, written)?,
+            Pattern::Century => keep(&mut self.date.century, value, written)?,
+            Pattern::Julian => keep(&mut self.date.julian, value, written)?,
+            Pattern::WeekOfYear | Pattern::IsoWeek => keep(&mut self.date.week, value, written)?,
+            Pattern::WeekOfMonth => keep(&mut self.date.week_of_month, value, written)?,
+            Pattern::DayOfWeek => keep(&mut self.date.day_of_week, value, written)?,
+            Pattern::IsoDayOfWeek => keep(&mut self.date.day_of_week, if value >= 7 { 1 } else { value + 1 }, written)?,
             // A quarter does not say which of its days is meant.
             Pattern::Quarter => {}
-            Pattern::IsoDayOfYear => keep(&mut self.day_of_year, value, written)?,
-            Pattern::Month => keep(&mut self.month, value, written)?,
-            Pattern::Day => keep(&mut self.day, value, written)?,
-            Pattern::DayOfYear => keep(&mut self.day_of_year, value, written)?,
-            Pattern::Hour => keep(&mut self.hour, value, written)?,
+            Pattern::IsoDayOfYear => keep(&mut self.date.day_of_year, value, written)?,
+            Pattern::Month => keep(&mut self.date.month, value, written)?,
+            Pattern::Day => keep(&mut self.date.day, value, written)?,
+            Pattern::DayOfYear => keep(&mut self.date.day_of_year, value, written)?,
+            Pattern::Hour => keep(&mut self.time.hour, value, written)?,
             Pattern::Hour12 => {
                 if !(1..=12).contains(&value) {
                     return Err(malformed(format!("hour \"{value}\" is invalid for the 12-hour clock"))
                         .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
                 }
-                keep(&mut self.hour, value % 12, written)?;
+                keep(&mut self.time.hour, value % 12, written)?;
             }
-            Pattern::Minute => keep(&mut self.minute, value, written)?,
-            Pattern::Second => keep(&mut self.second, value, written)?,
-            Pattern::SecondsOfDay => keep(&mut self.seconds_of_day, value, written)?,
-            Pattern::ZoneHour => keep(&mut self.zone_hour, value, written)?,
-            Pattern::ZoneMinute => keep(&mut self.zone_minute, value, written)?,
+            Pattern::Minute => keep(&mut self.time.minute, value, written)?,
+            Pattern::Second => keep(&mut self.time.second, value, written)?,
+            Pattern::SecondsOfDay => keep(&mut self.time.seconds_of_day, value, written)?,
+            Pattern::ZoneHour => keep(&mut self.zone.hour, value, written)?,
+            Pattern::ZoneMinute => keep(&mut self.zone.minute, value, written)?,
             Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) if digits > 6 => {
                 return Err(out_of_range(all));
             }
             Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) => {
-                keep(&mut self.micros, value * 10_i64.pow(6 - digits as u32), written)?;
+                keep(&mut self.time.micros, value * 10_i64.pow(6 - digits as u32), written)?;
                 if let Pattern::Fraction(digits) = pattern {
-                    self.precision = Some(digits);
+                    self.time.precision = Some(digits);
                 }
             }
             _ => return Err(out_of_range(all)),
@@ -296,120 +296,41 @@ impl Read {
         Ok(())
     }
 
-    /// Returns the year that the template has given, or the first year of its century. A template that gives neither
-    /// means 1 BC, and so does the year 0.
-    fn whole_year(&self) -> i64 {
-        let century = if self.before_christ { -self.century } else { self.century };
-        match self.year {
-            0 if century > 0 => (century - 1) * 100 + 1,
-            0 if century < 0 => century * 100 + 1,
-            0 => 0,
-            // The year has only its last digits, beside a century.
-            year if century != 0 && self.year_digits <= 2 => match year.rem_euclid(100) {
-                0 => century * 100 + i64::from(century < 0),
-                last if century > 0 => (century - 1) * 100 + last,
-                last => (century + 1) * 100 - last + 1,
-            },
-            // If the template says BC, a negative year is one after Christ.
-            year => match if self.before_christ { -year } else { year } {
-                year if year < 0 => year + 1,
-                year => year,
-            },
-        }
-    }
-
-    /// Returns the day, in days since 2000.
-    ///
-    /// # Errors
-    /// `None` if there is no such day, or the error that says why the day cannot be known.
-    fn days(&self) -> Result<i64, Option<SqlError>> {
-        let year = self.whole_year();
-        let is_iso = self.convention == Some(Convention::IsoWeeks);
-        let mut parts = (year, 1, 1);
-        if self.julian > 0 {
-            parts = parts_of(self.julian - JULIAN_EPOCH).ok_or(None)?;
-        }
-        let (mut day_of_year, mut day) = (self.day_of_year, self.day);
-        if self.week > 0 && is_iso {
-            let monday = iso_week(parts.0, self.week).ok_or(None)?;
-            let after = match self.day_of_week {
-                0 => 0,
-                1 => 6,
-                day => day - 2,
-            };
-            parts = parts_of(monday + after).ok_or(None)?;
-        } else if self.week > 0 {
-            day_of_year = (self.week - 1) * 7 + 1;
-        }
-        if self.week_of_month > 0 {
-            day = (self.week_of_month - 1) * 7 + 1;
-        }
-        if day > 0 {
-            parts.2 = day;
-        }
-        if self.month > 0 {
-            parts.1 = self.month;
-        }
-        if day_of_year > 0 && (parts.1 <= 1 || parts.2 <= 1) {
-            if parts.0 == 0 && !self.before_christ {
-                let message = "cannot calculate day of year without year information";
-                return Err(Some(malformed(message.to_owned())));
-            }
-            let first = if is_iso { iso_week(parts.0, 1) } else { days_of((parts.0, 1, 1)) }.ok_or(None)?;
-            let found = parts_of(first + day_of_year - 1).ok_or(None)?;
-            if is_iso {
-                parts = found;
-            } else if found.0 != parts.0 {
-                return Err(None);
-            } else {
-                parts.1 = if parts.1 <= 1 { found.1 } else { parts.1 };
-                parts.2 = if parts.2 <= 1 { found.2 } else { parts.2 };
-            }
-        }
-        days_of(parts).ok_or(None)
-    }
-
+    /// Returns the moment, in microseconds since 2000.
     fn micros(&self, text: &str) -> Result<i64, SqlError> {
-        const SECOND: i64 = 1_000_000;
-        let mut hour = self.hour;
-        if self.afternoon == Some(true) {
-            hour += 12;
+        let Self { date, time, zone, convention } = self;
+        let in_day = time.micros().filter(|_| zone.is_valid()).ok_or_else(|| out_of_range(text))?;
+        let is_iso = *convention == Some(Convention::IsoWeeks);
+        let days = date.days(is_iso).map_err(|error| error.unwrap_or_else(|| out_of_range(text)))?;
+        check_timestamp(days * DAY + in_day - zone.seconds() * SECOND)
+    }
+}
+
+impl TimeParts {
+    /// Returns the microseconds since midnight, or `None` if there is no such time of day.
+    fn micros(&self) -> Option<i64> {
+        let hour = if self.afternoon == Some(true) { self.hour + 12 } else { self.hour };
+        if hour > 23 || self.minute > 59 || self.second > 59 || self.seconds_of_day >= DAY / SECOND {
+            return None;
         }
-        if hour > 23 || self.minute > 59 || self.second > 59 {
-            return Err(out_of_range(text));
-        }
-        let zone = self.zone_hour * 60 + self.zone_minute;
-        if self.seconds_of_day >= DAY / SECOND || self.zone_hour > 15 || self.zone_minute > 59 {
-            return Err(out_of_range(text));
-        }
-        let days = self.days().map_err(|error| error.unwrap_or_else(|| out_of_range(text)))?;
         let seconds = match self.seconds_of_day {
             0 => (hour * 60 + self.minute) * 60 + self.second,
             seconds => seconds,
         };
         let unit = self.precision.map_or(1, |digits| 10_i64.pow(6 - digits));
-        let micros = (self.micros + unit / 2) / unit * unit;
-        let sign = if self.zone_sign < 0 { -1 } else { 1 };
-        check_timestamp(days * DAY + (seconds - sign * zone * 60) * SECOND + micros)
+        Some(seconds * SECOND + (self.micros + unit / 2) / unit * unit)
     }
 }
 
-/// Returns the year, month and day of a number of days since 2000, or `None` if that is beyond the calendar.
-fn parts_of(days: i64) -> Option<(i64, i64, i64)> {
-    let (year, month, day) = date_parts(i32::try_from(days).ok()?)?;
-    Some((year.into(), month.into(), day.into()))
-}
+impl Zone {
+    fn is_valid(&self) -> bool {
+        self.hour <= 15 && self.minute <= 59
+    }
 
-/// Returns the days since 2000 of a year, month and day, or `None` if there is no such day.
-fn days_of((year, month, day): (i64, i64, i64)) -> Option<i64> {
-    days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).map(i64::from)
-}
-
-/// Returns the Monday of a week of an ISO year, in days since 2000. The first week has January 4.
-fn iso_week(year: i64, week: i64) -> Option<i64> {
-    let fourth = days_of((year, 1, 4))?;
-    // 2000-01-03 was a Monday.
-    Some(fourth - (fourth - 2).rem_euclid(7) + (week - 1) * 7)
+    fn seconds(&self) -> i64 {
+        let sign = if self.sign < 0 { -1 } else { 1 };
+        sign * (self.hour * 60 + self.minute) * 60
+    }
 }
 
 /// Returns the error for a text that has fewer characters, or digits, than a pattern needs before another number.

@@ -1,5 +1,6 @@
 //! Functions of any number of arguments.
 
+use super::append::append;
 use super::argument::invalid;
 use super::function::Variadic;
 use super::interval::make_interval;
@@ -7,7 +8,6 @@ use super::json_build;
 use super::text::{quote_identifier, quote_literal};
 use crate::expr::{Env, Expr, Input, compare};
 use crate::memory::check_size;
-use crate::types::{encode_text, type_of};
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
@@ -87,23 +87,6 @@ impl Variadic {
         }
         Ok(best)
     }
-}
-
-/// Appends a value's text in the session's styles.
-pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
-    let size = match value {
-        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
-        // A byte becomes two digits.
-        Value::Bytea(bytes) => bytes.len().saturating_mul(2),
-        // A byte of a byte string becomes `\\000` at the most.
-        Value::Array(array) => array.bytes().len().saturating_mul(4),
-        _ => 0,
-    };
-    check_size(out.len().saturating_add(size), env.memory)?;
-    if let Some(ty) = type_of(value) {
-        encode_text(value, ty, env.styles, out);
-    }
-    Ok(())
 }
 
 fn text(bytes: &BytesMut) -> String {

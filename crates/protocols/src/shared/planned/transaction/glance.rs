@@ -16,10 +16,10 @@ impl<A: Admission> PlannedTransaction<A> {
     /// Returns the row with this key as it was committed last, or `None` if it is absent.
     pub(super) fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
         self.pass_again()?;
-        let (guard, limit) = (self.participant.guard(), self.limit());
+        let (guard, limit) = (self.participant.guard(), self.waits.limit());
         let table = table(&self.database, guard, id)?;
         let Some(record) = table.find(guard, key, key.hash64()) else { return Ok(None) };
-        let (database, copy) = (&self.database, &mut self.copy);
+        let (database, copy) = (&self.database, &mut self.copies.glanced);
         let scene = Scene { database, guard };
         let glancer = &mut Glancer {
             scene,
@@ -40,8 +40,8 @@ impl<A: Admission> PlannedTransaction<A> {
         self.pass_again()?;
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, scan.table)?;
-        let limit = self.limit();
-        let copy = &mut self.copy;
+        let limit = self.waits.limit();
+        let copy = &mut self.copies.glanced;
         let mut glancer = Glancer {
             scene,
             admission: &mut self.admission,
@@ -78,7 +78,7 @@ impl<A: Admission> PlannedTransaction<A> {
             return Ok(());
         }
         self.participant.leave();
-        let limit = self.limit();
+        let limit = self.waits.limit();
         let passed = self.pass.enter(true, Some(limit), &mut self.statistics);
         self.participant.enter();
         passed

@@ -12,10 +12,11 @@ use super::scene::Scene;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
 use crate::shared::outside_plan::{push_entries, push_insert, push_range};
-use crate::shared::{record, table};
+use crate::shared::time_outs::LimitedWaiter;
+use crate::shared::{begin_call, record, table};
 use entries::{EntryLocks, Owned};
 use hotrow_storage::{
-    Database, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId, TableSchema,
+    Database, IndexRef, Key, Participant, RecordPtr, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
@@ -30,13 +31,11 @@ use std::time::Duration;
 pub struct PlannedTransaction<A: Admission> {
     database: Arc<Database<A::Header>>,
     participant: Participant,
-    waiter: Waiter,
+    waits: LimitedWaiter,
     pass: Pass,
     admission: A,
     plan: Plan<A::Header>,
     changes: InPlace<A::Header>,
-    /// The longest wait for locks, unless the waiter has another limit.
-    wait_limit: Duration,
     role: Role,
     read_only: bool,
     running: bool,
@@ -46,9 +45,7 @@ pub struct PlannedTransaction<A: Admission> {
     owned: Vec<TableId>,
     /// The accesses outside the access set.
     missing: Accesses,
-    /// The row that was read last, where rows are copied and not locked.
-    copy: Option<(TableId, Row)>,
-    /// The copies of all rows that will be read, where they were copied when the transaction began.
+    /// The copies of rows that are not locked.
     copies: Copies,
     statistics: Statistics,
 }
@@ -80,18 +77,16 @@ impl<A: Admission> PlannedTransaction<A> {
             database: database.clone(),
             participant: database.participant(),
             pass: gate.pass(waiter.clone()),
-            waiter,
+            waits: LimitedWaiter::new(waiter, wait_limit),
             admission,
             plan: Plan::default(),
             changes: InPlace::default(),
-            wait_limit,
             role: Role::Nothing,
             read_only: false,
             running: false,
             keeps: false,
             owned: Vec::new(),
             missing: Accesses::new(),
-            copy: None,
             copies: Copies::default(),
             statistics: Statistics::default(),
         }
@@ -100,13 +95,7 @@ impl<A: Admission> PlannedTransaction<A> {
     /// Begins a call. Fails if no transaction is running.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.running {
-            return Err(Abort::User);
-        }
-        if !self.participant.is_entered() {
-            self.participant.enter();
-        }
-        Ok(())
+        begin_call(self.running, &mut self.participant)
     }
 
     #[inline]
@@ -122,7 +111,7 @@ impl<A: Admission> PlannedTransaction<A> {
     /// far.
     #[cold]
     fn exclude_readers(&mut self) -> Result<(), Abort> {
-        let (limit, waited_before) = (self.limit(), self.statistics.wait_ns);
+        let (limit, waited_before) = (self.waits.limit(), self.statistics.wait_ns);
         self.pass.exclude_readers(Some(limit), &mut self.statistics)?;
         let limit = self.rest_of(limit, waited_before);
         self.admission.alone(limit, &mut self.statistics)
@@ -182,11 +171,11 @@ impl<A: Admission> PlannedTransaction<A> {
 
     #[cold]
     fn timed<R>(&mut self, step: impl FnOnce(&mut Self) -> R) -> R {
-        let start = self.waiter.now();
+        let start = self.waits.waiter.now();
         let waited_before = self.statistics.wait_ns;
         let result = step(self);
         let waited = self.statistics.wait_ns - waited_before;
-        let all = self.waiter.now().since(start).as_nanos() as u64;
+        let all = self.waits.waiter.now().since(start).as_nanos() as u64;
         self.statistics.lock_manager_ns += all.saturating_sub(waited);
         self.statistics.timed_calls += 1;
         result
@@ -206,12 +195,6 @@ impl<A: Admission> PlannedTransaction<A> {
             self.pass.let_readers_in();
         }
         Ok(())
-    }
-
-    /// The longest time for which a wait that begins now may last.
-    #[inline]
-    fn limit(&self) -> Duration {
-        self.waiter.lock_timeout().unwrap_or(self.wait_limit)
     }
 
     /// Returns the part of a limit that is left after the waits since `waited_before`.
@@ -420,7 +403,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         self.missing.clear();
         self.plan.clear();
         self.admission.begin(begin.label);
-        let limit = self.limit();
+        let limit = self.waits.limit();
         let glances = begin.read_only && begin.isolation == Isolation::ReadCommitted;
         if self.keeps && (glances || begin.accesses.is_none()) {
             self.release_kept();
@@ -549,7 +532,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        let handed = self.changes.hand_over(&self.database, self.participant.guard(), &self.waiter);
+        let handed = self.changes.hand_over(&self.database, self.participant.guard(), &self.waits.waiter);
         if !self.changes.is_empty() {
             let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
             // A row of an owned table is counted on only if it is in the plan, too.
@@ -559,7 +542,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         }
         // A transaction that waits for a log keeps no other waiting.
         self.end(handed.is_none());
-        self.database.wait_durable(handed, &self.waiter);
+        self.database.wait_durable(handed, &self.waits.waiter);
         Ok(())
     }
 

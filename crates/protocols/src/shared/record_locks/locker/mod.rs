@@ -3,6 +3,7 @@
 mod retiring;
 
 use super::followers::Role;
+use super::foreseen::Foreseen;
 use super::foresight::Foresight;
 use super::held::{Held, HeldRecord};
 use super::lock::{Ended, LockOwner, RecordLock};
@@ -17,14 +18,10 @@ use crate::shared::locks::Locks;
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
-use hotrow_storage::{Database, Guard, Key, RecordPtr, RecordRef, Table, TableId};
+use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
 use hotrow_sync::{Arc, Latch, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, WaitsFor};
-use smallvec::SmallVec;
 use std::marker::PhantomData;
-
-/// The greatest number of reads of one transaction, locked as writes, that are judged at its end.
-const JUDGED: usize = 64;
 
 /// The locks of one transaction: those of records, and names for what has no record.
 pub(crate) struct Locker<L: RecordLock> {
@@ -38,12 +35,8 @@ pub(crate) struct Locker<L: RecordLock> {
     refuses_waits: bool,
     /// The transactions that wait, or `None` if deadlocks end by time-out, or cannot arise.
     waits: Option<Arc<RecordWaits<L>>>,
-    /// The rows that are read to be written, or `None` if reads are locked as reads.
-    foresight: Option<Arc<Foresight>>,
-    /// Whether the transaction may come to write what it reads.
-    may_write: bool,
-    /// The records that were locked to be written when they were read, and have not been written.
-    foreseen: SmallVec<[RecordPtr<L>; 2]>,
+    /// The reads that are locked as writes.
+    foreseen: Foreseen<L>,
     /// The retired rows, and the transaction's part in them, or `None` if no row is ever retired.
     retired: Option<(Arc<RetiredRows<L>>, Part<L>)>,
     /// The record that the transaction waits for, or waited for when its wait unwound.
@@ -76,9 +69,7 @@ impl<L: RecordLock> Locker<L> {
             limits: Limits::default(),
             refuses_waits: false,
             waits,
-            foresight,
-            may_write: false,
-            foreseen: SmallVec::new(),
+            foreseen: Foreseen::new(foresight),
             deadlock: None,
             is_victim: false,
             ticket: Ticket::Needless,
@@ -96,7 +87,7 @@ impl<L: RecordLock> Locker<L> {
         self.deadlock = None;
         self.is_victim = false;
         self.reads_briefly = false;
-        self.may_write = !begin.read_only;
+        self.foreseen.begin(!begin.read_only);
         self.names.requester.begin(begin.label, self.limits);
         self.names.requester.stand(begin.one_shot, again);
         debug_assert_ne!(self.ticket, Ticket::Held, "it was returned with the locks");
@@ -321,8 +312,7 @@ impl<L: RecordLock> Locker<L> {
     /// Whether a row that the transaction reads may be one that is read to be written.
     #[inline]
     fn foresees_writes(&self) -> bool {
-        let is_any = self.foresight.as_ref().is_some_and(|foresight| foresight.is_any());
-        is_any && self.may_write && !self.refuses_waits
+        self.foreseen.is_any() && !self.refuses_waits
     }
 
     /// Locks a record to read it, unless the record is dead. The lock is a write lock if the read is likely to become a
@@ -330,25 +320,14 @@ impl<L: RecordLock> Locker<L> {
     #[cold]
     #[inline(never)]
     fn record_to_read(&mut self, table: TableId, record: RecordRef<'_, L>) -> Result<Option<Acquired>, Abort> {
-        let hash = RecordWait::hash(RecordOrName::Record(record.ptr()));
-        let becomes_write = self.foresight.as_ref().is_some_and(|foresight| foresight.is_read_to_write(hash));
-        if !becomes_write || self.held.contains(record.ptr()) {
+        if !self.foreseen.becomes_write(record.ptr()) || self.held.contains(record.ptr()) {
             return self.record(table, record, Mode::SHARED);
         }
         let acquired = self.record(table, record, Mode::EXCLUSIVE)?;
-        if acquired == Some(Acquired::New) && self.foreseen.len() < JUDGED {
-            self.foreseen.push(record.ptr());
+        if acquired == Some(Acquired::New) {
+            self.foreseen.locked(record.ptr());
         }
         Ok(acquired)
-    }
-
-    /// Notes whether a record that was locked to be written when it was read `was_written`, as the transaction writes
-    /// it or ends.
-    #[cold]
-    fn learn(&self, record: RecordPtr<L>, was_written: bool) {
-        if let Some(foresight) = &self.foresight {
-            foresight.learn(RecordWait::hash(RecordOrName::Record(record)), was_written);
-        }
     }
 
     /// Locks a record, and returns `None` if it is dead.
@@ -400,9 +379,8 @@ impl<L: RecordLock> Locker<L> {
     fn record_in_use(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Acquired, Abort> {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
         if lock.is_owned_by(&self.owner) {
-            if let Some(at) = self.foreseen.iter().position(|&foreseen| exclusive && foreseen == record.ptr()) {
-                self.foreseen.swap_remove(at);
-                self.learn(record.ptr(), true);
+            if exclusive {
+                self.foreseen.written(record.ptr());
             }
             return Ok(Acquired::Again);
         }
@@ -440,7 +418,7 @@ impl<L: RecordLock> Locker<L> {
     /// Waits for a record's lock, and looks for a deadlock if it is not free.
     fn wait_for_record(&mut self, table: TableId, record: RecordRef<'_, L>, upgrades: bool, mode: Mode) -> Ended {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
-        let Self { owner, held, names, waits, foresight, deadlock, limits, retired, .. } = self;
+        let Self { owner, held, names, waits, foreseen, deadlock, limits, retired, .. } = self;
         if let Some((rows, _)) = retired {
             rows.awaited(record.ptr());
         }
@@ -461,7 +439,7 @@ impl<L: RecordLock> Locker<L> {
         }
         if ended == Ended::Deadlock && deadlock.is_none() {
             let (hash, now) = (RecordWait::hash(RecordOrName::Record(record.ptr())), requester.waiter().now());
-            if foresight.as_ref().is_none_or(|foresight| foresight.deadlocked(hash)) {
+            if foreseen.deadlocked(record.ptr()) {
                 waits.iter().for_each(|waits| waits.heat(hash, now));
             }
             *deadlock = lock.upgrading(owner).map(|other| of_two_readers(requester.parked().label(), other, &target));
@@ -500,9 +478,7 @@ impl<L: RecordLock> Locker<L> {
     /// Releases all locks of the transaction.
     #[inline]
     pub(crate) fn release_all(&mut self, database: &Database<L>, guard: Guard<'_>) {
-        if !self.foreseen.is_empty() {
-            self.judge_foreseen();
-        }
+        self.foreseen.end(self.is_victim);
         self.release_short(database, guard);
         self.timed(|locker| {
             let Self { held, owner, retired, .. } = locker;
@@ -518,17 +494,6 @@ impl<L: RecordLock> Locker<L> {
         self.names.release_all();
         if self.ticket == Ticket::Held {
             self.return_ticket();
-        }
-    }
-
-    /// Judges the rows that the transaction read, locked to be written, and has not written by its end. If it was the
-    /// victim of a deadlock they are not judged, as it might have written them.
-    #[cold]
-    fn judge_foreseen(&mut self) {
-        for record in std::mem::take(&mut self.foreseen) {
-            if !self.is_victim {
-                self.learn(record, false);
-            }
         }
     }
 

@@ -1,0 +1,51 @@
+//! A kind of table, as a database keeps it.
+
+use crate::epoch::Collector;
+use crate::{Guard, IndexRef, RowLayout, RowRef, TableId, TableMemory, TableSchema};
+use hotrow_sync::Arc;
+use std::fmt;
+
+/// A kind of table: how rows lie in memory, and how they are found.
+pub trait StoredTable: Sized + Send + Sync + 'static {
+    /// Makes an empty table. If it is [partitioned](TableSchema::partitioned), everything in it that is separate for
+    /// each partition has `parts` parts.
+    fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self;
+
+    /// Returns the table's definition.
+    fn schema(&self) -> &Arc<TableSchema>;
+
+    /// Returns the layout of the table's rows.
+    fn layout(&self) -> &Arc<RowLayout>;
+
+    /// Returns the number of rows; it is approximate while transactions run.
+    fn row_count(&self) -> u64;
+
+    /// Returns the bytes of the table by purpose. The call visits all memory of the heap that belongs to the table, so
+    /// it takes a while.
+    fn memory(&self, guard: Guard<'_>) -> TableMemory;
+
+    /// Returns the bytes that the table keeps for new records or versions, and that nothing else can use.
+    fn spare_bytes(&self) -> usize;
+
+    /// Inserts a row into a table that no transaction uses yet; the row is committed at once. Many threads may load at
+    /// once.
+    ///
+    /// # Errors
+    /// If a row with this key exists; nothing was changed then.
+    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate>;
+}
+
+/// The error of an insertion: a row with this key exists already in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duplicate(pub IndexRef);
+
+impl fmt::Display for Duplicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            IndexRef::Primary => f.write_str("a row with this primary key exists already"),
+            IndexRef::Secondary(index) => write!(f, "a row with this key of unique index {} exists already", index.0),
+        }
+    }
+}
+
+impl std::error::Error for Duplicate {}
