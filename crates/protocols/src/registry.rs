@@ -7,7 +7,7 @@ use crate::ilock::Interactive;
 use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
-use crate::orthrus::{OneTable, Orthrus, Partitioned as Owning, Split as SplitOwning};
+use crate::orthrus::{OneTable, Orthrus, Owning, Split as SplitOwning};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
 use crate::partition_store::PartitionStore;
 use crate::row_nowait::RowNoWait;

@@ -2,7 +2,7 @@
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::wait::LONGEST_SPIN;
-use hotrow_sync::{Arc, Doorbell, Time, Waiter, hint, thread};
+use hotrow_sync::{Arc, Doorbell, Time, Waiter, thread};
 use hotrow_txn::{Duties, Engine};
 use std::fmt;
 
@@ -70,7 +70,8 @@ fn attend(mut duties: Box<dyn Duties>, doorbell: &Arc<Doorbell>, stop: &AtomicBo
         }
         let now = waiter.now();
         if now < idle_since.get_or_insert(now).after(LONGEST_SPIN) {
-            hint::spin_loop();
+            // The core is given away if others want it: they may be the ones that have something to send.
+            thread::yield_now();
             continue;
         }
         if duties.doze() {

@@ -49,7 +49,7 @@ where
         Ok((runner.counts().clone(), steps.cpu(), !steps.are_left()))
     }));
     match outcome_of(worker, outcome) {
-        Ok((counts, cpu, made_all)) => run.finish(&counts, cpu, made_all),
+        Ok((counts, cpu, made_all)) => run.finish(&counts, cpu, made_all, false),
         Err(error) => run.fail(error),
     }
 }

@@ -22,7 +22,8 @@ pub struct RunConfig {
     /// The time for which the workers run after the warm-up: the measured period.
     pub measured: Duration,
     /// The number of steps after which a worker stops in the measured period, which ends once all workers have stopped.
-    /// It is a bound for tests; `None` means no bound.
+    /// Workers that only serve others when the rest have stopped make no more steps. It is a bound for tests; `None`
+    /// means no bound.
     pub steps_per_worker: Option<u64>,
     /// The longest time that a waiting thread spins before it blocks.
     pub spin: Duration,
@@ -93,7 +94,7 @@ pub(crate) struct Run<'a> {
 struct Total {
     counts: Counts,
     cpu: Duration,
-    /// The number of workers that made all their steps.
+    /// The number of workers that made all their steps, or ended while they only served others.
     finished: usize,
     /// The number of workers that only serve others at present.
     serving: usize,
@@ -192,12 +193,13 @@ impl<'a> Run<'a> {
     }
 
     /// Adds the counts of a worker that has ended, and its CPU time. `made_all` says whether it made all its steps,
-    /// rather than being stopped.
-    pub fn finish(&self, counts: &Counts, cpu: Duration, made_all: bool) {
+    /// rather than being stopped; `serves`, whether it is among those that only serve others.
+    pub fn finish(&self, counts: &Counts, cpu: Duration, made_all: bool, serves: bool) {
         let mut total = self.total();
         total.counts.add(counts);
         total.cpu += cpu;
-        total.finished += usize::from(made_all);
+        total.serving -= usize::from(serves);
+        total.finished += usize::from(made_all || serves);
         drop(total);
         if self.is_finished() {
             self.config.stop.raise();

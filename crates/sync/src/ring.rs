@@ -91,6 +91,11 @@ impl<T> Producer<T> {
         self.tail.wrapping_sub(self.shared.head.load(Ordering::Acquire))
     }
 
+    /// Returns the number of values that were ever pushed, modulo 2^64.
+    pub fn pushed(&self) -> usize {
+        self.tail
+    }
+
     /// Whether the consumer has taken every value that was pushed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -49,6 +49,9 @@ pub trait Duties: Send {
         true
     }
 
+    /// Counts a transaction that one of the worker's clients has brought to its end, after as many attempts as it took.
+    fn count_step(&mut self) {}
+
     /// Announces that the worker is about to sleep. Returns whether it may: if not, a message has come meanwhile. From
     /// this call to [`rouse`](Self::rouse), a worker that sends a message wakes this one.
     fn doze(&mut self) -> bool {

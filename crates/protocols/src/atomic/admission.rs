@@ -22,13 +22,6 @@ impl AtomicAdmission {
     }
 }
 
-/// Returns the name and the mode under which a range counter is asked for in the queues: the lock itself, or an
-/// intention on a shorter prefix.
-#[inline]
-fn prefix(counted: &Counted) -> (u64, Modes) {
-    (counted.name(), counted.claim().into())
-}
-
 impl Admission for AtomicAdmission {
     type Header = ();
 
@@ -45,7 +38,7 @@ impl Admission for AtomicAdmission {
     ) -> Result<(), Abort> {
         let rows = plan.rows.iter().map(|row| (row.name, row.intent.into()));
         let prefixes = plan.prefixes.counted();
-        self.ticket.acquire(rows.chain(prefixes.iter().map(prefix)), limit, statistics)?;
+        self.ticket.acquire(rows.chain(prefixes.iter().map(Modes::of_prefix)), limit, statistics)?;
         statistics.locks += (plan.rows.len() + prefixes.len()) as u64;
         Ok(())
     }
@@ -59,7 +52,7 @@ impl Admission for AtomicAdmission {
     }
 
     fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], _place: Place) -> bool {
-        let free = self.ticket.add(locks.iter().map(prefix));
+        let free = self.ticket.add(locks.iter().map(Modes::of_prefix));
         if free {
             plan.prefixes.append(locks);
         }

@@ -5,7 +5,6 @@ use super::message::Withdraw;
 use super::node::{Answer, Node};
 use super::parts::{Parts, Sender};
 use super::request::{PartMap, Request};
-use super::roles::Roles;
 use super::table::LockTable;
 use crate::shared::planned::{Admission, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
@@ -20,31 +19,24 @@ use std::time::Duration;
 /// The admission of one transaction of the family, which asks the concurrency-control threads for its locks.
 pub struct OrthrusAdmission<T: LockTable> {
     parts: Arc<Parts<T>>,
-    roles: Arc<Roles>,
-    /// The number of the worker on which the transaction runs, whose port it uses while the worker's thread has it.
-    worker: usize,
+    /// The port of the worker on which the transaction runs. It is used while the worker's thread has it.
+    port: PortId,
     node: Arc<Node>,
     map: PartMap,
     /// The request, while no thread has it.
     request: Option<Box<Request>>,
 }
 
-/// The locks of range counters, as the queues know them: the lock itself, or an intention on a shorter prefix.
-#[inline]
-fn of_prefix(counted: &Counted) -> (u64, Modes) {
-    (counted.name(), counted.claim().into())
-}
-
 impl<T: LockTable> OrthrusAdmission<T> {
-    pub(super) fn new(parts: &Arc<Parts<T>>, roles: &Arc<Roles>, worker: usize, waiter: Waiter) -> Self {
+    pub(super) fn new(parts: &Arc<Parts<T>>, port: PortId, waiter: Waiter) -> Self {
         let node = parts.node(waiter);
         let map = parts.map(&node);
-        Self { parts: parts.clone(), roles: roles.clone(), worker, node, map, request: None }
+        Self { parts: parts.clone(), port, node, map, request: None }
     }
 
     #[inline]
     fn sender(&self) -> Sender<'_> {
-        Sender { port: Some(PortId(self.worker as u16)), own: Some(&self.node) }
+        Sender { port: Some(self.port), own: Some(&self.node) }
     }
 
     /// Waits until the attempt is granted, and returns its request.
@@ -75,18 +67,17 @@ impl<T: LockTable> OrthrusAdmission<T> {
     fn add(&mut self, part: PartId, locks: &[(u64, Modes)]) -> bool {
         let request = self.request.get_or_insert_with(|| Request::new(self.node.clone()));
         let known = request.stops().iter().find(|stop| stop.part == part).and_then(|stop| stop.owner);
-        let sender = Sender { port: Some(PortId(self.worker as u16)), own: Some(&self.node) };
-        let added = match self.parts.add(&sender, part, &self.node, known, locks) {
-            Some(added) => added,
-            None => match wait_for_answer(&self.node) {
-                Answer::Added(owner) => Some(owner),
-                Answer::Refused => None,
-            },
-        };
-        if let (Some(owner), None) = (added, known) {
-            request.add_stop(part, owner);
+        let sender = Sender { port: Some(self.port), own: Some(&self.node) };
+        let answer = self.parts.add(&sender, part, &self.node, known, locks);
+        let mut question = Question { node: &self.node, request, part, is_known: known.is_some() };
+        match answer {
+            Some(answer) => {
+                let granted = question.note(answer);
+                std::mem::forget(question);
+                granted
+            }
+            None => question.wait(),
         }
-        added.is_some()
     }
 
     /// Gives back all locks that a request has been granted, and keeps the request for the next attempt.
@@ -103,17 +94,48 @@ impl<T: LockTable> OrthrusAdmission<T> {
     }
 }
 
-/// Waits until a part has answered. A part answers at once, whatever other transactions do, so a transaction that is
-/// cancelled waits as well: the part knows of its question, and the answer says what it has to give back.
-#[cold]
-fn wait_for_answer(node: &Node) -> Answer {
-    let mut backoff = Backoff::new();
-    loop {
-        if node.waiter().wait_until(None, || node.answer().is_some()) != Wake::Ready {
-            backoff.snooze();
+/// The question of a running transaction for locks in a part, until the part has answered. If the wait for the answer
+/// unwinds, the transaction still learns what it has to give back.
+struct Question<'q> {
+    node: &'q Arc<Node>,
+    request: &'q mut Request,
+    part: PartId,
+    /// Whether the transaction has locks in the part already.
+    is_known: bool,
+}
+
+impl Question<'_> {
+    /// Takes note of the answer. Returns whether the locks are granted.
+    fn note(&mut self, answer: Answer) -> bool {
+        match answer {
+            Answer::Added(owner) if !self.is_known => self.request.add_stop(self.part, owner),
+            Answer::Added(_) => {}
+            Answer::Refused => return false,
         }
-        if let Some(answer) = node.answer() {
-            return answer;
+        true
+    }
+
+    /// Waits for the answer, and takes note of it. Returns whether the locks are granted.
+    #[cold]
+    fn wait(mut self) -> bool {
+        self.node.waiter().wait_for(|| self.node.answer().is_some());
+        let answer = self.node.answer().expect("it was waited for");
+        let granted = self.note(answer);
+        std::mem::forget(self);
+        granted
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        // The part's thread answers at once. This thread cannot be suspended: it unwinds.
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(answer) = self.node.answer() {
+                self.note(answer);
+                return;
+            }
+            backoff.snooze();
         }
     }
 }
@@ -135,6 +157,14 @@ impl<T: LockTable> Drop for Withdrawal<'_, T> {
         for &part in *stops {
             let withdraw = Withdraw { node: admission.node.number(), attempt: *attempt };
             admission.parts.withdraw(&admission.sender(), part, withdraw);
+        }
+    }
+}
+
+impl<T: LockTable> Drop for OrthrusAdmission<T> {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.give_back(request, &mut Statistics::default());
         }
     }
 }
@@ -163,7 +193,8 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
             Some(request) => request,
             None => self.wait(attempt, &stops, limit, statistics)?,
         };
-        debug_assert_eq!(request.messages() as usize, stops.len() + 1, "one to each part, and one back");
+        let expected = if stops.is_empty() { 0 } else { stops.len() + 1 };
+        debug_assert_eq!(request.messages() as usize, expected, "one to each part, and one back");
         statistics.messages += u64::from(request.messages());
         statistics.locks += (plan.rows.len() + plan.prefixes.counted().len()) as u64;
         self.request = Some(request);
@@ -179,7 +210,7 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
     }
 
     fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], place: Place) -> bool {
-        let wanted: SmallVec<[_; 8]> = locks.iter().map(of_prefix).collect();
+        let wanted: SmallVec<[_; 8]> = locks.iter().map(Modes::of_prefix).collect();
         // If a later part refuses, the locks in those before are kept: they keep others waiting, and wait for nobody.
         let added = self.map.parts_at(place).into_iter().all(|part| self.add(part, &wanted));
         if added {
@@ -192,9 +223,6 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
     fn release(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, statistics: &mut Statistics) {
         if let Some(request) = self.request.take() {
             self.give_back(request, statistics);
-            if self.roles.are_chosen() {
-                self.roles.count(self.worker);
-            }
         }
         plan.rows.clear();
         plan.prefixes.clear();

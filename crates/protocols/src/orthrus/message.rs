@@ -10,7 +10,8 @@
 //!
 //! There is one ring, with one producer and one consumer, for each pair of threads that exchange messages: from each
 //! port to each part, from each part to each later part, and from each part to each port. A thread that has no port,
-//! such as a session's, leaves its messages in the part's mailbox, and so does a thread that finds a ring full.
+//! such as a session's, leaves its messages in the part's mailbox, and so does a thread that finds the ring to a part
+//! full. If the ring to a port is full, the transaction is told directly.
 
 use super::id::{Attempt, PartId, PortId};
 use super::node::Node;
@@ -47,13 +48,13 @@ pub(super) struct Withdraw {
 }
 
 /// The number of messages that a ring holds. A full ring is no error.
-const RING: usize = if cfg!(shuttle) { 1 } else { 128 };
+const RING: usize = if cfg!(shuttle) { 1 } else { 64 };
 
 /// The ends of the rings of a part. The thread that has the part's baton uses them.
 #[derive(Debug)]
 pub(super) struct PartRings {
-    from_ports: Vec<Consumer<Message>>,
-    from_parts: Vec<Consumer<Message>>,
+    /// The rings from other parts and from ports, in no order.
+    incoming: Vec<Consumer<Message>>,
     /// The rings to other parts, by part; there are none to the part itself and to earlier parts.
     to_parts: Vec<Option<Producer<Message>>>,
     /// The rings to ports, by port.
@@ -69,8 +70,7 @@ pub(super) struct PortRings {
 
 /// Makes the rings between all threads.
 pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRings>) {
-    let of_part =
-        || PartRings { from_ports: Vec::new(), from_parts: Vec::new(), to_parts: Vec::new(), to_ports: Vec::new() };
+    let of_part = || PartRings { incoming: Vec::new(), to_parts: Vec::new(), to_ports: Vec::new() };
     let mut all: Vec<_> = (0..parts).map(|_| of_part()).collect();
     let mut all_ports = Vec::new();
     for _ in 0..ports {
@@ -80,7 +80,7 @@ pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRi
             let (to_port, from_part) = ring::channel(RING);
             port.to_parts.push(to_part);
             port.from_parts.push(from_part);
-            part.from_ports.push(from_port);
+            part.incoming.push(from_port);
             part.to_ports.push(to_port);
         }
         all_ports.push(port);
@@ -89,7 +89,7 @@ pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRi
         for to in 0..parts {
             let ring = (from < to).then(|| {
                 let (producer, consumer) = ring::channel(RING);
-                all[to].from_parts.push(consumer);
+                all[to].incoming.push(consumer);
                 producer
             });
             all[from].to_parts.push(ring);
@@ -99,16 +99,28 @@ pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRi
 }
 
 impl PartRings {
-    /// Takes a message that has come, if there is one.
+    /// Returns the number of rings on which messages come.
     #[inline]
-    pub(super) fn receive(&mut self) -> Option<Message> {
-        // Parts first: what has come from them holds locks already.
-        self.from_parts.iter_mut().chain(&mut self.from_ports).find_map(Consumer::try_pop)
+    pub(super) fn incoming(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Takes a message that has come on a ring, if there is one.
+    #[inline]
+    pub(super) fn receive(&mut self, ring: usize) -> Option<Message> {
+        self.incoming[ring].try_pop()
     }
 
     /// Whether a message has come.
     pub(super) fn has_mail(&self) -> bool {
-        self.from_parts.iter().chain(&self.from_ports).any(|ring| !ring.is_empty())
+        self.incoming.iter().any(|ring| !ring.is_empty())
+    }
+
+    /// Returns the number of messages that were ever sent over rings to later parts and to ports.
+    #[cfg(test)]
+    pub(super) fn sent(&self) -> usize {
+        let to_parts: usize = self.to_parts.iter().flatten().map(Producer::pushed).sum();
+        to_parts + self.to_ports.iter().map(Producer::pushed).sum::<usize>()
     }
 
     /// Sends a message to a later part.
@@ -139,6 +151,12 @@ impl PortRings {
     #[inline]
     pub(super) fn send(&mut self, to: PartId, message: Message) -> Result<(), Message> {
         self.to_parts[to.index()].try_push(message)
+    }
+
+    /// Returns the number of messages that were ever sent over rings to parts.
+    #[cfg(test)]
+    pub(super) fn sent(&self) -> usize {
+        self.to_parts.iter().map(Producer::pushed).sum()
     }
 
     /// Takes the request of a grant that has come, if there is one.

@@ -91,6 +91,8 @@ mod presence;
 mod request;
 mod roles;
 mod table;
+#[cfg(test)]
+mod testing;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod variants;
@@ -98,7 +100,7 @@ mod worker;
 
 pub use admission::OrthrusAdmission;
 pub use roles::CcThreads;
-pub use variants::{OneTable, Partitioned, Split, Variant};
+pub use variants::{OneTable, Owning, Split, Variant};
 pub use worker::OrthrusWorker;
 
 use crate::shared::gate::Gate;
@@ -118,6 +120,10 @@ pub struct Orthrus<V: Variant> {
     roles: Arc<Roles>,
     gate: Arc<Gate>,
 }
+
+/// The most parts of the lock table if the concurrency-control threads are chosen by load, or each thread has both
+/// roles: twice as many as the paper's measurements have.
+const CHOSEN_MAX: usize = 32;
 
 /// Knobs of [`Orthrus`].
 #[derive(Clone, Debug)]
@@ -145,10 +151,18 @@ impl Default for OrthrusConfig {
 impl OrthrusConfig {
     /// Returns the number of parts of the lock table: one for each concurrency-control thread that there may be. If each
     /// thread has both roles, there is one for two threads.
-    fn parts(&self) -> usize {
+    fn lock_parts(&self) -> usize {
         match self.cc_threads {
             CcThreads::Fixed(count) if count > 0 => count,
-            CcThreads::Fixed(_) | CcThreads::ByLoad => (self.workers / 2).max(1),
+            CcThreads::Fixed(_) | CcThreads::ByLoad => (self.workers / 2).clamp(1, CHOSEN_MAX),
+        }
+    }
+
+    /// Returns the number of workers that may execute transactions.
+    fn exec_threads(&self) -> usize {
+        match self.cc_threads {
+            CcThreads::Fixed(count) => self.workers.saturating_sub(count).max(1),
+            CcThreads::ByLoad => self.workers.max(1),
         }
     }
 }
@@ -161,7 +175,10 @@ impl<V: Variant> Protocol for Orthrus<V> {
     type Transaction = PlannedTransaction<OrthrusAdmission<V::Table>>;
 
     fn configure(settings: &Settings) -> Result<OrthrusConfig, SettingsError> {
-        let workers = settings.workers.clamp(1, THREADS_MAX);
+        let workers = settings.workers.max(1);
+        if workers > THREADS_MAX {
+            return Err(SettingsError(format!("{workers} threads are too many: expected 1 to {THREADS_MAX}")));
+        }
         if let Some(count) = settings.cc_threads.filter(|&count| count >= workers) {
             let (count, threads) = (number_of(count, "concurrency-control thread"), number_of(workers, "thread"));
             return Err(SettingsError(format!(
@@ -174,7 +191,7 @@ impl<V: Variant> Protocol for Orthrus<V> {
     }
 
     fn new(config: OrthrusConfig) -> Self {
-        let (workers, parts) = (config.workers.clamp(1, THREADS_MAX), config.parts().min(THREADS_MAX));
+        let (workers, parts) = (config.workers.clamp(1, THREADS_MAX), config.lock_parts().min(THREADS_MAX));
         Self {
             parts: Parts::new(parts, workers),
             roles: Arc::new(Roles::new(config.cc_threads, workers, parts)),
@@ -188,7 +205,7 @@ impl<V: Variant> Protocol for Orthrus<V> {
     }
 
     fn parts(&self) -> usize {
-        if V::SPLITS_INDEX { self.config.workers.max(1) } else { 1 }
+        if V::SPLITS_INDEX { self.config.exec_threads() } else { 1 }
     }
 
     fn worker(&self, WorkerId(number): WorkerId) -> Self::Worker {
@@ -196,8 +213,8 @@ impl<V: Variant> Protocol for Orthrus<V> {
     }
 
     fn attendants(&self) -> Vec<Box<dyn Duties>> {
-        let CcThreads::Fixed(count) = self.config.cc_threads else { return Vec::new() };
-        let workers = self.config.workers - count..self.config.workers;
+        let CcThreads::Fixed(_) = self.config.cc_threads else { return Vec::new() };
+        let workers = self.config.exec_threads()..self.config.workers;
         workers.map(|number| Box::new(self.worker(WorkerId(number as u32))) as Box<dyn Duties>).collect()
     }
 
@@ -207,7 +224,7 @@ impl<V: Variant> Protocol for Orthrus<V> {
         worker: &mut Self::Worker,
         waiter: Waiter,
     ) -> Self::Transaction {
-        let admission = OrthrusAdmission::new(&self.parts, &self.roles, worker.number(), waiter.clone());
+        let admission = OrthrusAdmission::new(&self.parts, worker.port(), waiter.clone());
         PlannedTransaction::new(database, &self.gate, admission, waiter, self.config.wait_limit)
     }
 }

@@ -2,13 +2,13 @@
 //! serve, sleep, leave while messages are under way, and transactions that are cancelled at any time. A ring holds one
 //! message, so mailboxes are used by all. shuttle has no time: it reports a lost message or wake-up as a deadlock.
 
-use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, OrthrusWorker, Partitioned, Variant};
+use super::testing::Thread;
+use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, Owning, Variant};
 use crate::Instance;
 use crate::shared::planned::PlannedTransaction;
 use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
-use hotrow_sync::wait::ThreadScheduler;
-use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
+use hotrow_sync::{Arc, Scheduler, Waiter, thread};
 use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Isolation, Transaction, WorkerId, Write};
 use std::time::Duration;
 
@@ -18,6 +18,9 @@ fn iterations() -> usize {
 
 /// The rows that a transaction updates. Row 0 is in the first part, rows 1 and 3 are in the second.
 type Rows = &'static [i64];
+
+/// A row that is not there at first, and that no transaction plans to insert.
+const LATE: i64 = 5;
 
 /// The number of workers that execute transactions; two more do concurrency control.
 const EXECUTING: usize = 2;
@@ -31,37 +34,6 @@ struct World<V: Variant> {
     over: AtomicUsize,
 }
 
-/// A thread, as the scheduler of its transactions: before it parks it does what a worker does when all its transactions
-/// wait.
-struct Thread<V: Variant> {
-    parked: Arc<ThreadScheduler>,
-    worker: Mutex<OrthrusWorker<V::Table>>,
-}
-
-impl<V: Variant> Scheduler for Thread<V> {
-    fn now(&self) -> Time {
-        self.parked.now()
-    }
-
-    fn suspend(&self, deadline: Option<Time>) {
-        let may_sleep = self.with(|worker| !worker.receive() && worker.doze());
-        if may_sleep {
-            self.parked.suspend(deadline);
-        }
-        self.with(Duties::rouse);
-    }
-
-    fn resume(&self) {
-        self.parked.resume();
-    }
-}
-
-impl<V: Variant> Thread<V> {
-    fn with<R>(&self, work: impl FnOnce(&mut OrthrusWorker<V::Table>) -> R) -> R {
-        work(&mut self.worker.lock().expect("no thread panics"))
-    }
-}
-
 impl<V: Variant> World<V> {
     fn new() -> Arc<Self> {
         // Long enough for a machine that is busy with other things.
@@ -70,27 +42,25 @@ impl<V: Variant> World<V> {
         let instance = Instance::<Orthrus<V>>::new(config);
         let columns = vec![Column::new("key", Type::Int8), Column::new("number", Type::Int8)];
         let table = instance.create_table(TableSchema { partitioned: true, ..TableSchema::new("t", columns, &[0]) });
-        let layout = instance.layout(table);
-        for key in 0..4 {
-            let row = Row::from_values(&layout, &[Value::Int8(key), Value::Int8(0)]);
-            instance.load(table, row.as_ref()).expect("the key is new");
-        }
-        Arc::new(Self { instance, table, holders: Default::default(), over: AtomicUsize::new(0) })
+        let world = Self { instance, table, holders: Default::default(), over: AtomicUsize::new(0) };
+        (0..4).for_each(|key| world.instance.load(table, world.new_row(key).as_ref()).expect("the key is new"));
+        Arc::new(world)
     }
 
-    fn thread(&self, number: usize) -> (Arc<Thread<V>>, Waiter) {
-        let parked = Arc::new(ThreadScheduler::new(Duration::ZERO));
-        let worker = Mutex::new(self.instance.worker(WorkerId(number as u32)));
-        let thread = Arc::new(Thread { parked, worker });
-        (thread.clone(), Waiter::new(thread))
+    fn new_row(&self, key: i64) -> Row {
+        Row::from_values(&self.instance.layout(self.table), &[Value::Int8(key), Value::Int8(0)])
+    }
+
+    fn thread(&self, number: usize) -> (Arc<Thread<V::Table>>, Waiter) {
+        Thread::new(self.instance.worker(WorkerId(number as u32)))
     }
 
     /// Runs transactions on a thread with a port, or on one without.
-    fn execute(&self, thread: &Thread<V>, waiter: &Waiter, has_port: bool, transactions: &[Rows]) {
+    fn execute(&self, thread: &Thread<V::Table>, waiter: &Waiter, has_port: bool, transactions: &[Rows]) {
         let mut txn = thread.with(|worker| self.instance.transaction(worker, waiter.clone()));
         if has_port {
             // Not with the transactions' waiter: that one has the worker, and the port keeps this one.
-            thread.with(|worker| worker.settle(&Waiter::new(thread.parked.clone())));
+            thread.with(|worker| worker.settle(&thread.parking()));
         }
         for rows in transactions {
             self.transact(&mut txn, rows);
@@ -115,18 +85,25 @@ impl<V: Variant> World<V> {
             assert_eq!(self.holders[row as usize].fetch_add(1, Ordering::AcqRel), 0, "another one has row {row}");
         }
         thread::yield_now();
-        for &row in rows {
+        // A row of the second part that no plan has: its lock is asked for while the transaction runs.
+        let is_late = rows == BOTH && {
+            let inserted = txn.insert(self.table, self.new_row(LATE).as_ref());
+            assert!(matches!(inserted, Ok(Write::Done) | Err(Abort::OutsidePlan | Abort::Conflict)), "{inserted:?}");
+            true
+        };
+        for &row in rows.iter().filter(|_| !is_late) {
             assert_eq!(txn.update(self.table, &Key::Int(row), &mut |_| Ok(())), Ok(Write::Done));
         }
         for &row in rows {
             self.holders[row as usize].fetch_sub(1, Ordering::AcqRel);
         }
-        txn.commit().expect("it commits");
+        // The late row goes again, so that the next transaction can insert it.
+        if is_late { txn.abort() } else { txn.commit().expect("it commits") }
     }
 
     /// Does concurrency control until this number of times has come, if one is given, or all others are over.
-    fn serve(&self, thread: &Thread<V>, times: Option<usize>) {
-        thread.with(|worker| worker.settle(&Waiter::new(thread.parked.clone())));
+    fn serve(&self, thread: &Thread<V::Table>, times: Option<usize>) {
+        thread.with(|worker| worker.settle(&thread.parking()));
         let mut left = times;
         while left != Some(0) && self.over.load(Ordering::Acquire) < EXECUTING {
             left = left.map(|left| left - 1);
@@ -178,7 +155,7 @@ fn check<V: Variant>(cast: Cast, transactions: [&'static [Rows]; EXECUTING]) {
             executing[0].1.cancel();
         }
         executing.into_iter().for_each(|(thread, _)| thread.join().expect("no thread panics"));
-        serving.iter().for_each(|(_, thread)| thread.parked.resume());
+        serving.iter().for_each(|(_, thread)| thread.resume());
         serving.into_iter().for_each(|(thread, _)| thread.join().expect("no thread panics"));
         world.assert_at_rest();
     };
@@ -215,18 +192,18 @@ fn withdrawing<V: Variant>() {
 
 #[test]
 fn a_request_is_forwarded_and_released_in_any_order() {
-    forwarding::<Partitioned>();
+    forwarding::<Owning>();
     forwarding::<OneTable>();
 }
 
 #[test]
 fn a_thread_that_leaves_forgets_no_message() {
-    leaving::<Partitioned>();
+    leaving::<Owning>();
     leaving::<OneTable>();
 }
 
 #[test]
 fn a_transaction_that_withdraws_is_gone_everywhere() {
-    withdrawing::<Partitioned>();
+    withdrawing::<Owning>();
     withdrawing::<OneTable>();
 }

@@ -15,6 +15,9 @@ use crate::shared::request_queues::{Modes, OwnerId};
 use hotrow_sync::Arc;
 use smallvec::SmallVec;
 
+/// The number of messages of one ring after which the other rings have their turn.
+const TURN: usize = 16;
+
 /// A part of the lock table. The thread that has its baton works on it.
 pub(super) struct Part<T> {
     id: PartId,
@@ -64,14 +67,17 @@ impl<T: LockTable> Part<T> {
         Self { id, table, rings, granted: Vec::new() }
     }
 
-    /// Acts on all messages on the rings. `is_owner` says that the calling thread has settled on this part, rather than
-    /// taken it for a moment. Returns whether there was a message.
+    /// Acts on messages on the rings, at most a few of each ring, so that each sender has its turn. `is_owner` says that
+    /// the calling thread has settled on this part, rather than taken it for a moment. Returns whether there were any.
     #[inline]
     pub(super) fn receive(&mut self, is_owner: bool, outbox: &mut Outbox) -> bool {
         let mut received = false;
-        while let Some(message) = self.rings.receive() {
-            received = true;
-            self.act(message, is_owner, outbox);
+        for ring in 0..self.rings.incoming() {
+            for _ in 0..TURN {
+                let Some(message) = self.rings.receive(ring) else { break };
+                received = true;
+                self.act(message, is_owner, outbox);
+            }
         }
         received
     }
@@ -89,8 +95,7 @@ impl<T: LockTable> Part<T> {
             Message::Release(owner) => self.release(owner, is_owner, outbox),
             Message::Add(add) => {
                 let Add { node, owner, locks } = *add;
-                let added = self.add(&node, owner, &locks);
-                node.reply(added.map_or(Answer::Refused, Answer::Added));
+                node.reply(self.add(&node, owner, &locks));
                 outbox.answered.push(node);
             }
             Message::Withdraw(withdraw) => {
@@ -163,8 +168,8 @@ impl<T: LockTable> Part<T> {
     }
 
     /// Adds locks to those that a running transaction has here, if no other transaction has asked for a conflicting
-    /// one: all of them, or none. Returns the transaction's name in the queues, or `None` if nothing was added.
-    pub(super) fn add(&mut self, node: &Node, owner: Option<OwnerId>, locks: &[(u64, Modes)]) -> Option<OwnerId> {
+    /// one: all of them, or none.
+    pub(super) fn add(&mut self, node: &Node, owner: Option<OwnerId>, locks: &[(u64, Modes)]) -> Answer {
         self.table.with(|queues| {
             // The attempt is over by then: only one that asks is withdrawn.
             let entrant = || Entrant { node: node.number(), attempt: Attempt::default(), parked: None };
@@ -172,10 +177,12 @@ impl<T: LockTable> Part<T> {
             let are_free = locks.iter().all(|&(name, modes)| queues.is_free(joined, name, modes));
             if are_free {
                 locks.iter().for_each(|&(name, modes)| queues.add(joined, name, modes));
-            } else if owner.is_none() {
+                return Answer::Added(joined);
+            }
+            if owner.is_none() {
                 queues.part(joined);
             }
-            are_free.then_some(joined)
+            Answer::Refused
         })
     }
 
@@ -201,6 +208,12 @@ impl<T: LockTable> Part<T> {
             }
             Ok(())
         })
+    }
+
+    /// Returns the number of messages that this part has ever sent over rings.
+    #[cfg(test)]
+    pub(super) fn sent_over_rings(&self) -> usize {
+        self.rings.sent()
     }
 
     /// Returns the number of names in use and the number of requests. Tests expect none of either.

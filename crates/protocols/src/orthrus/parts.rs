@@ -11,18 +11,20 @@
 //!    is kept in its [`Outbox`] until the baton is given back.
 //! 2. *No message is forgotten.* [`Presence`] says for each part whether a thread is there. A sender that finds nobody
 //!    takes the baton and acts on all messages of the part; a thread that leaves does the same.
-//! 3. A thread that takes a baton for a moment first acts on all messages that have come.
+//! 3. A thread that takes a baton for a moment, to send a message or on behalf of nobody, first acts on all messages that
+//!    have come. A thread that only looks at a row need not: a message on which no thread has acted has granted
+//!    nothing.
 
 use super::id::{PartId, PortId};
 use super::message::{Add, Message, PortRings, Withdraw, connect};
-use super::node::Node;
+use super::node::{Answer, Node};
 use super::part::{Outbox, Part};
 use super::presence::{Attention, Presence};
 use super::request::{PartMap, Request};
 use super::table::LockTable;
 use crate::shared::mailbox::Mailbox;
 use crate::shared::request_queues::{Modes, OwnerId};
-use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
 use hotrow_sync::baton::Settled;
 use hotrow_sync::{Arc, Baton, CachePadded, Waiter};
 
@@ -93,9 +95,11 @@ impl<T: LockTable> Parts<T> {
     #[inline]
     pub(super) fn submit(&self, sender: &Sender<'_>, mut request: Box<Request>) {
         request.port = sender.port.filter(|&port| self.is_port_mine(port));
-        request.count_message();
         match request.next() {
-            Some(first) => self.send(sender, first, Message::Request(request)),
+            Some(first) => {
+                request.count_message();
+                self.send(sender, first, Message::Request(request));
+            }
             None => {
                 let node = request.node.clone();
                 node.grant(request);
@@ -123,11 +127,11 @@ impl<T: LockTable> Parts<T> {
         node: &Arc<Node>,
         owner: Option<OwnerId>,
         locks: &[(u64, Modes)],
-    ) -> Option<Option<OwnerId>> {
+    ) -> Option<Answer> {
+        node.ask();
         if let Ok(added) = self.with(sender, part, |part, _| part.add(node, owner, locks)) {
             return Some(added);
         }
-        node.ask();
         let add = Add { node: node.clone(), owner, locks: locks.into() };
         self.send(sender, part, Message::Add(Box::new(add)));
         None
@@ -181,7 +185,7 @@ impl<T: LockTable> Parts<T> {
         let place = self.place(part);
         let mut held = place.baton.take()?;
         let is_owner = held.is_settled();
-        receive(place, &mut held, is_owner, &mut outbox);
+        while receive(place, &mut held, is_owner, &mut outbox) {}
         let result = work(&mut held, &mut outbox);
         drop(held);
         self.attend(sender, outbox);
@@ -222,7 +226,7 @@ impl<T: LockTable> Parts<T> {
 
     #[inline]
     fn is_port_mine(&self, port: PortId) -> bool {
-        self.ports[port.index()].baton.is_mine()
+        self.ports.get(port.index()).is_some_and(|place| place.baton.is_mine())
     }
 
     #[inline]
@@ -249,11 +253,14 @@ impl<T: LockTable> Parts<T> {
         }
         place.presence.leave();
         place.baton.leave();
+        // SeqCst: a sender that has found nobody, but the baton not left yet, has left its message before this look.
+        fence(Ordering::SeqCst);
         // If another thread has settled meanwhile it looks by itself.
         let _ = self.with(&Sender { port: None, own: None }, part, |_, _| ());
     }
 
-    /// Acts on the messages of a part on which the calling thread has settled. Returns whether there were any.
+    /// Acts on messages of a part on which the calling thread has settled: some of each sender's. Returns whether there
+    /// were any.
     #[inline]
     pub(super) fn receive(&self, part: PartId) -> bool {
         let place = self.place(part);
@@ -337,6 +344,18 @@ impl<T: LockTable> Parts<T> {
         Ok(())
     }
 
+    /// Returns the number of messages that were ever sent over rings. No thread has settled.
+    #[cfg(test)]
+    pub(super) fn sent_over_rings(&self) -> usize {
+        let sender = Sender { port: None, own: None };
+        let by_part = (0..self.len()).map(|number| {
+            let sent = self.with(&sender, PartId(number as u16), |part, _| part.sent_over_rings());
+            sent.expect("no thread has settled")
+        });
+        let by_port = self.ports.iter().map(|place| place.baton.take().expect("nobody has a port").sent());
+        by_part.sum::<usize>() + by_port.sum::<usize>()
+    }
+
     /// Returns the number of names in use and the number of requests in all parts. Tests expect none of either.
     #[cfg(test)]
     pub(super) fn usage(&self) -> (usize, usize) {
@@ -349,7 +368,7 @@ impl<T: LockTable> Parts<T> {
     }
 }
 
-/// Acts on all messages that have come to a part.
+/// Acts on messages that have come to a part: some of each sender's. Returns whether there were any.
 #[inline]
 fn receive<T: LockTable>(place: &PartPlace<T>, part: &mut Part<T>, is_owner: bool, outbox: &mut Outbox) -> bool {
     let mut received = part.receive(is_owner, outbox);

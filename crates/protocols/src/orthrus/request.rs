@@ -77,7 +77,7 @@ impl Request {
     fn push_stop(&mut self, part: PartId, plan: &Plan<()>, is_here: impl Fn(u16) -> bool) {
         let rows = plan.rows.iter().filter(|row| is_here(row.partition));
         self.locks.extend(rows.map(|row| (row.name, Modes::from(row.intent))));
-        self.locks.extend(plan.prefixes.counted().iter().map(|counted| (counted.name(), counted.claim().into())));
+        self.locks.extend(plan.prefixes.counted().iter().map(Modes::of_prefix));
         self.stops.push(Stop { part, end: self.locks.len() as u32, owner: None });
     }
 
@@ -163,13 +163,9 @@ impl PartMap {
 
     /// Returns the parts that have the prefix locks of a place.
     pub(super) fn parts_at(self, place: Place) -> SmallVec<[PartId; 4]> {
-        match (self, place) {
-            (_, Place::Partition(partition)) => SmallVec::from_slice(&[self.part(partition)]),
-            (PartMap::Split(count), Place::Hashed(hash)) => {
-                SmallVec::from_slice(&[PartId((hash % u64::from(count)) as u16)])
-            }
-            (PartMap::Split(count), Place::Everywhere) => (0..count).map(PartId).collect(),
-            (PartMap::Single(part), _) => SmallVec::from_slice(&[part]),
+        match place {
+            Place::Everywhere => (0..self.count()).map(|number| self.part(number as u16)).collect(),
+            place => SmallVec::from_slice(&[self.part(place.number(self.count()))]),
         }
     }
 
@@ -177,22 +173,21 @@ impl PartMap {
     #[inline]
     fn parts_of(self, plan: &Plan<()>) -> SmallVec<[PartId; 4]> {
         let mut parts = SmallVec::new();
-        let add = |parts: &mut SmallVec<[PartId; 4]>, part| {
+        plan.visit_partitions(self.count(), |partition| {
+            let part = self.part(partition);
             if !parts.contains(&part) {
                 parts.push(part);
             }
-        };
-        let mut last = None;
-        for row in &plan.rows {
-            let part = self.part(row.partition);
-            if last != Some(part) {
-                last = Some(part);
-                add(&mut parts, part);
-            }
-        }
-        for &place in &plan.places {
-            self.parts_at(place).into_iter().for_each(|part| add(&mut parts, part));
-        }
+        });
         parts
+    }
+
+    /// Returns the number of parts among which the locks of one transaction are divided.
+    #[inline]
+    fn count(self) -> usize {
+        match self {
+            PartMap::Split(count) => usize::from(count),
+            PartMap::Single(_) => 1,
+        }
     }
 }

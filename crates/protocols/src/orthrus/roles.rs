@@ -7,8 +7,8 @@
 //! out among them in turn. With `k = 0` no thread settles on a part: each worker has both roles, and works on parts for
 //! a moment at a time. `k` is fixed, or chosen by load.
 //!
-//! **The choice.** Time is cut into windows, and each window has one `k`. A window counts the transactions that the
-//! workers have finished in it. First each candidate has a window; the best one is kept for a long time, after which
+//! **The choice.** Time is cut into windows, and each window has one `k`. A window measures the rate at which the
+//! workers finish transactions. First each candidate has a window; the best one is kept for a long time, after which
 //! all have a window again. So the choice settles, follows the load, and costs a few windows now and then. A window
 //! without transactions says nothing, and is repeated.
 
@@ -35,7 +35,7 @@ pub(super) struct Roles {
     cc_threads: CachePadded<AtomicUsize>,
     /// The choice, if the number is chosen by load.
     choice: Option<Latch<Choice>>,
-    /// The transactions that each worker has finished.
+    /// The transactions that the clients of each worker have brought to their end.
     finished: Box<[CachePadded<AtomicU64>]>,
 }
 
@@ -69,12 +69,12 @@ const KEPT: u32 = 100;
 #[derive(Debug)]
 struct Choice {
     candidates: Vec<usize>,
-    /// The number of transactions that were finished in the window of each candidate that has had its turn.
+    /// The transactions that were finished in a second, in the window of each candidate that has had its turn.
     found: Vec<u64>,
     /// The windows that are left for the candidate that was kept.
     kept: u32,
-    /// The end of the present window; zero before the first.
-    end: Time,
+    /// The beginning of the present window; zero before the first.
+    begin: Time,
     /// The transactions that had been finished when the window began.
     before: u64,
 }
@@ -98,7 +98,7 @@ impl Roles {
             CcThreads::Fixed(count) => (count, None),
             CcThreads::ByLoad => {
                 let (candidates, found) = (candidates(workers, parts), Vec::new());
-                let choice = Choice { candidates, found, kept: 0, end: Time::default(), before: 0 };
+                let choice = Choice { candidates, found, kept: 0, begin: Time::default(), before: 0 };
                 (choice.candidates[0], Some(Latch::new(choice)))
             }
         };
@@ -131,7 +131,7 @@ impl Roles {
         self.choice.is_some()
     }
 
-    /// Counts a transaction that a worker has finished.
+    /// Counts a transaction that a client of a worker has brought to its end. The worker's thread calls this.
     #[inline]
     pub(super) fn count(&self, worker: usize) {
         if let Some(count) = self.finished.get(worker) {
@@ -143,27 +143,28 @@ impl Roles {
     /// Ends the window if its time has come, and begins the next one.
     pub(super) fn choose(&self, now: Time) {
         let Some(mut choice) = self.choice.as_ref().and_then(Latch::try_lock) else { return };
-        if now < choice.end {
+        let lasted = now.since(choice.begin);
+        if lasted < WINDOW {
             return;
         }
         // Relaxed: as in `count`.
         let finished: u64 = self.finished.iter().map(|count| count.0.load(Ordering::Relaxed)).sum();
-        let is_first = choice.end == Time::default();
+        let is_first = choice.begin == Time::default();
         let in_window = finished - std::mem::replace(&mut choice.before, finished);
-        choice.end = now.after(WINDOW);
+        choice.begin = now;
         if is_first || in_window == 0 {
             return;
         }
-        let next = choice.next(in_window);
+        let next = choice.next((in_window as f64 / lasted.as_secs_f64()) as u64);
         // Relaxed: as in `role`.
         self.cc_threads.0.store(next, Ordering::Relaxed);
     }
 }
 
 impl Choice {
-    /// Takes note of a window in which so many transactions were finished. Returns the number of concurrency-control
-    /// threads for the next window.
-    fn next(&mut self, finished: u64) -> usize {
+    /// Takes note of a window in which so many transactions were finished in a second. Returns the number of
+    /// concurrency-control threads for the next window.
+    fn next(&mut self, rate: u64) -> usize {
         if self.kept > 0 {
             self.kept -= 1;
             if self.kept > 0 {
@@ -172,7 +173,7 @@ impl Choice {
             self.found.clear();
             return self.candidates[0];
         }
-        self.found.push(finished);
+        self.found.push(rate);
         match self.candidates.get(self.found.len()) {
             Some(&next) => next,
             None => {
@@ -220,7 +221,7 @@ mod tests {
             .map(|window| {
                 let threads = roles.cc_threads.0.load(Ordering::Relaxed);
                 (0..rate(threads)).for_each(|_| roles.count(0));
-                roles.choose(Time(1).after(WINDOW * window as u32));
+                roles.choose(Time(1).after(WINDOW * (window as u32 + 1)));
                 threads
             })
             .collect()

@@ -2,7 +2,8 @@
 //! settings that are refused.
 
 use super::table::LockTable;
-use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, Partitioned, Split, Variant};
+use super::testing::Thread;
+use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, Owning, Split, Variant};
 use crate::Instance;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
@@ -118,7 +119,7 @@ impl<V: Variant> World<V> {
 }
 
 fn every_variant(work: impl Fn(&dyn Case)) {
-    work(&CaseOf::<Partitioned>::default());
+    work(&CaseOf::<Owning>::default());
     work(&CaseOf::<Split>::default());
     work(&CaseOf::<OneTable>::default());
 }
@@ -126,6 +127,7 @@ fn every_variant(work: impl Fn(&dyn Case)) {
 /// The cases that each engine of the family passes.
 trait Case {
     fn messages(&self);
+    fn messages_over_rings(&self);
     fn withdrawals(&self);
     fn late_locks(&self);
 }
@@ -138,6 +140,18 @@ impl<V> Default for CaseOf<V> {
     }
 }
 
+impl<V: Variant> CaseOf<V> {
+    /// Returns the number of messages of a transaction with locks in this number of parts: one to each part, one back,
+    /// and one release for each part.
+    fn expected(parts: u64) -> u64 {
+        match (parts, <V::Table as LockTable>::IS_SHARED) {
+            (0, _) => 0,
+            (_, true) => 3,
+            (parts, false) => 2 * parts + 1,
+        }
+    }
+}
+
 impl<V: Variant> Case for CaseOf<V> {
     /// A request that visits n parts takes n + 1 messages, and the releases n.
     fn messages(&self) {
@@ -147,11 +161,28 @@ impl<V: Variant> Case for CaseOf<V> {
             for (keys, parts) in [(&[0][..], 1), (&[3, 6, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
                 let before = txn.statistics().messages;
                 world.run(&mut txn, keys);
-                let parts = if <V::Table as LockTable>::IS_SHARED { parts.min(1) } else { parts };
-                let expected = if parts == 0 { 1 } else { 2 * parts + 1 };
-                assert_eq!(txn.statistics().messages - before, expected, "keys {keys:?}");
+                assert_eq!(txn.statistics().messages - before, Self::expected(parts), "keys {keys:?}");
             }
         });
+    }
+
+    /// No other message goes over the rings: a thread that has a port sends nothing by other ways.
+    fn messages_over_rings(&self) {
+        let world = World::<V>::new();
+        let mut expected = 0;
+        world.attended(|world| {
+            let (thread, waiter) = Thread::new(world.instance.worker(WorkerId(0)));
+            let mut txn = thread.with(|worker| world.instance.transaction(worker, waiter));
+            thread.with(|worker| worker.settle(&thread.parking()));
+            for (keys, parts) in [(&[0][..], 1), (&[3, 6, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
+                let before = txn.statistics().messages;
+                world.run(&mut txn, keys);
+                assert_eq!(txn.statistics().messages - before, Self::expected(parts), "keys {keys:?}");
+                expected += Self::expected(parts);
+            }
+            thread.with(Duties::leave);
+        });
+        assert_eq!(world.instance.protocol().parts.sent_over_rings() as u64, expected);
     }
 
     /// A transaction that gives up while it waits in the second of three parts leaves nothing behind.
@@ -207,7 +238,10 @@ impl<V: Variant> Case for CaseOf<V> {
 
 #[test]
 fn a_request_takes_a_message_to_each_part_and_one_back() {
-    every_variant(|case| case.messages());
+    every_variant(|case| {
+        case.messages();
+        case.messages_over_rings();
+    });
 }
 
 #[test]
@@ -282,14 +316,14 @@ fn txn_amount(txn: &mut impl Transaction, table: TableId, id: i64) -> i64 {
 
 #[test]
 fn threads_come_and_go_and_no_message_is_lost() {
-    add_from_all_sides::<Partitioned>();
+    add_from_all_sides::<Owning>();
     add_from_all_sides::<OneTable>();
 }
 
 #[test]
 fn settings_without_execution_threads_are_refused() {
     let configure = |workers, cc_threads| {
-        Orthrus::<Partitioned>::configure(&Settings { workers, cc_threads, ..Settings::default() })
+        Orthrus::<Owning>::configure(&Settings { workers, cc_threads, ..Settings::default() })
             .map(|config| config.cc_threads)
             .map_err(|error| error.to_string())
     };
@@ -301,4 +335,6 @@ fn settings_without_execution_threads_are_refused() {
         refused,
         "2 concurrency-control threads of 2 threads leave none to execute transactions: expected 0 to 1"
     );
+    let refused = configure(2000, None).expect_err("there are no more ports");
+    assert_eq!(refused, "2000 threads are too many: expected 1 to 1024");
 }

@@ -31,9 +31,9 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
 }
 
 /// The engine whose concurrency-control threads own parts of the lock table.
-pub struct Partitioned;
+pub struct Owning;
 
-impl Variant for Partitioned {
+impl Variant for Owning {
     const INFO: EngineInfo = info(
         "orthrus",
         "locks on threads of their own, each of which owns a part of the lock table; messages in between",

@@ -49,9 +49,9 @@ impl<T: LockTable> OrthrusWorker<T> {
         }
     }
 
-    /// Returns the number of the worker, which is that of its port.
-    pub(super) fn number(&self) -> usize {
-        self.number
+    /// Returns the port of the worker, whether its thread has it or not.
+    pub(super) fn port(&self) -> PortId {
+        PortId(self.number as u16)
     }
 
     /// Takes the role that the worker has now: leaves parts that are not its own any more, and settles on those that
@@ -99,8 +99,7 @@ impl<T: LockTable> Duties for OrthrusWorker<T> {
 
     fn settle(&mut self, waiter: &Waiter) {
         self.waiter = Some(waiter.clone());
-        let port = PortId(self.number as u16);
-        self.port = self.parts.open_port(port, waiter).then_some(port);
+        self.port = Some(self.port()).filter(|&port| self.parts.open_port(port, waiter));
         self.take_role(self.roles.role(self.number));
     }
 
@@ -134,6 +133,13 @@ impl<T: LockTable> Duties for OrthrusWorker<T> {
     #[inline]
     fn has_room(&self) -> bool {
         self.role == Role::Execution
+    }
+
+    #[inline]
+    fn count_step(&mut self) {
+        if self.roles.are_chosen() {
+            self.roles.count(self.number);
+        }
     }
 
     fn runs_transactions(&self) -> bool {

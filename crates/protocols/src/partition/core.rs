@@ -251,13 +251,16 @@ impl<L: LockState> Core<L> {
     }
 
     /// Acts on all messages that are due. If the caller has not settled on this partition, it acts on all messages, due
-    /// or not.
-    pub(super) fn receive(&mut self, caller: &mut Caller<'_, L>) {
+    /// or not. Returns whether there were any.
+    pub(super) fn receive(&mut self, caller: &mut Caller<'_, L>) -> bool {
         let waiter = caller.waiter;
         let now = caller.is_settled.then_some(|| waiter.now());
+        let mut received = false;
         while let Some(message) = self.ports.receive(now) {
+            received = true;
             self.act(caller, message);
         }
+        received
     }
 
     /// Does what a message asks for.

@@ -221,11 +221,12 @@ impl<L: LockState> Partitions<L> {
         let _ = self.with(partition, visitor, |_, _| ());
     }
 
-    /// Acts on the messages that are due in a partition on which the calling thread has settled.
-    pub(super) fn receive(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) {
+    /// Acts on the messages that are due in a partition on which the calling thread has settled. Returns whether there
+    /// were any.
+    pub(super) fn receive(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) -> bool {
         let mailbox = &self.at(partition).mailbox;
         let received = self.with(partition, visitor, |core, caller| receive(mailbox, core, caller));
-        received.expect("the calling thread has settled there");
+        received.expect("the calling thread has settled there")
     }
 
     /// Whether outsiders have left messages for a partition.
@@ -256,9 +257,15 @@ impl<L: LockState> Partitions<L> {
     }
 }
 
-fn receive<L: LockState>(mailbox: &Mailbox<Message<L::Header>>, core: &mut Core<L>, caller: &mut Caller<'_, L>) {
-    if mailbox.is_full() {
+/// Acts on all messages of a partition that are due. Returns whether there were any.
+fn receive<L: LockState>(
+    mailbox: &Mailbox<Message<L::Header>>,
+    core: &mut Core<L>,
+    caller: &mut Caller<'_, L>,
+) -> bool {
+    let has_mail = mailbox.is_full();
+    if has_mail {
         mailbox.take().into_iter().for_each(|message| core.act(caller, message));
     }
-    core.receive(caller);
+    core.receive(caller) || has_mail
 }

@@ -15,13 +15,6 @@ pub struct InQueues {
     queues: RequestQueues<Ticket>,
 }
 
-/// Returns the name and the mode in which a range counter is asked for in the queues: the lock itself, or an intention
-/// on a shorter prefix.
-#[inline]
-fn of_prefix(counted: &Counted) -> (u64, Modes) {
-    (counted.name(), counted.claim().into())
-}
-
 impl InQueues {
     /// Takes locks for a transaction without waiting: all of them, or none. Returns whether they were taken.
     fn add(&mut self, owner: OwnerId, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
@@ -52,7 +45,7 @@ impl LockState for InQueues {
         for row in &*wanted.rows {
             self.queues.request(owner, row.name, row.intent.into());
         }
-        for (name, modes) in wanted.prefixes.iter().map(of_prefix) {
+        for (name, modes) in wanted.prefixes.iter().map(Modes::of_prefix) {
             self.queues.request(owner, name, modes);
         }
         Ok((owner, self.queues.is_granted(owner)))
@@ -77,7 +70,7 @@ impl LockState for InQueues {
     }
 
     fn add_prefixes(&mut self, owner: OwnerId, _held: &[Counted], wanted: &[Counted]) -> bool {
-        self.add(owner, wanted.iter().map(of_prefix))
+        self.add(owner, wanted.iter().map(Modes::of_prefix))
     }
 
     fn is_quiet(&self, _queue_is_empty: bool, name: u64, _record: RecordRef<'_, ()>) -> bool {

@@ -112,11 +112,10 @@ impl<E: PartitionLocking> Duties for PartitionWorker<E> {
     fn receive(&mut self) -> bool {
         let Some(partition) = self.partition else { return false };
         let outsiders = self.partitions.has_mail(partition);
-        let has_mail = outsiders || self.look(Core::has_mail) == Some(true);
-        if has_mail {
-            self.visit(|partitions, partition, visitor| partitions.receive(partition, visitor));
+        if !outsiders && self.look(Core::has_mail) != Some(true) {
+            return false;
         }
-        has_mail
+        self.visit(|partitions, partition, visitor| partitions.receive(partition, visitor)) == Some(true)
     }
 
     fn expected(&self) -> Option<Time> {

@@ -318,8 +318,9 @@ fn only_the_measured_period_counts() {
 struct Counting(u64);
 
 impl Duties for Counting {
-    fn receive(&mut self) {
+    fn receive(&mut self) -> bool {
         self.0 += 1;
+        false
     }
 
     fn statistics(&self) -> Statistics {
@@ -398,11 +399,10 @@ struct Post {
 }
 
 impl Duties for Post {
-    fn receive(&mut self) {
+    fn receive(&mut self) -> bool {
         let mut due = self.due.lock().expect("not poisoned");
-        if let Some((_, event)) = due.take_if(|(time, _)| *time <= self.clock.now()) {
-            event.happen();
-        }
+        let arrived = due.take_if(|(time, _)| *time <= self.clock.now());
+        arrived.inspect(|(_, event)| event.happen()).is_some()
     }
 
     fn expected(&self) -> Option<Time> {

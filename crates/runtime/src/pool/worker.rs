@@ -4,7 +4,7 @@ use super::{PoolConfig, Slot};
 use crate::run::{Pace, Run, Stepped, Steps, panic_message};
 use crate::{Counts, OneShot, RunError};
 use hotrow_sync::coroutine::{Resumed, Scope, Stack, Suspender, scope};
-use hotrow_sync::{Arc, Doorbell, Scheduler, SlotScheduler, Time, Waiter, hint};
+use hotrow_sync::{Arc, Doorbell, Scheduler, SlotScheduler, Time, Waiter, hint, thread};
 use hotrow_txn::{Abort, Duties, LoadLimit, Statistics, Transaction, WorkerId};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,10 +32,10 @@ pub(super) fn work<D, T, C>(
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let worker = Worker::new(run, id, make_worker(id), config);
         let (counts, cpu) = worker.work(config, make_slot);
-        (counts, cpu, !worker.steps.are_left())
+        (counts, cpu, !worker.steps.are_left(), worker.is_serving.get())
     }));
     match outcome {
-        Ok((counts, cpu, made_all)) => run.finish(&counts, cpu, made_all),
+        Ok((counts, cpu, made_all, serves)) => run.finish(&counts, cpu, made_all, serves),
         Err(panic) => run.fail(RunError::Panicked { worker: id, message: panic_message(panic.as_ref()) }),
     }
 }
@@ -62,7 +62,7 @@ struct Worker<'r, D> {
     limit: Cell<LoadLimit>,
     /// Whether the limit has kept a transaction from beginning since the last step ended.
     has_held_back: Cell<bool>,
-    /// Whether messages have come since the worker last found a slot to run.
+    /// Whether messages have come since the worker last found no slot to run.
     has_received: Cell<bool>,
     /// Whether the worker is counted among those that only serve others.
     is_serving: Cell<bool>,
@@ -149,8 +149,9 @@ impl<'r, D: Duties> Worker<'r, D> {
         let mut idle_since = None;
         let mut last = 0;
         while self.free.get() | self.waiting.get() != 0 {
-            let Some(slot) = self.choose(last, schedulers) else {
-                self.note_role();
+            let chosen = self.choose(last, schedulers);
+            self.note_role();
+            let Some(slot) = chosen else {
                 if self.has_received.take() {
                     idle_since = None;
                 } else if !self.duties.borrow_mut().find_work() {
@@ -301,7 +302,10 @@ impl<'r, D: Duties> Worker<'r, D> {
         let spin_end = idle_since.get_or_insert(now).after(self.run.config.spin);
         let expected = self.duties.borrow().expected().unwrap_or(NEVER);
         if now < spin_end || expected < now.after(LATE) {
-            hint::spin_loop();
+            match self.run.config.threads > hotrow_sync::cores() {
+                true => thread::yield_now(),
+                false => hint::spin_loop(),
+            }
             return;
         }
         let before_expected = Time(expected.0.saturating_sub(LATE.as_nanos() as u64));
@@ -338,6 +342,7 @@ impl<D: Duties> Pace for SlotPace<'_, '_, D> {
 
     #[inline]
     fn has_stepped(&self, stepped: Stepped) {
+        self.worker.duties.borrow_mut().count_step();
         self.worker.adapt_limit(stepped);
     }
 

@@ -190,6 +190,18 @@ impl Waiter {
         }
     }
 
+    /// Waits until `condition` is true, even if the waiter is cancelled. It is for answers that come at once, whatever
+    /// other transactions do.
+    pub fn wait_for(&self, mut condition: impl FnMut() -> bool) {
+        if condition() {
+            return;
+        }
+        let _outside = together::Outside::new();
+        while !condition() {
+            self.shared.scheduler.suspend(None);
+        }
+    }
+
     /// Returns the nanoseconds that this waiter has waited so far, counting at least one for each wait. A caller that
     /// compares the figure before and after a call learns whether the call waited, and how long.
     #[inline]

@@ -1,6 +1,7 @@
 //! Sets of modes in which an owner asks for a name.
 
 use crate::shared::contention::{CLAIMS, Claim};
+use crate::shared::range_locks::Counted;
 use hotrow_txn::Intent;
 use std::ops::BitOr;
 
@@ -34,6 +35,13 @@ const CONFLICTS: [u8; EVERY as usize + 1] = {
 impl Modes {
     pub(crate) const EXCLUSIVE: Modes = Modes(1 << Claim::Exclusive as u8);
     pub(crate) const SHARED: Modes = Modes(1 << Claim::Shared as u8);
+
+    /// Returns the name and the modes in which a range counter is asked for in queues: the lock itself, or an intention
+    /// on a shorter prefix.
+    #[inline]
+    pub(crate) fn of_prefix(counted: &Counted) -> (u64, Self) {
+        (counted.name(), counted.claim().into())
+    }
 
     /// Whether two owners may not have these sets of modes at once.
     #[inline]
