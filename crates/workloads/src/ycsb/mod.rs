@@ -7,6 +7,7 @@
 mod consistency;
 mod generate;
 mod load;
+mod partitions;
 mod procedures;
 mod schema;
 
