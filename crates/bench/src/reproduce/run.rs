@@ -93,8 +93,8 @@ impl WithWorkload for RunRowSet<'_> {
     }
 }
 
-/// Returns the options for a load on which the points with these `options` run: those of the `first` point, but with
-/// the most clients of any point, for which a server is started.
+/// Returns the options for a load on which runs with these `options` are made: those of the `first` run on it, but with
+/// the most clients of any run, for which a server is started.
 fn loading<'o>(first: &RunOptions, options: impl Iterator<Item = &'o RunOptions>) -> RunOptions {
     let clients = options.filter(|options| options.wire.over_wire).map(|options| options.wire.clients() as u32).max();
     RunOptions { wire: WireOptions { clients, ..first.wire.clone() }, ..first.clone() }

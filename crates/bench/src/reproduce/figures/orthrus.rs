@@ -27,7 +27,7 @@ pub(super) const NOTHING: &str = "no locking";
 pub(super) const HANDLING: [&str; 3] = [WAIT_DIE, WAIT_FOR, DREADLOCKS];
 
 /// The number of cores of the paper's machine, each with a thread.
-const PAPER_CORES: u64 = 80;
+pub(super) const PAPER_CORES: u64 = 80;
 
 /// Returns the series of the paper's deadlock policies, and of time-outs and ORTHRUS beside them.
 pub(super) fn policies() -> Vec<Series> {

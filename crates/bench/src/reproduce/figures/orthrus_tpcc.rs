@@ -1,6 +1,6 @@
 //! The common parts of the ORTHRUS paper's figures on TPC-C: its tables, its transactions, and its systems.
 
-use super::orthrus::{DEADLOCK_FREE, ORTHRUS, threads_of_both_roles};
+use super::orthrus::{DEADLOCK_FREE, ORTHRUS, PAPER_CORES, threads_of_both_roles};
 use crate::reproduce::plan::Series;
 use crate::reproduce::scale::Scale;
 
@@ -28,10 +28,10 @@ pub(super) fn neworder_payment(threads: u64) -> String {
     format!("--mix neworder-payment {}", threads_of_both_roles(threads))
 }
 
-/// Returns the number of warehouses that has as many threads at each as the paper's 80 threads have at `there`
+/// Returns the number of warehouses at which so many threads meet as often as the paper's 80 threads at `there`
 /// warehouses.
 pub(super) fn warehouses(threads: u64, there: u64) -> u64 {
-    ((there * threads + 40) / 80).max(1)
+    ((there * threads + PAPER_CORES / 2) / PAPER_CORES).max(1)
 }
 
 /// The paper's numbers of warehouses at high and at low contention.
