@@ -475,7 +475,17 @@ fn figures_are_listed() {
         check(
             line,
             0,
-            &["orthrus-4 ", "orthrus-12 ", "orthrus-13 ", "vll-8 ", "vll-9 ", "vll-16 ", "sli-6 ", "--out DIR"],
+            &[
+                "orthrus-1 ",
+                "orthrus-4 ",
+                "orthrus-12 ",
+                "orthrus-13 ",
+                "vll-8 ",
+                "vll-9 ",
+                "vll-16 ",
+                "sli-6 ",
+                "--out DIR",
+            ],
         );
     }
 }
@@ -502,7 +512,15 @@ fn every_figure_becomes_points_drawings_and_a_section() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
     let page = read("index.html");
     let figures = [
+        ("orthrus-1", 1),
         ("orthrus-4", 2),
+        ("orthrus-5", 1),
+        ("orthrus-6", 1),
+        ("orthrus-7", 1),
+        ("orthrus-8", 1),
+        ("orthrus-9", 1),
+        ("orthrus-10", 3),
+        ("orthrus-11", 2),
         ("orthrus-12", 3),
         ("orthrus-13", 6),
         ("vll-8", 5),

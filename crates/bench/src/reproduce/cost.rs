@@ -1,7 +1,8 @@
 //! The time and the memory that a figure will take, estimated before it is run.
 
-use super::plan::{Panel, Plan, Point};
-use super::point_command::{parse_options, parse_rows};
+use super::plan::Plan;
+use super::point_command::parse_rows;
+use super::point_run::{databases, runs_on};
 use super::scale::Scale;
 use crate::command::{Drivers, WithWorkload};
 use crate::machine::needed_bytes;
@@ -23,11 +24,12 @@ const RUN: Duration = Duration::from_millis(10);
 /// The cost of one set of rows and the runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// The number of rows under one engine.
+    /// The number of rows in one database.
     pub rows: u64,
-    /// The bytes of all rows under all engines together.
+    /// The bytes of all rows in all databases together.
     pub bytes: u64,
-    pub engines: u64,
+    /// The number of databases: one for each engine, and for each of its settings if it runs in a pool.
+    pub databases: u64,
     /// The number of runs in one repetition.
     pub runs: u64,
     /// The factor by which the runs are longer than those of other figures.
@@ -38,56 +40,31 @@ pub(crate) struct Cost {
 
 /// Estimates the cost of each set of rows of a figure.
 pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
-    /// Counts the rows of a point and their bytes, which are the same for all points of the set.
-    struct Rows<'a>(&'a Point);
+    /// Counts the rows of a set and the runs on them.
+    struct OfRows<'a>(&'a Plan, &'a str);
 
-    impl WithWorkload for Rows<'_> {
-        type Output = Result<(u64, u64), String>;
+    impl WithWorkload for OfRows<'_> {
+        type Output = Result<Cost, String>;
 
         fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
-            let (workload, _) = parse_options::<W>(&self.0.rows, &self.0.options)?;
-            Ok((workload.rows(), needed_bytes(&workload)))
+            let OfRows(plan, rows) = self;
+            let runs = runs_on::<W>(plan, rows)?;
+            // All points have the same rows.
+            let first = runs.first().ok_or("a set of rows has no points")?;
+            let databases = databases(&runs).len() as u64;
+            let wires = runs.iter().map(|run| &run.options.wire).filter(|wire| wire.over_wire);
+            Ok(Cost {
+                rows: first.workload.rows(),
+                bytes: needed_bytes(&first.workload).saturating_mul(databases),
+                databases,
+                runs: runs.len() as u64,
+                stretch: plan.stretch,
+                clients: wires.map(|wire| wire.clients() as u64).sum(),
+            })
         }
     }
 
-    /// Counts the clients of a point on the network.
-    struct Clients<'a>(&'a Point);
-
-    impl WithWorkload for Clients<'_> {
-        type Output = Result<u64, String>;
-
-        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
-            let (_, options) = parse_options::<W>(&self.0.rows, &self.0.options)?;
-            Ok(if options.wire.over_wire { options.wire.clients() as u64 } else { 0 })
-        }
-    }
-
-    let cost = |set: &str| {
-        let mut points = plan.panels.iter().flat_map(|panel| &panel.points);
-        let first = points.find(|point| point.rows == set).ok_or("a set of rows has no points")?;
-        let (rows, bytes) = parse_rows(set)?.with_workload(Rows(first))?;
-        let engines = engines_on(plan, set).len() as u64;
-        let of_panel =
-            |panel: &Panel| panel.points.iter().filter(|point| point.rows == set).count() * panel.engines().len();
-        let runs = plan.panels.iter().map(of_panel).sum::<usize>() as u64;
-        let mut clients = 0;
-        for panel in &plan.panels {
-            for point in panel.points.iter().filter(|point| point.rows == set) {
-                clients += parse_rows(set)?.with_workload(Clients(point))? * panel.engines().len() as u64;
-            }
-        }
-        Ok(Cost { rows, bytes: bytes.saturating_mul(engines), engines, runs, stretch: plan.stretch, clients })
-    };
-    plan.row_sets().into_iter().map(cost).collect()
-}
-
-/// Returns the engines that run on the database with these rows, each once.
-pub(super) fn engines_on(plan: &Plan, rows: &str) -> Vec<&'static str> {
-    let has_them = |panel: &&Panel| panel.points.iter().any(|point| point.rows == rows);
-    let mut engines: Vec<_> = plan.panels.iter().filter(has_them).flat_map(Panel::engines).collect();
-    engines.sort_unstable();
-    engines.dedup();
-    engines
+    plan.row_sets().into_iter().map(|rows| parse_rows(rows)?.with_workload(OfRows(plan, rows))).collect()
 }
 
 impl Cost {
@@ -99,8 +76,8 @@ impl Cost {
     /// Estimates how long the load takes.
     pub(crate) fn load(&self, scale: &Scale) -> Duration {
         match self.clients {
-            0 => LOAD_ROW.mul_f64((self.rows * self.engines) as f64 / scale.cores.max(1) as f64),
-            _ => COPY_ROW.mul_f64((self.rows * self.engines) as f64),
+            0 => LOAD_ROW.mul_f64((self.rows * self.databases) as f64 / scale.cores.max(1) as f64),
+            _ => COPY_ROW.mul_f64((self.rows * self.databases) as f64),
         }
     }
 

@@ -9,7 +9,7 @@
 //! | `figure.rs`, `plan.rs`, `claim.rs` | the parts of a declaration: the figure, its points, its claims |
 //! | `figures/` | a file for each figure |
 //! | `options.rs`, `scale.rs` | the command line; how long and how large: in full, `--quick`, and for tests |
-//! | `point_command.rs` | the command line of a point |
+//! | `point_command.rs`, `point_run.rs` | the command line of a point; the runs at points, and their databases |
 //! | `cost.rs` | the time and memory that a figure takes, before it is run |
 //! | `run.rs` | the runs of its points |
 //! | `results.rs` | what was measured: medians, and ratios within one repetition |
@@ -18,7 +18,7 @@
 //! | `progress.rs` | progress and the time left |
 //!
 //! **How it measures.** Every run goes through the driver of `hotrow bench`. Points that have the same rows run on the
-//! same database, one for each engine, all loaded at once. A repetition goes through all points, and at each point
+//! same database, one for each engine and for each of its settings, all loaded at once. A repetition goes through all points, and at each point
 //! through all engines, so that a drift of the machine hits all of them; ratios are medians of the ratios within one
 //! repetition. After every run the workload's check is made over everything that has run on that database. A failed
 //! check ends the figure, and the page says so.
@@ -34,6 +34,7 @@ mod options;
 mod output;
 mod plan;
 mod point_command;
+mod point_run;
 mod progress;
 mod requested;
 mod results;
@@ -114,8 +115,8 @@ struct FigureObserver<'a> {
 
 impl RunObserver for FigureObserver<'_> {
     fn loading(&mut self, cost: Cost) {
-        let Cost { rows, engines, .. } = cost;
-        self.progress.begin(&format!("{} loading {} {}", self.figure.id, number_of(rows, "row"), under(engines)));
+        let Cost { rows, databases, .. } = cost;
+        self.progress.begin(&format!("{} loading {} {}", self.figure.id, number_of(rows, "row"), inside(databases)));
         self.progress.advance(cost.load(self.scale), 0);
         self.run = cost.run(self.scale);
     }
@@ -130,20 +131,20 @@ impl RunObserver for FigureObserver<'_> {
     }
 }
 
-/// Returns the words for a number of engines under which rows are loaded.
-fn under(engines: u64) -> String {
-    match engines {
-        1 => "under one engine".to_owned(),
-        _ => format!("under {engines} engines at once"),
+/// Returns the words for a number of databases into which rows are loaded.
+fn inside(databases: u64) -> String {
+    match databases {
+        1 => "in one database".to_owned(),
+        _ => format!("in {databases} databases at once"),
     }
 }
 
-/// Refuses a figure whose tables, under all its engines, are larger than this machine's memory.
+/// Refuses a figure whose tables, in all its databases, are larger than this machine's memory.
 fn refuse_large_figures(figures: &[RequestedFigure], costs: &[Vec<Cost>]) -> Result<(), BenchError> {
     for (requested, costs) in figures.iter().zip(costs) {
-        for &Cost { rows, bytes, engines, .. } in costs {
-            let under = under(engines);
-            let what = || format!("{}: {} {under} (--quick takes fewer)", requested.figure.id, number_of(rows, "row"));
+        for &Cost { rows, bytes, databases, .. } in costs {
+            let (id, rows, inside) = (requested.figure.id, number_of(rows, "row"), inside(databases));
+            let what = || format!("{id}: {rows} {inside} (--quick takes fewer)");
             refuse_if_too_large(bytes, what)?;
         }
     }

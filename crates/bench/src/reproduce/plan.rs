@@ -73,11 +73,14 @@ impl Point {
 }
 
 /// A curve, a part of bars or a row of a table: what is compared at each point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub name: &'static str,
-    /// The engine that is run for the series. Series of one engine share its runs.
+    /// The engine that is run for the series.
     pub engine: &'static str,
+    /// The options that the series' runs have besides those of the point. Series of one engine with the same options
+    /// share their runs.
+    pub options: String,
     pub value: Value,
     /// Whether the series is there only to compare the others with.
     pub is_reference: bool,
@@ -85,19 +88,41 @@ pub(crate) struct Series {
 
 impl Series {
     /// Makes a series of an engine's throughput.
-    pub(crate) const fn throughput(name: &'static str, engine: &'static str) -> Self {
-        Self { name, engine, value: Value::Throughput, is_reference: false }
+    pub(crate) fn throughput(name: &'static str, engine: &'static str) -> Self {
+        Self { name, engine, options: String::new(), value: Value::Throughput, is_reference: false }
+    }
+
+    /// Makes a series of one part of the breakdown of an engine's transactions.
+    pub(crate) fn share(name: &'static str, engine: &'static str, part: &'static str) -> Self {
+        Self { value: Value::Share(part), ..Self::throughput(name, engine) }
     }
 
     /// Makes a series of an engine's throughput in transactions of one kind, counted in `unit` transactions per second.
-    pub(crate) const fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
+    pub(crate) fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
         Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
     }
 
     /// Makes a series of an engine's throughput that is only there to compare the others with.
-    pub(crate) const fn reference(name: &'static str, engine: &'static str) -> Self {
+    pub(crate) fn reference(name: &'static str, engine: &'static str) -> Self {
         Self { is_reference: true, ..Self::throughput(name, engine) }
     }
+
+    /// Returns the series with options of its own, which the options of a point must not contain.
+    pub(crate) fn with(self, options: impl Into<String>) -> Self {
+        Self { options: options.into(), ..self }
+    }
+
+    /// Returns the engine and the options that the series is measured with.
+    pub(crate) fn contender(&self) -> Contender<'_> {
+        Contender { engine: self.engine, options: &self.options }
+    }
+}
+
+/// An engine that runs at each point of a panel, and the options that it has there besides those of the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contender<'a> {
+    pub engine: &'static str,
+    pub options: &'a str,
 }
 
 /// The value that a series takes from a run.
@@ -134,15 +159,15 @@ impl Value {
 }
 
 impl Panel {
-    /// Returns the engines that are run at each point, in the order of the series.
-    pub(crate) fn engines(&self) -> Vec<&'static str> {
-        let mut engines = Vec::new();
-        for series in &self.series {
-            if !engines.contains(&series.engine) {
-                engines.push(series.engine);
+    /// Returns the engines that are run at each point, each with its options, in the order of the series.
+    pub(crate) fn contenders(&self) -> Vec<Contender<'_>> {
+        let mut contenders = Vec::new();
+        for contender in self.series.iter().map(Series::contender) {
+            if !contenders.contains(&contender) {
+                contenders.push(contender);
             }
         }
-        engines
+        contenders
     }
 
     /// Whether the panel shows parts of the transactions' time, so that its runs need a breakdown.
@@ -150,18 +175,29 @@ impl Panel {
         self.series.iter().any(|series| matches!(series.value, Value::Share(_)))
     }
 
-    /// Returns the command line that measures a point on its own.
-    pub(crate) fn command(&self, point: &Point, plan: &Plan, scale: &Scale) -> String {
-        format!(
-            "hotrow bench {} {} --engine {} --seconds {} --warmup {} --repetitions {}{}",
-            point.rows,
-            point.options,
-            self.engines().join(","),
-            plan.measured(scale).as_secs_f64(),
-            scale.warmup().as_secs_f64(),
-            scale.repetitions(),
-            if self.has_shares() { " --breakdown" } else { "" }
-        )
+    /// Returns the command lines that measure a point on its own: one for all engines that have the same options.
+    pub(crate) fn commands(&self, point: &Point, plan: &Plan, scale: &Scale) -> Vec<String> {
+        let mut commands: Vec<(&str, Vec<&str>)> = Vec::new();
+        for Contender { engine, options } in self.contenders() {
+            match commands.iter_mut().find(|(others, _)| *others == options) {
+                Some((_, engines)) => engines.push(engine),
+                None => commands.push((options, vec![engine])),
+            }
+        }
+        let command = |(options, engines): (&str, Vec<&str>)| {
+            let options = [point.rows.as_str(), point.options.as_str(), options];
+            let options = options.into_iter().filter(|options| !options.is_empty());
+            format!(
+                "hotrow bench {} --engine {} --seconds {} --warmup {} --repetitions {}{}",
+                options.collect::<Vec<_>>().join(" "),
+                engines.join(","),
+                plan.measured(scale).as_secs_f64(),
+                scale.warmup().as_secs_f64(),
+                scale.repetitions(),
+                if self.has_shares() { " --breakdown" } else { "" }
+            )
+        };
+        commands.into_iter().map(command).collect()
     }
 }
 
@@ -173,7 +209,7 @@ impl Plan {
 
     /// Returns the number of runs in one repetition.
     pub(crate) fn runs(&self) -> usize {
-        self.panels.iter().map(|panel| panel.points.len() * panel.engines().len()).sum()
+        self.panels.iter().map(|panel| panel.points.len() * panel.contenders().len()).sum()
     }
 
     /// Returns the different sets of rows of all points, in the order of their first points.

@@ -39,7 +39,7 @@ impl State {
 impl RequestedFigure {
     /// Makes a figure of which nothing is measured yet.
     pub(crate) fn new(figure: &'static Figure, scale: &Scale) -> Self {
-        let results = Results::new((figure.plan)(scale));
+        let results = Results::new((figure.plan)(scale), scale);
         Self { figure, results, state: State::Waiting, took: Duration::ZERO }
     }
 

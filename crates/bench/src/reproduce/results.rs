@@ -1,6 +1,7 @@
 //! The results of a figure: its runs so far, and the values that drawings and claims take from them.
 
 use super::plan::{Plan, Series, Value};
+use super::scale::Scale;
 use crate::report::EngineReport;
 use std::collections::BTreeMap;
 
@@ -8,15 +9,17 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct Results {
     pub plan: Plan,
+    /// The number of cores of the machine.
+    cores: u64,
     runs: BTreeMap<RunPosition, Vec<EngineReport>>,
 }
 
-/// The position of a run in the plan: the numbers of its panel, point and engine.
+/// The position of a run in the plan: the numbers of its panel, point and contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RunPosition {
     pub panel: usize,
     pub point: usize,
-    pub engine: usize,
+    pub contender: usize,
 }
 
 /// The values of a series over the repetitions of a point.
@@ -39,9 +42,14 @@ pub(crate) enum At {
 }
 
 impl Results {
-    /// Makes the results of a plan of which nothing is measured yet.
-    pub(crate) fn new(plan: Plan) -> Self {
-        Self { plan, runs: BTreeMap::new() }
+    /// Makes the results of a plan at a scale, of which nothing is measured yet.
+    pub(crate) fn new(plan: Plan, scale: &Scale) -> Self {
+        Self { plan, cores: scale.cores, runs: BTreeMap::new() }
+    }
+
+    /// Returns the number of cores of the machine on which the plan is measured.
+    pub(crate) fn cores(&self) -> u64 {
+        self.cores
     }
 
     /// Adds a run as the next repetition at a position.
@@ -49,7 +57,7 @@ impl Results {
         self.runs.entry(position).or_default().push(report);
     }
 
-    /// Whether every engine has a run at every point.
+    /// Whether every contender has a run at every point.
     pub(crate) fn is_complete(&self) -> bool {
         self.runs.len() == self.plan.runs()
     }
@@ -61,9 +69,9 @@ impl Results {
 
     /// Returns all runs of a series at a point, in the order of their repetitions.
     pub(crate) fn runs(&self, panel: usize, point: usize, series: &Series) -> &[EngineReport] {
-        let engines = self.plan.panels[panel].engines();
-        let Some(engine) = engines.iter().position(|&engine| engine == series.engine) else { return &[] };
-        self.runs.get(&RunPosition { panel, point, engine }).map_or(&[], Vec::as_slice)
+        let contenders = self.plan.panels[panel].contenders();
+        let Some(contender) = contenders.iter().position(|&other| other == series.contender()) else { return &[] };
+        self.runs.get(&RunPosition { panel, point, contender }).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the values of a series at a point, or `None` if the series was not measured there. The median is the
@@ -134,6 +142,12 @@ impl Results {
         number.map_or("", |number| self.plan.chart.x(number))
     }
 
+    /// Returns the point of a panel that is at the place `x` on the axis, or `None` if there is none.
+    pub(crate) fn point_at(&self, panel: &str, x: f64) -> Option<At> {
+        let panel = self.plan.panels.iter().find(|other| other.id == panel)?;
+        panel.points.iter().position(|point| point.x == x).map(At::Number)
+    }
+
     /// Returns the label of a point.
     pub(crate) fn label(&self, panel: &str, at: At) -> &str {
         let panel = self.plan.panels.iter().find(|other| other.id == panel);
@@ -199,13 +213,13 @@ pub(crate) mod tests {
 
     /// Returns a complete figure with made-up values, three repetitions of each point.
     pub(crate) fn made_up(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64) -> Results {
-        let mut results = Results::new((figure.plan)(&QUICK));
+        let mut results = Results::new((figure.plan)(&QUICK), &QUICK);
         for (panel_number, panel) in results.plan.clone().panels.iter().enumerate() {
             for (point, at) in panel.points.iter().enumerate() {
-                for (engine, name) in panel.engines().into_iter().enumerate() {
+                for (number, contender) in panel.contenders().into_iter().enumerate() {
                     for repetition in 0..3 {
-                        let mut made = report(name, 1000.0, "ok");
-                        for series in panel.series.iter().filter(|series| series.engine == name) {
+                        let mut made = report(contender.engine, 1000.0, "ok");
+                        for series in panel.series.iter().filter(|series| series.contender() == contender) {
                             let way = point as f64 / (panel.points.len() - 1).max(1) as f64;
                             let (panel, label) = (panel.id, at.label.as_str());
                             let value = value(MadeUpPoint { panel, series: series.name, label, way, repetition });
@@ -228,12 +242,23 @@ pub(crate) mod tests {
                                 }
                             }
                         }
-                        results.push(RunPosition { panel: panel_number, point, engine }, made);
+                        results.push(RunPosition { panel: panel_number, point, contender: number }, made);
                     }
                 }
             }
         }
         results
+    }
+
+    /// Changes all made-up runs of a series, which are those of the contender in all its panels.
+    pub(crate) fn change_runs(results: &mut Results, series: &str, change: impl Fn(&mut EngineReport)) {
+        for (position, runs) in &mut results.runs {
+            let panel = &results.plan.panels[position.panel];
+            let contender = panel.contenders()[position.contender];
+            if panel.series.iter().any(|other| other.name == series && other.contender() == contender) {
+                runs.iter_mut().for_each(&change);
+            }
+        }
     }
 
     #[test]
@@ -244,7 +269,7 @@ pub(crate) mod tests {
             let drift = [1.0, 4.0, 2.0][made.repetition];
             if made.series == names[0] { 10.0 * drift } else { 5.0 * drift + made.repetition as f64 }
         });
-        let series = results.plan.panels[0].series[0];
+        let series = results.plan.panels[0].series[0].clone();
         let summary = results.summary(0, 0, &series).expect("it was measured");
         assert_eq!((summary.median, summary.min, summary.max, summary.repetitions), (20.0, 10.0, 40.0, 3));
         // 10/5, 40/21, 20/12
@@ -255,8 +280,8 @@ pub(crate) mod tests {
 
     #[test]
     fn what_was_not_measured_has_no_values() {
-        let results = Results::new((FIGURES[0].plan)(&QUICK));
-        let series = results.plan.panels[0].series[0];
+        let results = Results::new((FIGURES[0].plan)(&QUICK), &QUICK);
+        let series = results.plan.panels[0].series[0].clone();
         assert_eq!(results.summary(0, 0, &series), None);
         assert!(results.is_empty() && !results.is_complete());
         for (panel, name, at) in [("a", series.name, At::First), ("z", series.name, At::First), ("a", "z", At::First)] {
@@ -265,5 +290,6 @@ pub(crate) mod tests {
         let complete = made_up(FIGURES[0], |_| 1.0);
         assert!(complete.is_complete());
         assert_eq!(complete.median("a", series.name, At::Number(99)), None);
+        assert_eq!((complete.point_at("a", 4.0), complete.point_at("a", 5.0)), (Some(At::Number(2)), None));
     }
 }

@@ -1,22 +1,22 @@
 //! The runs of a figure's points. A database is loaded once for all points that have the same rows; the engines take
 //! turns.
 
-use super::cost::{self, Cost, engines_on};
+use super::cost::{self, Cost};
 use super::plan::Plan;
-use super::point_command::{parse_options, parse_rows};
-use super::results::{Results, RunPosition};
+use super::point_command::parse_rows;
+use super::point_run::{PointRun, databases, runs_on};
+use super::results::Results;
 use super::scale::Scale;
 use crate::command::{Drivers, WithWorkload};
 use crate::options::{RunOptions, WireOptions, WorkloadOptions};
 use crate::report::{EngineReport, RunIdentity};
 use crate::run::{LoadedDatabase, RunContext, RunFailure};
-use hotrow_protocols::ENGINES;
-use hotrow_txn::{EngineInfo, Scheduler, Settings};
+use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
 
 /// An observer of a figure's runs while they are made.
 pub(crate) trait RunObserver {
-    /// The rows of the next set are about to be loaded under all its engines.
+    /// The rows of the next set are about to be loaded into all its databases.
     fn loading(&mut self, cost: Cost);
 
     /// A run is about to begin, at a point with this name.
@@ -61,40 +61,30 @@ impl WithWorkload for RunRowSet<'_> {
     type Output = Result<(), RunFailure>;
 
     fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output {
-        let runs = self.point_runs::<W>().map_err(RunFailure::Failed)?;
-        // All points have the same rows.
-        let Some(first) = runs.first() else { return Ok(()) };
-        let loading = loading(&first.options, runs.iter().map(|run| &run.options));
-        let mut databases = Vec::new();
-        for engine in engines_on(self.plan, self.rows) {
-            for settings in
-                runs.iter().filter(|run| run.engines.contains(&engine)).map(|run| run.settings(engine, first))
-            {
-                if !databases.iter().any(|loaded: &DatabaseOfEngine<W>| loaded.is(engine, &settings)) {
-                    let database = drivers.load(engine, &first.workload, &loading, &settings, self.context)?;
-                    databases.push(DatabaseOfEngine { engine, settings, database });
-                }
-            }
+        let runs = self.runs::<W>().map_err(RunFailure::Failed)?;
+        let mut loaded_databases = Vec::new();
+        for (run, settings) in databases(&runs) {
+            let loading = loading(&run.options, runs.iter().map(|run| &run.options));
+            let database = drivers.load(run.engine, &run.workload, &loading, &settings, self.context)?;
+            loaded_databases.push(DatabaseOfEngine { engine: run.engine, settings, database });
         }
         let Self { results, scale, context, observer, .. } = self;
         for repetition in 1..=scale.repetitions() {
             for run in &runs {
-                for (number, engine) in run.engines.iter().enumerate() {
-                    observer.running(&run.name, engine);
-                    let settings = run.settings(engine, first);
-                    let loaded = databases.iter_mut().find(|loaded| loaded.is(engine, &settings));
-                    let loaded = loaded.expect("every engine of the row set has its database");
-                    let identity = run.identity(engine, repetition).map_err(RunFailure::Failed)?;
-                    let report = loaded.database.measure(&run.workload, &identity, context)?;
-                    let failure = report.has_failed().then(|| failure(engine, run, &report));
-                    if !report.interrupted || failure.is_some() {
-                        results.push(RunPosition { engine: number, ..run.position }, report);
-                    }
-                    match failure {
-                        Some(failure) => return Err(failure),
-                        None if context.interrupt.is_raised() => return Err(RunFailure::Interrupted),
-                        None => {}
-                    }
+                observer.running(&run.name, run.engine);
+                let settings = run.settings(&runs);
+                let loaded = loaded_databases.iter_mut().find(|loaded| loaded.is(run.engine, &settings));
+                let loaded = loaded.expect("every run has its database");
+                let identity = identity(run, repetition).map_err(RunFailure::Failed)?;
+                let report = loaded.database.measure(&run.workload, &identity, context)?;
+                let failure = report.has_failed().then(|| failure(run, &report));
+                if !report.interrupted || failure.is_some() {
+                    results.push(run.position, report);
+                }
+                match failure {
+                    Some(failure) => return Err(failure),
+                    None if context.interrupt.is_raised() => return Err(RunFailure::Interrupted),
+                    None => {}
                 }
             }
             observer.repeated(results).map_err(RunFailure::Failed)?;
@@ -103,40 +93,37 @@ impl WithWorkload for RunRowSet<'_> {
     }
 }
 
-/// Returns the options for a load on which the points with these `options` run: those of the `first` point, but with
-/// the most clients of any point, for which a server is started.
+/// Returns the options for a load on which runs with these `options` are made: those of the `first` run on it, but with
+/// the most clients of any run, for which a server is started.
 fn loading<'o>(first: &RunOptions, options: impl Iterator<Item = &'o RunOptions>) -> RunOptions {
     let clients = options.filter(|options| options.wire.over_wire).map(|options| options.wire.clients() as u32).max();
     RunOptions { wire: WireOptions { clients, ..first.wire.clone() }, ..first.clone() }
 }
 
 impl RunRowSet<'_> {
-    /// Returns the points of this set of rows, ready to run.
-    fn point_runs<W: Workload>(&self) -> Result<Vec<PointRun<W>>, String> {
-        let mut runs = Vec::new();
-        for (panel_number, panel) in self.plan.panels.iter().enumerate() {
-            for (point_number, point) in panel.points.iter().enumerate().filter(|(_, point)| point.rows == self.rows) {
-                let (workload, mut options) = parse_options::<W>(&point.rows, &point.options)?;
-                options.seconds = self.plan.measured(self.scale);
-                options.warmup = self.scale.warmup();
-                options.steps = self.scale.steps();
-                options.report.breakdown = panel.has_shares();
-                runs.push(PointRun {
-                    name: format!("({}) {}", panel.id, point.label),
-                    position: RunPosition { panel: panel_number, point: point_number, engine: 0 },
-                    engines: panel.engines(),
-                    workload,
-                    options,
-                });
-            }
+    /// Returns the runs on this set of rows, with the lengths that they have at the scale.
+    fn runs<W: Workload>(&self) -> Result<Vec<PointRun<W>>, String> {
+        let mut runs = runs_on::<W>(self.plan, self.rows)?;
+        for PointRun { options, has_shares, .. } in &mut runs {
+            options.seconds = self.plan.measured(self.scale);
+            options.warmup = self.scale.warmup();
+            options.steps = self.scale.steps();
+            options.report.breakdown = *has_shares;
         }
         Ok(runs)
     }
 }
 
+/// Returns the identity of a run in its repetition.
+fn identity<W: Workload>(run: &PointRun<W>, repetition: u32) -> Result<RunIdentity<'_>, String> {
+    let workload_options = serde_json::to_value(run.workload.options()).map_err(|error| error.to_string())?;
+    let (engine, workload, kinds, options) = (run.engine, W::NAME, run.workload.kinds(), &run.options);
+    Ok(RunIdentity { engine, workload, workload_options, kinds, options, repetition })
+}
+
 /// Returns the failure for a run whose consistency check failed.
-fn failure<W>(engine: &str, run: &PointRun<W>, report: &EngineReport) -> RunFailure {
-    RunFailure::Failed(format!("{engine} at {}: the consistency check {}", run.name, report.consistency))
+fn failure<W>(run: &PointRun<W>, report: &EngineReport) -> RunFailure {
+    RunFailure::Failed(format!("{} at {}: the consistency check {}", run.engine, run.name, report.consistency))
 }
 
 /// A database that one engine has loaded with the set of rows.
@@ -153,34 +140,10 @@ impl<W: Workload> DatabaseOfEngine<W> {
     }
 }
 
-/// A point, ready to run.
-struct PointRun<W> {
-    name: String,
-    position: RunPosition,
-    engines: Vec<&'static str>,
-    workload: W,
-    options: RunOptions,
-}
-
-impl<W: Workload> PointRun<W> {
-    /// Returns the settings of an engine at this point. If the engine runs in a pool they are those of the point; all
-    /// points share one database of any other engine, with the settings of the first point.
-    fn settings(&self, engine: &str, first: &PointRun<W>) -> Settings {
-        let depends = |info: &EngineInfo| info.name == engine && info.scheduler != Scheduler::Thread;
-        let run = if ENGINES.iter().any(depends) { self } else { first };
-        run.options.settings(&run.workload)
-    }
-
-    fn identity<'a>(&'a self, engine: &'a str, repetition: u32) -> Result<RunIdentity<'a>, String> {
-        let workload_options = serde_json::to_value(self.workload.options()).map_err(|error| error.to_string())?;
-        let (workload, kinds, options) = (W::NAME, self.workload.kinds(), &self.options);
-        Ok(RunIdentity { engine, workload, workload_options, kinds, options, repetition })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::point_command::parse_options;
     use hotrow_workloads::ycsb::Ycsb;
 
     #[test]

@@ -1,5 +1,6 @@
 //! The options, and the next transaction of a client.
 
+use super::partitions::Partitions;
 use super::procedures::{Operation, Operations};
 use crate::ClientIdentity;
 use crate::distribution::{Distribution, THETA_MAX, different};
@@ -64,6 +65,11 @@ pub struct Options {
     /// Partitions that a transaction touches, its worker's own among them: a number, or random for any
     #[arg(long, value_name = "N", default_value = "random", value_parser = parse_spread, allow_negative_numbers = true)]
     pub partitions_per_txn: Spread,
+
+    /// The share of transactions that touch as many partitions as --partitions-per-txn says; the others stay in their
+    /// worker's own
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, allow_negative_numbers = true, value_parser = parse_share)]
+    pub multi_partition: f64,
 
     /// Reads only: the same as --read-ratio 1
     #[arg(long, conflicts_with_all = ["rmw", "read_ratio"])]
@@ -143,22 +149,48 @@ impl Options {
 
     fn validate_partitions(&mut self) -> Result<(), String> {
         let partitions = *self.partitions.get_or_insert_with(|| hotrow_sync::cores() as u32);
-        let Spread::Exactly(touched) = self.partitions_per_txn else { return Ok(()) };
+        let Spread::Exactly(touched) = self.partitions_per_txn else {
+            return match self.multi_partition {
+                1.0 => Ok(()),
+                share => {
+                    Err(format!("--multi-partition {share} needs --partitions-per-txn with a number, which is random"))
+                }
+            };
+        };
         if touched > partitions {
             return Err(format!("--partitions-per-txn {touched} is more than --partitions {partitions}"));
         }
         if touched > self.ops {
             return Err(format!("--partitions-per-txn {touched} is more than --ops {}", self.ops));
         }
-        if self.hot_records > 0 {
-            return Err("--partitions-per-txn with a number does not go with --hot-records".to_owned());
-        }
-        let (records, smallest) = (self.records, self.records / u64::from(partitions));
-        if smallest < u64::from(self.ops) {
+        self.validate_rows_of_partitions(u64::from(partitions))
+    }
+
+    /// Checks that every partition has rows for all operations of a transaction: hot ones, and others.
+    fn validate_rows_of_partitions(&self, partitions: u64) -> Result<(), String> {
+        let (records, ops, smallest) = (self.records, u64::from(self.ops), self.records / partitions);
+        if smallest < ops {
             return Err(format!(
-                "--partitions {partitions} of --records {records} have {}, fewer than --ops {}",
-                number_of(smallest, "row"),
-                self.ops
+                "--partitions {partitions} of --records {records} have {}, fewer than --ops {ops}",
+                number_of(smallest, "row")
+            ));
+        }
+        if self.hot_records == 0 {
+            return Ok(());
+        }
+        let (hot, hot_ops) = (self.hot_records / partitions, u64::from(self.hot_ops));
+        if hot < hot_ops {
+            return Err(format!(
+                "--partitions {partitions} of --hot-records {} have {}, fewer than --hot-ops {hot_ops}",
+                self.hot_records,
+                number_of(hot, "hot row")
+            ));
+        }
+        let cold = smallest.saturating_sub(self.hot_records.div_ceil(partitions));
+        if cold < ops - hot_ops {
+            return Err(format!(
+                "--hot-records {} leaves {cold} rows of each of --partitions {partitions} for the others",
+                self.hot_records
             ));
         }
         Ok(())
@@ -183,7 +215,11 @@ impl fmt::Display for Options {
         }?;
         match (self.partitions_per_txn, self.partitions) {
             (Spread::Exactly(touched), Some(partitions)) => {
-                write!(f, ", in {touched} of {}", number_of(partitions, "partition"))
+                write!(f, ", in {touched} of {}", number_of(partitions, "partition"))?;
+                match self.multi_partition {
+                    1.0 => Ok(()),
+                    share => write!(f, " for {:.0} %, in one for the others", share * 100.0),
+                }
             }
             _ => Ok(()),
         }
@@ -257,14 +293,6 @@ struct Generator {
     partitions: Option<Partitions>,
 }
 
-/// The partitions that the present transaction touches.
-#[derive(Debug)]
-struct Partitions {
-    all: u64,
-    /// The worker's own partition first, then the others.
-    touched: Vec<u64>,
-}
-
 #[derive(Debug)]
 struct HotSet {
     records: u64,
@@ -281,8 +309,7 @@ impl Generator {
         });
         let partitions = match (options.partitions_per_txn, options.partitions) {
             (Spread::Exactly(touched), Some(all)) => {
-                let touched = vec![u64::from(worker % all); touched as usize];
-                Some(Partitions { all: u64::from(all), touched })
+                Some(Partitions::new(all, touched, options.multi_partition, worker))
             }
             _ => None,
         };
@@ -313,7 +340,7 @@ impl Generator {
         };
         for position in 0..self.ops {
             let is_hot = (first_hot..first_hot + hot_ops).contains(&position);
-            let key = if is_hot { self.hot_key(next) } else { self.cold_key(next, position) };
+            let key = if is_hot { self.hot_key(next, position) } else { self.cold_key(next, position) };
             let intent = self.intent();
             let field = if self.fields == 1 { 0 } else { self.rng.u16(..self.fields) };
             next.push(Operation { key: key as i64, intent, field });
@@ -333,35 +360,23 @@ impl Generator {
         if read { Intent::Read } else { Intent::Write }
     }
 
-    fn hot_key(&mut self, taken: &Operations) -> u64 {
+    fn hot_key(&mut self, taken: &Operations, position: usize) -> u64 {
         let records = self.hot.as_ref().map_or(1, |hot| hot.records);
-        different(|key| taken.has(key), 0..records, || self.rng.u64(..records))
+        let rng = &mut self.rng;
+        match &self.partitions {
+            None => different(|key| taken.has(key), 0..records, || rng.u64(..records)),
+            Some(partitions) => partitions.key(position, 0..records, taken, |rows| rng.u64(rows)),
+        }
     }
 
     fn cold_key(&mut self, taken: &Operations, position: usize) -> u64 {
         let (first, end) = self.cold_keys;
-        let Some(partitions) = &self.partitions else {
-            return different(|key| taken.has(key), first..end, || first + self.cold.draw(&mut self.rng));
-        };
-        let partition = partitions.touched[position % partitions.touched.len()];
-        // Keys of one partition are counted by their number within it, so that the next free key is in the partition,
-        // too.
-        let rows = (end - partition).div_ceil(partitions.all);
-        let (all, cold, rng) = (partitions.all, &self.cold, &mut self.rng);
-        let key = |row| row * all + partition;
-        key(different(|row| taken.has(key(row)), 0..rows, || (cold.draw(rng) / all).min(rows - 1)))
-    }
-}
-
-impl Partitions {
-    /// Draws the other partitions that a transaction touches.
-    fn draw(&mut self, rng: &mut Rng) {
-        for position in 1..self.touched.len() {
-            let mut partition = rng.u64(..self.all);
-            while self.touched[..position].contains(&partition) {
-                partition = (partition + 1) % self.all;
-            }
-            self.touched[position] = partition;
+        let (cold, rng) = (&self.cold, &mut self.rng);
+        match &self.partitions {
+            None => different(|key| taken.has(key), first..end, || first + cold.draw(rng)),
+            Some(partitions) => partitions.key(position, first..end, taken, |rows| {
+                (rows.start + cold.draw(rng) / partitions.all()).min(rows.end - 1)
+            }),
         }
     }
 }
@@ -413,8 +428,14 @@ mod tests {
             ("--partitions-per-txn 0", "expected a number of partitions from 1, or random"),
             ("--partitions 2 --partitions-per-txn 3", "more than --partitions 2"),
             ("--partitions 20 --partitions-per-txn 11", "more than --ops 10"),
-            ("--partitions 2 --partitions-per-txn 1 --hot-records 64", "does not go with --hot-records"),
             ("--records 39 --partitions 4 --partitions-per-txn 1", "have 9 rows, fewer than --ops 10"),
+            ("--partitions 4 --partitions-per-txn 1 --hot-records 7", "have 1 hot row, fewer than --hot-ops 2"),
+            (
+                "--records 40 --partitions 4 --partitions-per-txn 1 --hot-records 9",
+                "leaves 7 rows of each of --partitions 4",
+            ),
+            ("--multi-partition 0.5", "needs --partitions-per-txn with a number"),
+            ("--multi-partition 1.5", "not within 0 and 1"),
         ] {
             let error = options(line).expect_err(line);
             assert!(error.contains(expected), "{line}: {error}");
@@ -432,6 +453,8 @@ mod tests {
             "--records 100 --hot-records 3 --hot-ops 3 --hot-position random",
             "--records 43 --partitions 4 --partitions-per-txn 1",
             "--records 43 --partitions 4 --partitions-per-txn 3 --theta 5",
+            "--records 49 --partitions 4 --partitions-per-txn 1 --hot-records 9",
+            "--records 49 --partitions 4 --partitions-per-txn 3 --hot-records 9 --hot-position random",
         ] {
             let records = options(line).expect(line).records as i64;
             for operations in generate(line, 200) {
@@ -475,6 +498,42 @@ mod tests {
         let keys = generate("--records 1003 --partitions 4 --partitions-per-txn 1", 2000).concat();
         let greatest = keys.iter().map(|operation| operation.key).max();
         assert_eq!(greatest, Some(1000), "every row of the partition is drawn");
+    }
+
+    #[test]
+    fn hot_operations_are_in_the_partitions_that_a_transaction_touches() {
+        for touched in 1..=2 {
+            let line = format!("--records 1001 --partitions 4 --partitions-per-txn {touched} --hot-records 64");
+            let mut hot_keys = Vec::new();
+            for operations in generate(&line, 1000) {
+                let mut partitions: Vec<_> = operations.iter().map(|operation| operation.key % 4).collect();
+                assert_eq!(partitions[0], 0, "worker 0 begins in its own");
+                assert_eq!(partitions[0] == partitions[1], touched == 1, "{operations:?}");
+                partitions.sort_unstable();
+                partitions.dedup();
+                assert_eq!(partitions.len(), touched, "{operations:?}");
+                let hot: Vec<_> = operations.iter().map(|operation| operation.key < 64).collect();
+                assert!(hot[..2] == [true; 2] && hot[2..] == [false; 8], "{operations:?}");
+                hot_keys.extend(operations[..2].iter().map(|operation| operation.key));
+            }
+            hot_keys.sort_unstable();
+            hot_keys.dedup();
+            assert_eq!(hot_keys.len(), if touched == 1 { 16 } else { 64 }, "every hot row is drawn");
+        }
+    }
+
+    #[test]
+    fn the_share_of_transactions_on_several_partitions_is_as_asked() {
+        for (share, least, most) in [(0.0, 0, 0), (0.2, 170, 230), (1.0, 1000, 1000)] {
+            let line = format!("--records 1000 --partitions 4 --partitions-per-txn 2 --multi-partition {share}");
+            let mut several = 0;
+            for operations in generate(&line, 1000) {
+                let own = operations.iter().filter(|operation| operation.key % 4 == 0).count();
+                assert!([5, 10].contains(&own), "half of the operations stay, or all: {operations:?}");
+                several += usize::from(own == 5);
+            }
+            assert!((least..=most).contains(&several), "{share}: {several}");
+        }
     }
 
     #[test]

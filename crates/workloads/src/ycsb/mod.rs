@@ -2,11 +2,13 @@
 //! number of different rows of one table.
 //!
 //! The paper's rows are `--fields 10 --value-bytes 100`; its transactions `--read-only` and `--rmw`; its high
-//! contention `--hot-records 64 --hot-ops 2`, the hot rows first.
+//! contention `--hot-records 64 --hot-ops 2`, the hot rows first. Its single-partition, dual-partition and random
+//! transactions are `--partitions-per-txn 1`, `2` and `random`.
 
 mod consistency;
 mod generate;
 mod load;
+mod partitions;
 mod procedures;
 mod schema;
 

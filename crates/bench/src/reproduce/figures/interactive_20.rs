@@ -6,7 +6,7 @@ use super::interactive::{
 use crate::report::EngineReport;
 use crate::reproduce::claim::{Claim, Finding, Weaker, all};
 use crate::reproduce::figure::Figure;
-use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -47,7 +47,7 @@ const PANELS: [&str; 3] = ["a", "b", "c"];
 fn plan(scale: &Scale) -> Plan {
     let rows = tpcc(scale, warehouses(scale));
     let panel = |(id, (name, engine)): (&'static str, (&'static str, &'static str))| {
-        let part = |(name, part)| Series { name, engine, value: Value::Share(part), is_reference: false };
+        let part = |(name, part)| Series::share(name, engine, part);
         let point = |clients| Point::at(clients, &rows, format!("--clients {clients} {PATIENCE}"));
         Panel {
             id,

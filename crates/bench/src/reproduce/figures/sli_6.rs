@@ -3,7 +3,7 @@
 use crate::report::EngineReport;
 use crate::reproduce::claim::{Claim, Finding, Weaker};
 use crate::reproduce::figure::{Figure, Paper};
-use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -90,7 +90,7 @@ fn plan(scale: &Scale) -> Plan {
 }
 
 fn parts() -> Vec<Series> {
-    let part = |name, part| Series { name, engine: "2pl-dreadlocks", value: Value::Share(part), is_reference: false };
+    let part = |name, part| Series::share(name, "2pl-dreadlocks", part);
     vec![part(WORK, "work"), part(LOCK_MANAGER, "lock_manager"), part(WAIT, "wait"), part(ABORTED, "other")]
 }
 

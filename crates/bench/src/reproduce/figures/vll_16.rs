@@ -37,7 +37,8 @@ fn plan(scale: &Scale) -> Plan {
         // The records are in the cache, where batched look-ups only cost time: the floor goes without them.
         let options = |count| format!("--lock-only --ops {count} --threads 1 --scheduler pool --no-batch");
         let points = counts.iter().map(|&count| Point::at(count, rows, options(count))).collect();
-        let cost = |name, engine, is_reference| Series { name, engine, value: Value::Cpu, is_reference };
+        let cost =
+            |name, engine, is_reference| Series { value: Value::Cpu, is_reference, ..Series::throughput(name, engine) };
         let engines = series.iter().map(|&(name, engine)| cost(name, engine, false));
         let series = engines.chain([cost(NOTHING, "none", true)]).collect();
         Panel { id, title: title.to_owned(), points, series }

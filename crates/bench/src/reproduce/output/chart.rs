@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_panel_without_points_is_empty_axes() {
         for figure in FIGURES {
-            let results = Results::new((figure.plan)(&QUICK));
+            let results = Results::new((figure.plan)(&QUICK), &QUICK);
             assert!(draw(&results, 0).expect("a picture").contains("</svg>"), "{}", figure.id);
         }
     }
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn the_point_axis_is_logarithmic_unless_a_point_is_at_zero() {
-        let mut panel = Results::new((FIGURES[0].plan)(&QUICK)).plan.panels.swap_remove(0);
+        let mut panel = Results::new((FIGURES[0].plan)(&QUICK), &QUICK).plan.panels.swap_remove(0);
         let mut middle = |points: [u64; 3]| {
             panel.points = points.iter().map(|&x| Point::at(x, "", String::new())).collect();
             let axis = XAxis::over(&panel);
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_point_axis_runs_in_the_direction_of_the_points() {
-        let results = Results::new((FIGURES[0].plan)(&QUICK));
+        let results = Results::new((FIGURES[0].plan)(&QUICK), &QUICK);
         let panel = &results.plan.panels[0];
         let axis = XAxis::over(panel);
         let places: Vec<_> = panel.points.iter().map(|point| axis.place(point.x)).collect();

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_has_no_row() {
-        let results = Results::new((FIGURES[0].plan)(&QUICK));
+        let results = Results::new((FIGURES[0].plan)(&QUICK), &QUICK);
         let bytes = write(FIGURES[0], &results).expect("a vector takes everything");
         assert_eq!(String::from_utf8(bytes).expect("text").trim_end(), HEAD.join(","));
     }

@@ -218,7 +218,7 @@ fn commands(results: &Results, scale: &Scale) -> Markup {
             summary { "The last point of each panel on its own" }
             @for (panel, point) in last {
                 p { "(" (panel.id) ") " (point.label) }
-                pre { code { (panel.command(point, &results.plan, scale)) } }
+                pre { code { (panel.commands(point, &results.plan, scale).join("\n")) } }
             }
         }
     }
@@ -292,8 +292,9 @@ mod tests {
             assert!(page.contains(&format!("href=\"{}.csv\"", figure.id)), "{}", figure.id);
             let plan = (figure.plan)(&QUICK);
             for panel in &plan.panels {
-                let command = panel.command(&panel.points[panel.points.len() - 1], &plan, &QUICK);
-                assert!(page.contains(&command), "{command}");
+                for command in panel.commands(&panel.points[panel.points.len() - 1], &plan, &QUICK) {
+                    assert!(page.contains(&command), "{command}");
+                }
             }
         }
         let panels: usize = figures.iter().map(|requested| requested.results.plan.panels.len()).sum();
@@ -316,7 +317,8 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_said() {
-        let empty = |state| RequestedFigure { results: Results::new((FIGURES[0].plan)(&QUICK)), ..requested(0, state) };
+        let empty =
+            |state| RequestedFigure { results: Results::new((FIGURES[0].plan)(&QUICK), &QUICK), ..requested(0, state) };
         for (state, expected) in [(State::Waiting, "Not measured yet."), (State::Interrupted, "Interrupted: ")] {
             let page = page(&[empty(state)]);
             assert!(page.contains(expected) && page.contains("not decided"), "{page}");
