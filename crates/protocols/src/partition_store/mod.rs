@@ -18,19 +18,19 @@
 //!
 //! **Invariants**
 //!
-//! 1. A transaction that touches a row holds the row's partition, to its end. So transactions that share a partition
-//!    run one after the other.
-//! 2. *No deadlock.* A transaction waits for partitions before it runs only, and in ascending order: the transaction
-//!    for which another one waits at partition n waits, if at all, for a partition beyond n. A partition that a running
-//!    transaction finds it needs as well is taken if it is free, which waits for nothing, or else ends the attempt.
+//! 1. A transaction with a plan holds the partition of each row that it touches, to its end. So transactions that share
+//!    a partition run one after the other.
+//! 2. *No deadlock.* A transaction waits for partitions only before it runs, and takes them in ascending order: a
+//!    transaction that holds partition n waits, if at all, for a greater one. If a running transaction needs one more
+//!    partition, it takes it if it is free, which waits for nothing; otherwise the attempt ends.
 //! 3. *Phantoms.* A range that names one value of the partition key is in that value's partition, and any other range
 //!    is in all partitions, which the transaction then holds. An index entry comes and goes with its row, whose
 //!    partition is held.
 //! 4. *Unique columns.* Rows with the same columns of a unique index may be in different partitions. A transaction that
 //!    brings or removes such columns also holds the partition on which all agree for them, by the columns' hash:
 //!    [`Place::Hashed`](crate::shared::planned::Place::Hashed). So two of them never look for each other's row at once.
-//! 5. A row is copied without its partition's lock by no transaction: a read that asks for no partition beforehand, of a
-//!    reconnaissance or at read committed, takes the lock for the moment of the copy.
+//! 5. No transaction copies a row without the lock of the row's partition. A reconnaissance, and a transaction that
+//!    only reads at read committed, ask for no partition beforehand: they take the lock for the moment of each copy.
 //! 6. A transaction without a plan is alone in the database: [`gate`](crate::shared::gate). It takes no locks.
 //!
 //! # Departures

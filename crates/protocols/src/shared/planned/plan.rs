@@ -251,8 +251,8 @@ impl<H: RecordHeader> Plan<H> {
         self.next = 0;
     }
 
-    /// Calls `visit` with the number of each of so many `partitions` in which the plan has locks. A number may come more
-    /// than once.
+    /// Calls `visit` with the number of each partition in which the plan has locks, out of so many `partitions`. The
+    /// calls may repeat a number.
     #[inline]
     pub(crate) fn visit_partitions(&self, partitions: usize, mut visit: impl FnMut(u16)) {
         let mut last = None;
