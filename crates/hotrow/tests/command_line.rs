@@ -138,7 +138,15 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench hekaton --rows 100", &["--rows 100 are too few", "at least 120"]),
         ("bench hekaton --long-readers 2 --threads 1", &["more than the 1 worker thread: --threads 2 is needed"]),
         ("engines --yaml", &["unexpected argument '--yaml'"]),
-        ("serve --engine none", &["does not isolate", "2pl-timeout"]),
+    ] {
+        check(line, 2, expected);
+    }
+}
+
+#[test]
+fn a_wrong_line_of_serve_says_what_was_expected() {
+    for (line, expected) in [
+        ("serve --engine none", &["does not isolate", "2pl-timeout"][..]),
         ("serve --engine best", &["invalid value", "2pl-timeout"]),
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),

@@ -6,7 +6,8 @@ use hotrow_sync::{Arc, Doorbell, Time, Waiter, thread};
 use hotrow_txn::{Duties, Engine};
 use std::fmt;
 
-/// The threads on which the [attendants](Engine::attendants) of one engine work. When it is dropped, they leave and end.
+/// The threads on which the [attendants](Engine::attendants) of one engine work. When it is dropped, they leave and
+/// end.
 #[derive(Default)]
 pub struct Attendants {
     threads: Vec<Attendant>,

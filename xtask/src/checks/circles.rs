@@ -23,6 +23,11 @@ struct Circle {
 
 const CIRCLES: &[Circle] = &[
     Circle {
+        folder: "crates/protocols/src/",
+        modules: &["orthrus::node", "orthrus::request"],
+        why: "a node keeps the request that was granted to it, and a request comes back to its node",
+    },
+    Circle {
         folder: "crates/runtime/src/",
         modules: &["simulation::scheduler", "simulation::simulated"],
         why: "a task makes the transaction objects whose accesses are its steps",

@@ -18,10 +18,10 @@
 //! | `progress.rs` | progress and the time left |
 //!
 //! **How it measures.** Every run goes through the driver of `hotrow bench`. Points that have the same rows run on the
-//! same database, one for each engine and for each of its settings, all loaded at once. A repetition goes through all points, and at each point
-//! through all engines, so that a drift of the machine hits all of them; ratios are medians of the ratios within one
-//! repetition. After every run the workload's check is made over everything that has run on that database. A failed
-//! check ends the figure, and the page says so.
+//! same database, one for each engine and for each of its settings, all loaded at once. A repetition goes through all
+//! points, and at each point through all engines, so that a drift of the machine hits all of them; ratios are medians
+//! of the ratios within one repetition. After every run the workload's check is made over everything that has run on
+//! that database. A failed check ends the figure, and the page says so.
 //!
 //! **Files.** The points are written after each repetition, drawings and page after each figure. An interrupt ends the
 //! run under way; what was measured before is written.

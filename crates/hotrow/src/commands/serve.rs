@@ -127,8 +127,8 @@ struct EngineOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
-    /// Additional threads that do concurrency control for the sessions, under engines with such threads [default: 0, which
-    /// means that the sessions' threads do it themselves]
+    /// Additional threads that do concurrency control for the sessions, under engines with such threads [default: 0,
+    /// which means that the sessions' threads do it themselves]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..1024))]
     cc_threads: Option<u32>,
 

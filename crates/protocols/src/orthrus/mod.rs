@@ -38,8 +38,8 @@
 //!
 //! **Invariants**
 //!
-//! 1. *One at a time.* Only the thread that has a part's baton touches the part's queues. With [`Shared`](table::Shared)
-//!    it also holds the latch of the table.
+//! 1. *One at a time.* Only the thread that has a part's baton touches the part's queues. With
+//!    [`Shared`](table::Shared) it also holds the latch of the table.
 //! 2. *No deadlock.* A request visits parts in ascending order, and a part enters all of its locks in one step. A
 //!    transaction that waits in part p waits for a transaction before it in a queue of p. That one runs and waits for
 //!    nothing, or waits in a later part, or waits in p and was entered earlier. So along the edges of the wait-for
@@ -51,13 +51,13 @@
 //! 4. *N_cc + 1 messages.* A request that wants locks in n parts is carried by n + 1 messages: one to each part, and
 //!    one back. [`Request::messages`](request::Request::messages) counts them, whichever thread acts on them.
 //! 5. *A transaction that ends ends everywhere.* A transaction that is over tells each part in which it has locks. One
-//!    that withdraws while it waits (by time-out, cancellation, a coroutine that is dropped, or a panic) tells each part
-//!    that its request may visit ([`node`], invariant 2).
+//!    that withdraws while it waits (by time-out, cancellation, a coroutine that is dropped, or a panic) tells each
+//!    part that its request may visit ([`node`], invariant 2).
 //! 6. *No message is forgotten*, also if its receiver sleeps, leaves, or changes its role: [`parts`], invariant 2. So
 //!    sessions go on when workers leave.
-//! 7. *Conflicting ranges meet.* Prefix locks of one plan are asked for in all of its parts. A range that names one value
-//!    of the partition key is in the part of that value, and any other range in all parts; an index entry is where its
-//!    row is. Columns of a unique index have, beside that, one part on which all transactions agree.
+//! 7. *Conflicting ranges meet.* Prefix locks of one plan are asked for in all of its parts. A range that names one
+//!    value of the partition key is in the part of that value, and any other range in all parts; an index entry is
+//!    where its row is. Columns of a unique index have, beside that, one part on which all transactions agree.
 //! 8. A transaction without a plan is alone in the database: [`gate`](crate::shared::gate). Locks of transactions that
 //!    are over may still be in the queues then; nobody waits for them but those that come after.
 //!
@@ -67,8 +67,8 @@
 //! at once. So a server with few cores pays for no switch of threads, and an embedded database needs no threads. The
 //! steps are the same, and are counted as messages.
 //!
-//! **Sessions have no ports.** A thread that is no worker of the pool, such as a session's, leaves messages in the part's
-//! mailbox, and its transaction is woken directly.
+//! **Sessions have no ports.** A thread that is no worker of the pool, such as a session's, leaves messages in the
+//! part's mailbox, and its transaction is woken directly.
 //!
 //! **Late locks.** A running transaction may ask a part for a lock beside its plan, as in all planned engines. It gets
 //! it only if no transaction has asked for a conflicting one, and waits for the answer, which takes two messages, but
@@ -76,8 +76,8 @@
 //!
 //! **Roles chosen by load.** The paper divides the threads by hand.
 //!
-//! **The names of locks** are hashes of tables and keys. Rows of one partition key are in one part, so TPC-C's locks are
-//! divided by warehouse, as in §4.4.
+//! **The names of locks** are hashes of tables and keys. Rows of one partition key are in one part, so TPC-C's locks
+//! are divided by warehouse, as in §4.4.
 
 mod admission;
 mod id;
@@ -149,8 +149,8 @@ impl Default for OrthrusConfig {
 }
 
 impl OrthrusConfig {
-    /// Returns the number of parts of the lock table: one for each concurrency-control thread that there may be. If each
-    /// thread has both roles, there is one for two threads.
+    /// Returns the number of parts of the lock table: one for each concurrency-control thread that there may be. If
+    /// each thread has both roles, there is one for two threads.
     fn lock_parts(&self) -> usize {
         match self.cc_threads {
             CcThreads::Fixed(count) if count > 0 => count,

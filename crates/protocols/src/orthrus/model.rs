@@ -122,8 +122,8 @@ impl<V: Variant> World<V> {
     }
 }
 
-/// The kinds of threads in a model: which of the executing threads have ports, and for how many steps each of the others
-/// does concurrency control.
+/// The kinds of threads in a model: which of the executing threads have ports, and for how many steps each of the
+/// others does concurrency control.
 #[derive(Clone, Copy)]
 struct Cast {
     ports: [bool; EXECUTING],

@@ -67,8 +67,9 @@ impl<T: LockTable> Part<T> {
         Self { id, table, rings, granted: Vec::new() }
     }
 
-    /// Acts on messages on the rings, at most a few of each ring, so that each sender has its turn. `is_owner` says that
-    /// the calling thread has settled on this part, rather than taken it for a moment. Returns whether there were any.
+    /// Acts on messages on the rings, at most a few of each ring, so that each sender has its turn. `is_owner` says
+    /// that the calling thread has settled on this part, rather than taken it for a moment. Returns whether there were
+    /// any.
     #[inline]
     pub(super) fn receive(&mut self, is_owner: bool, outbox: &mut Outbox) -> bool {
         let mut received = false;

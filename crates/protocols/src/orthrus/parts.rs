@@ -11,8 +11,8 @@
 //!    is kept in its [`Outbox`] until the baton is given back.
 //! 2. *No message is forgotten.* [`Presence`] says for each part whether a thread is there. A sender that finds nobody
 //!    takes the baton and acts on all messages of the part; a thread that leaves does the same.
-//! 3. A thread that takes a baton for a moment, to send a message or on behalf of nobody, first acts on all messages that
-//!    have come. A thread that only looks at a row need not: a message on which no thread has acted has granted
+//! 3. A thread that takes a baton for a moment, to send a message or on behalf of nobody, first acts on all messages
+//!    that have come. A thread that only looks at a row need not: a message on which no thread has acted has granted
 //!    nothing.
 
 use super::id::{PartId, PortId};
@@ -235,7 +235,8 @@ impl<T: LockTable> Parts<T> {
     }
 
     /// Settles the calling thread on a part: it is the part's concurrency-control thread now, and waits through
-    /// `waiter` when it has nothing to do. Returns whether it has settled: another thread may have settled there before.
+    /// `waiter` when it has nothing to do. Returns whether it has settled: another thread may have settled there
+    /// before.
     pub(super) fn settle(&self, part: PartId, waiter: &Waiter) -> bool {
         let place = self.place(part);
         let settled = place.baton.settle();

@@ -59,8 +59,8 @@ impl Request {
         (self.at, self.messages) = (0, 0);
     }
 
-    /// Makes an empty request that of a plan: for each part in which the plan has locks, in the parts' order, the locks that
-    /// are there. A row's lock is in the part of its partition; prefix locks are in all parts of the plan.
+    /// Makes an empty request that of a plan: for each part in which the plan has locks, in the parts' order, the locks
+    /// that are there. A row's lock is in the part of its partition; prefix locks are in all parts of the plan.
     #[inline]
     pub(super) fn fill(&mut self, plan: &Plan<()>, map: PartMap) {
         let mut parts = map.parts_of(plan);

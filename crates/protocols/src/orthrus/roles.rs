@@ -219,7 +219,7 @@ mod tests {
     fn windows(roles: &Roles, from: u64, count: u64, rate: impl Fn(usize) -> u64) -> Vec<usize> {
         (from..from + count)
             .map(|window| {
-                let threads = roles.cc_threads.0.load(Ordering::Relaxed);
+                let threads = roles.cc_threads.0.load(Ordering::Acquire);
                 (0..rate(threads)).for_each(|_| roles.count(0));
                 roles.choose(Time(1).after(WINDOW * (window as u32 + 1)));
                 threads

@@ -7,8 +7,8 @@ use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
 use hotrow_txn::Duties;
 use std::time::Duration;
 
-/// A thread with a worker, as the scheduler of its transactions: before it parks it does what a worker does when all its
-/// transactions wait.
+/// A thread with a worker, as the scheduler of its transactions: before it parks it does what a worker does when all
+/// its transactions wait.
 pub(super) struct Thread<T: LockTable> {
     parked: Arc<ThreadScheduler>,
     worker: Mutex<OrthrusWorker<T>>,

@@ -42,7 +42,7 @@ impl Variant for Owning {
     type Table = Owned;
 }
 
-/// The same engine with split indexes: the primary index of each table with a partition key has parts, so that a worker
+/// The engine with split indexes, otherwise as [`Owning`]: the primary index of each table with a partition key has parts, so that a worker
 /// that keeps to its partition keeps to its part.
 pub struct Split;
 

@@ -211,8 +211,8 @@ impl<'r, D: Duties> Worker<'r, D> {
         is_room || self.run.config.stop.is_raised() || !self.steps.are_left()
     }
 
-    /// Does for a worker that only serves others what its clients' steps do for another one: begins the measured period,
-    /// and ends the run when no worker makes steps any more.
+    /// Does for a worker that only serves others what its clients' steps do for another one: begins the measured
+    /// period, and ends the run when no worker makes steps any more.
     #[inline]
     fn note_role(&self) {
         let serves = !self.duties.borrow().runs_transactions();

@@ -233,10 +233,7 @@ impl Binder<'_> {
         let in_order = planned.in_order && (lower.is_empty() && sets.is_empty() || !sorted_by.is_empty());
         let width = if let Node::Materialise(_, keep) = &planned.node { keep.len() } else { 0 };
         let late = late && !in_order;
-        let mut after = Vec::new();
-        if late && !grouped {
-            after = std::mem::take(&mut lower);
-        }
+        let mut after = if late && !grouped { std::mem::take(&mut lower) } else { Vec::new() };
         let mut node = expand(planned.node, width, &lower, &mut below);
         if grouped {
             if extreme.is_some() && in_order {

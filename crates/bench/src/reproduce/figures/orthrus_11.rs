@@ -141,7 +141,8 @@ fn beats_locking(results: &Results, name: &str) -> Option<Finding> {
 }
 
 /// Decides whether `counts` accepts the messages of a transaction in single, dual and random, each has more than
-/// `factor` times as many as the one before, or just more if the factor is one, and is at most 1/`factor` times as fast.
+/// `factor` times as many as the one before, or just more if the factor is one, and is at most 1/`factor` times as
+/// fast.
 fn messages_explain(results: &Results, factor: f64, counts: impl Fn([f64; 3]) -> bool) -> Option<Finding> {
     let at = at_busy(results, "a")?;
     let messages = |name| {

@@ -57,7 +57,7 @@ pub struct Needs {
 /// The partitions that a plan finds for its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partitions {
-    /// None: the engine does not ask.
+    /// No partitions: the engine does not ask.
     #[default]
     Unknown,
     /// The parts of the tables' indexes, for engines that keep partitions apart.
