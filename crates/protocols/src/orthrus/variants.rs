@@ -42,8 +42,8 @@ impl Variant for Owning {
     type Table = Owned;
 }
 
-/// The engine with split indexes, otherwise as [`Owning`]: the primary index of each table with a partition key has parts, so that a worker
-/// that keeps to its partition keeps to its part.
+/// The engine with split indexes, otherwise as [`Owning`]: the primary index of each table with a partition key has
+/// parts, so that a worker that keeps to its partition keeps to its part.
 pub struct Split;
 
 impl Variant for Split {

@@ -134,7 +134,9 @@ impl<E: PartitionLocking> World<E> {
                 // Not with the transactions' waiter: that one has the worker, and the partition keeps this one.
                 Settle => thread.with(|worker| worker.settle(&Waiter::new(thread.parked.clone()))),
                 Leave => thread.with(Duties::leave),
-                Run(locks) => self.transact(&mut txn, locks, || drop(thread.with(Duties::receive))),
+                Run(locks) => self.transact(&mut txn, locks, || {
+                    thread.with(Duties::receive);
+                }),
                 LeaveWithin(locks) => self.transact(&mut txn, locks, || thread.with(Duties::leave)),
             }
             // It goes on with its next attempt, while what the last one sent may be on its way.
