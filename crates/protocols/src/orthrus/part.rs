@@ -24,6 +24,7 @@ pub(super) struct Part<T> {
     table: T,
     rings: PartRings,
     /// The requests that a release has granted: empty in between.
+    #[expect(clippy::vec_box, reason = "messages carry them in their boxes")]
     granted: Vec<Box<Request>>,
 }
 
@@ -37,6 +38,7 @@ pub(super) struct Outbox {
     /// Messages that the thread has to deliver itself.
     pub(super) messages: Vec<(PartId, Message)>,
     /// Granted requests of transactions that are told directly.
+    #[expect(clippy::vec_box, reason = "messages carry them in their boxes")]
     pub(super) grants: Vec<Box<Request>>,
     /// Transactions that have been answered.
     pub(super) answered: Vec<Arc<Node>>,
@@ -212,7 +214,7 @@ impl<T: LockTable> Part<T> {
     }
 
     /// Returns the number of messages that this part has ever sent over rings.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn sent_over_rings(&self) -> usize {
         self.rings.sent()
     }

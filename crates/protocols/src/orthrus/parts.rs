@@ -346,7 +346,7 @@ impl<T: LockTable> Parts<T> {
     }
 
     /// Returns the number of messages that were ever sent over rings. No thread has settled.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn sent_over_rings(&self) -> usize {
         let sender = Sender { port: None, own: None };
         let by_part = (0..self.len()).map(|number| {
