@@ -82,11 +82,10 @@ impl<T: LockTable> OrthrusAdmission<T> {
 
     /// Gives back all locks that a request has been granted, and keeps the request for the next attempt.
     #[inline]
-    fn give_back(&mut self, mut request: Box<Request>, statistics: &mut Statistics) {
+    fn give_back(&mut self, mut request: Box<Request>) {
         for stop in request.stops() {
             if let Some(owner) = stop.owner {
                 self.parts.release(&self.sender(), stop.part, owner);
-                statistics.messages += 1;
             }
         }
         request.clear();
@@ -152,7 +151,7 @@ impl<T: LockTable> Drop for Withdrawal<'_, T> {
         let Self { admission, attempt, stops } = self;
         if let Some(request) = admission.node.withdraw() {
             // It was granted a moment before.
-            return admission.give_back(request, &mut Statistics::default());
+            return admission.give_back(request);
         }
         for &part in *stops {
             let withdraw = Withdraw { node: admission.node.number(), attempt: *attempt };
@@ -164,7 +163,7 @@ impl<T: LockTable> Drop for Withdrawal<'_, T> {
 impl<T: LockTable> Drop for OrthrusAdmission<T> {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
-            self.give_back(request, &mut Statistics::default());
+            self.give_back(request);
         }
     }
 }
@@ -220,9 +219,9 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
     }
 
     #[inline]
-    fn release(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, statistics: &mut Statistics) {
+    fn release(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, _statistics: &mut Statistics) {
         if let Some(request) = self.request.take() {
-            self.give_back(request, statistics);
+            self.give_back(request);
         }
         plan.rows.clear();
         plan.prefixes.clear();
