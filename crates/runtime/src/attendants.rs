@@ -1,4 +1,4 @@
-//! Threads for the workers of an engine that serve the transactions of sessions.
+//! The threads of attendants: workers of an engine that serve the transactions of sessions and run none themselves.
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::wait::LONGEST_SPIN;
@@ -6,8 +6,8 @@ use hotrow_sync::{Arc, Doorbell, Time, Waiter, thread};
 use hotrow_txn::{Duties, Engine};
 use std::fmt;
 
-/// The threads on which the [attendants](Engine::attendants) of one engine work. When it is dropped, they leave and
-/// end.
+/// The threads on which the [attendants](Engine::attendants) of one engine work. Dropping it stops the threads, and
+/// waits until all of them have ended.
 #[derive(Default)]
 pub struct Attendants {
     threads: Vec<Attendant>,
@@ -20,8 +20,8 @@ struct Attendant {
 }
 
 impl Attendants {
-    /// Starts a thread for each attendant of an engine. If the system has no more threads to give, fewer are started:
-    /// the threads of the sessions do the work of the others.
+    /// Starts a thread for each attendant of an engine, in order. If the system cannot start a thread, this attendant
+    /// and those after it get none. The threads of sessions do the work of these attendants.
     pub fn start(engine: &dyn Engine) -> Self {
         let attendants = engine.attendants().into_iter().enumerate();
         Self { threads: attendants.map_while(|(number, duties)| Attendant::start(number, duties).ok()).collect() }
@@ -46,7 +46,7 @@ impl Drop for Attendants {
             attendant.doorbell.call();
         }
         for attendant in &mut self.threads {
-            // A thread that has panicked has left, as its duties were dropped; the message was printed.
+            // An error says that the thread has panicked. The panic has dropped the duties, which have left.
             let _ = attendant.thread.take().map(thread::JoinHandle::join);
         }
     }
@@ -58,8 +58,8 @@ impl fmt::Debug for Attendants {
     }
 }
 
-/// Does an attendant's duties until `stop` is set. Without messages the thread looks for them for a moment, and then
-/// sleeps until it is woken.
+/// Does an attendant's duties until `stop` is set. If no message has come for [`LONGEST_SPIN`], the thread sleeps until
+/// it is woken.
 fn attend(mut duties: Box<dyn Duties>, doorbell: &Arc<Doorbell>, stop: &AtomicBool) {
     let waiter = Waiter::new(doorbell.clone());
     duties.settle(&waiter);
@@ -71,7 +71,7 @@ fn attend(mut duties: Box<dyn Duties>, doorbell: &Arc<Doorbell>, stop: &AtomicBo
         }
         let now = waiter.now();
         if now < idle_since.get_or_insert(now).after(LONGEST_SPIN) {
-            // The core is given away if others want it: they may be the ones that have something to send.
+            // Another thread may need the core to send a message.
             thread::yield_now();
             continue;
         }
@@ -88,10 +88,10 @@ fn attend(mut duties: Box<dyn Duties>, doorbell: &Arc<Doorbell>, stop: &AtomicBo
 mod tests {
     use super::*;
 
-    /// Counts what is done for it.
-    struct Counting(Arc<AtomicBool>, Arc<AtomicBool>);
+    /// Duties that set the first flag when they settle, and the second flag when they leave.
+    struct Flags(Arc<AtomicBool>, Arc<AtomicBool>);
 
-    impl Duties for Counting {
+    impl Duties for Flags {
         fn settle(&mut self, _waiter: &Waiter) {
             self.0.store(true, Ordering::Release);
         }
@@ -105,7 +105,7 @@ mod tests {
     fn an_attendant_settles_and_leaves() {
         let flags = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let [settled, left] = flags.clone();
-        let attendant = Attendant::start(0, Box::new(Counting(settled, left))).expect("the system has a thread");
+        let attendant = Attendant::start(0, Box::new(Flags(settled, left))).expect("the system has a thread");
         while !flags[0].load(Ordering::Acquire) {
             thread::yield_now();
         }

@@ -118,7 +118,7 @@ impl LockFor {
 /// primary index of a table that is not ordered, a scan has no bounds: it visits the whole table, in no order.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// The table.
+    /// The table whose rows the scan visits.
     pub table: TableId,
     /// The index to follow.
     pub index: IndexRef,

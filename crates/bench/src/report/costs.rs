@@ -11,12 +11,15 @@ pub(crate) struct CostReport {
     pub breakdown: Map<String, Value>,
     /// The parts of [`breakdown`](Self::breakdown), in microseconds per transaction.
     pub breakdown_us: Map<String, Value>,
-    /// Locks granted per committed transaction.
+    /// The number of granted locks, divided by the number of committed transactions. Locks of aborted attempts count as
+    /// well.
     pub locks_per_txn: f64,
-    /// Requests that waited per committed transaction.
+    /// The number of requests that waited, divided by the number of committed transactions. Requests of aborted
+    /// attempts count as well.
     pub waits_per_txn: f64,
     pub analyses: Analyses,
-    /// Messages that were sent to other partitions.
+    /// The number of messages between partitions, or between execution threads and concurrency-control threads. The
+    /// latter are counted without releases.
     pub messages: u64,
 }
 

@@ -74,7 +74,8 @@ impl HeldLocks {
         std::mem::replace(&mut self.parts.last_mut().expect("it was noted").2, part)
     }
 
-    /// Whether the transaction has no lock.
+    /// Whether the transaction has neither a read lock nor a lock on a part of an index. Write locks are not kept
+    /// here.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.parts.is_empty()

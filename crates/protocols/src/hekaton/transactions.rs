@@ -59,7 +59,8 @@ impl Dependents {
 /// The part of one transaction in flight that all others may look at.
 #[repr(align(128))]
 pub(super) struct Slot {
-    /// The transaction that runs here, or ran last.
+    /// The id of the transaction that runs in this slot, or of the last one that ran there: a [`TxnId`] as a number.
+    /// Zero if no transaction has run in the slot yet.
     pub id: AtomicU64,
     pub status: AtomicU64,
     /// The number under which reports name the transaction that runs here.

@@ -1,4 +1,4 @@
-//! The admission of a transaction: its request visits the concurrency-control threads, one after the other.
+//! The admission of a transaction: its request for locks visits the parts of the lock table, one after the other.
 
 use super::id::{Attempt, PartId, PortId};
 use super::message::Withdraw;
@@ -16,14 +16,15 @@ use hotrow_txn::{Abort, Access, Accesses, Statistics};
 use smallvec::SmallVec;
 use std::time::Duration;
 
-/// The admission of one transaction of the family, which asks the concurrency-control threads for its locks.
+/// The admission of one transaction object, through which it asks the parts of the lock table for its locks.
 pub struct OrthrusAdmission<T: LockTable> {
     parts: Arc<Parts<T>>,
-    /// The port of the worker on which the transaction runs. It is used while the worker's thread has it.
+    /// The port of the worker on which the transaction runs. Messages go over it only if the calling thread has the
+    /// port.
     port: PortId,
     node: Arc<Node>,
     map: PartMap,
-    /// The request, while no thread has it.
+    /// The request, if it is neither under way nor kept by a part. Between two attempts it is empty.
     request: Option<Box<Request>>,
 }
 
@@ -39,7 +40,8 @@ impl<T: LockTable> OrthrusAdmission<T> {
         Sender { port: Some(self.port), own: Some(&self.node) }
     }
 
-    /// Waits until the attempt is granted, and returns its request.
+    /// Waits until the attempt is granted, and returns its request. If the wait ends otherwise, the attempt is
+    /// withdrawn.
     fn wait(
         &mut self,
         attempt: Attempt,
@@ -63,7 +65,7 @@ impl<T: LockTable> OrthrusAdmission<T> {
         }
     }
 
-    /// Asks a part for locks that the transaction wants beside its plan. Returns whether it has them.
+    /// Asks a part for locks that the running transaction wants beside its plan. Returns whether it has them now.
     fn add(&mut self, part: PartId, locks: &[(u64, Modes)]) -> bool {
         let request = self.request.get_or_insert_with(|| Request::new(self.node.clone()));
         let known = request.stops().iter().find(|stop| stop.part == part).and_then(|stop| stop.owner);
@@ -94,7 +96,8 @@ impl<T: LockTable> OrthrusAdmission<T> {
 }
 
 /// The question of a running transaction for locks in a part, until the part has answered. If the wait for the answer
-/// unwinds, the transaction still learns what it has to give back.
+/// unwinds, dropping the question still waits for the answer, because the transaction must give back the locks that it
+/// gets.
 struct Question<'q> {
     node: &'q Arc<Node>,
     request: &'q mut Request,
@@ -127,7 +130,7 @@ impl Question<'_> {
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
-        // The part's thread answers at once. This thread cannot be suspended: it unwinds.
+        // This thread unwinds, so it cannot be suspended. The part's thread answers at once.
         let mut backoff = Backoff::new();
         loop {
             if let Some(answer) = self.node.answer() {
@@ -139,7 +142,8 @@ impl Drop for Question<'_> {
     }
 }
 
-/// Takes back all that the attempt has asked for, if its wait ends without a grant, or unwinds.
+/// The withdrawal of an attempt, for the case that its wait ends without a grant or unwinds. Dropping it tells all
+/// parts that the request may visit. If the attempt was granted meanwhile, dropping it gives the locks back.
 struct Withdrawal<'w, T: LockTable> {
     admission: &'w mut OrthrusAdmission<T>,
     attempt: Attempt,
@@ -150,7 +154,7 @@ impl<T: LockTable> Drop for Withdrawal<'_, T> {
     fn drop(&mut self) {
         let Self { admission, attempt, stops } = self;
         if let Some(request) = admission.node.withdraw() {
-            // It was granted a moment before.
+            // The grant came before the withdrawal.
             return admission.give_back(request);
         }
         for &part in *stops {
@@ -210,7 +214,8 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
 
     fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], place: Place) -> bool {
         let wanted: SmallVec<[_; 8]> = locks.iter().map(Modes::of_prefix).collect();
-        // If a later part refuses, the locks in those before are kept: they keep others waiting, and wait for nobody.
+        // If a later part refuses, the transaction keeps the locks that earlier parts have granted. Others may wait
+        // for them, but the transaction waits for no other.
         let added = self.map.parts_at(place).into_iter().all(|part| self.add(part, &wanted));
         if added {
             plan.prefixes.append(locks);
@@ -227,8 +232,8 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
         plan.prefixes.clear();
     }
 
-    /// Looks at a row without a lock on it: while no transaction has locked the row exclusively, and its part is free
-    /// for this thread, the row is as it was committed.
+    /// Copies a row without a lock on it, if no other thread has settled on the row's part and no transaction has
+    /// locked the row exclusively. Then the row is as it was committed last.
     fn glance(&mut self, _scene: Scene<'_, ()>, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
         let key = found.key();
         let name = Access::name(table.id(), key.hash64());

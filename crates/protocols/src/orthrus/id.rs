@@ -1,4 +1,4 @@
-//! The names of parts of the lock table, of execution threads' ports, and of attempts.
+//! The numbers of parts of the lock table, of workers' ports, and of attempts.
 
 /// The number of a part of the lock table. Requests visit parts in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,7 +11,7 @@ impl PartId {
     }
 }
 
-/// The number of an execution thread's port, which is the number of its worker.
+/// The number of a worker's port, which is the number of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PortId(pub(super) u16);
 
@@ -22,9 +22,10 @@ impl PortId {
     }
 }
 
-/// The number of an attempt of a transaction object to get its locks. The first attempt has number one.
+/// The number of an attempt of a transaction object to get the locks of a plan. An object's first attempt has number
+/// one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attempt(pub(super) u64);
 
-/// The most threads that a database of this family can have, and the most parts of its lock table.
+/// The greatest number of workers of an engine of this family, and of parts of its lock table.
 pub(super) const THREADS_MAX: usize = 1 << 10;

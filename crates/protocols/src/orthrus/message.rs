@@ -8,10 +8,10 @@
 //! | *add* | an execution thread | a running transaction wants one more lock, if it is free |
 //! | *withdraw* | an execution thread | the transaction asks no more, granted or not |
 //!
-//! There is one ring, with one producer and one consumer, for each pair of threads that exchange messages: from each
-//! port to each part, from each part to each later part, and from each part to each port. A thread that has no port,
-//! such as a session's, leaves its messages in the part's mailbox, and so does a thread that finds the ring to a part
-//! full. If the ring to a port is full, the transaction is told directly.
+//! Each ring has one producer and one consumer. There is a ring from each port to each part, from each part to each
+//! later part, and from each part to each port. A session's thread has no port, and leaves its messages in the part's
+//! mailbox. A thread that finds the ring to a part full does so, too. If the ring to a port is full, the thread of the
+//! part tells the transaction of its grant directly.
 
 use super::id::{Attempt, PartId, PortId};
 use super::node::Node;
@@ -21,7 +21,7 @@ use hotrow_sync::Arc;
 use hotrow_sync::ring::{self, Consumer, Producer};
 use smallvec::SmallVec;
 
-/// A message to the thread that has a part of the lock table.
+/// A message to a part of the lock table. The thread that has the part's baton acts on it.
 #[derive(Debug)]
 pub(super) enum Message {
     Request(Box<Request>),
@@ -30,45 +30,46 @@ pub(super) enum Message {
     Withdraw(Box<Withdraw>),
 }
 
-/// The question whether a running transaction may have more locks at once.
+/// The question whether a part grants a running transaction more locks without a wait.
 #[derive(Debug)]
 pub(super) struct Add {
     /// The node that gets the answer.
     pub(super) node: Arc<Node>,
-    /// The name of the transaction in the part's queues, if it has locks there.
+    /// The number of the transaction in the part's queues, if it has locks there.
     pub(super) owner: Option<OwnerId>,
     pub(super) locks: SmallVec<[(u64, Modes); 2]>,
 }
 
-/// The message that an attempt asks for nothing any more.
+/// The notice that an attempt asks for no locks any more. The part removes the requests of the attempt, whether they
+/// were granted or not.
 #[derive(Debug)]
 pub(super) struct Withdraw {
     pub(super) node: u64,
     pub(super) attempt: Attempt,
 }
 
-/// The number of messages that a ring holds. A full ring is no error.
+/// The number of messages that a ring holds. If a ring is full, its messages take another way.
 const RING: usize = if cfg!(shuttle) { 1 } else { 64 };
 
 /// The ends of the rings of a part. The thread that has the part's baton uses them.
 #[derive(Debug)]
 pub(super) struct PartRings {
-    /// The rings from other parts and from ports, in no order.
+    /// The rings from earlier parts and from ports, in no order.
     incoming: Vec<Consumer<Message>>,
-    /// The rings to other parts, by part; there are none to the part itself and to earlier parts.
+    /// The rings to later parts, by part. There is no ring to the part itself, nor to an earlier part.
     to_parts: Vec<Option<Producer<Message>>>,
     /// The rings to ports, by port.
     to_ports: Vec<Producer<Box<Request>>>,
 }
 
-/// The ends of the rings of a port. The execution thread that has the port uses them.
+/// The ends of the rings of a port. The worker's thread that has the port uses them.
 #[derive(Debug)]
 pub(super) struct PortRings {
     to_parts: Vec<Producer<Message>>,
     from_parts: Vec<Consumer<Box<Request>>>,
 }
 
-/// Makes the rings between all threads.
+/// Makes the rings between the parts, and between the parts and the ports.
 pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRings>) {
     let of_part = || PartRings { incoming: Vec::new(), to_parts: Vec::new(), to_ports: Vec::new() };
     let mut all: Vec<_> = (0..parts).map(|_| of_part()).collect();
@@ -99,13 +100,13 @@ pub(super) fn connect(parts: usize, ports: usize) -> (Vec<PartRings>, Vec<PortRi
 }
 
 impl PartRings {
-    /// Returns the number of rings on which messages come.
+    /// Returns the number of rings that bring messages to the part.
     #[inline]
     pub(super) fn incoming(&self) -> usize {
         self.incoming.len()
     }
 
-    /// Takes a message that has come on a ring, if there is one.
+    /// Takes the next message of the ring with this number, if there is one.
     #[inline]
     pub(super) fn receive(&mut self, ring: usize) -> Option<Message> {
         self.incoming[ring].try_pop()
@@ -133,7 +134,7 @@ impl PartRings {
         ring.try_push(message)
     }
 
-    /// Sends the request of a grant back to a port.
+    /// Sends a granted request back to a port.
     ///
     /// # Errors
     /// The request itself if the ring is full.
@@ -159,13 +160,13 @@ impl PortRings {
         self.to_parts.iter().map(Producer::pushed).sum()
     }
 
-    /// Takes the request of a grant that has come, if there is one.
+    /// Takes a granted request that has come, if there is one.
     #[inline]
     pub(super) fn receive(&mut self) -> Option<Box<Request>> {
         self.from_parts.iter_mut().find_map(Consumer::try_pop)
     }
 
-    /// Whether a grant has come.
+    /// Whether a granted request has come.
     #[inline]
     pub(super) fn has_mail(&self) -> bool {
         self.from_parts.iter().any(|ring| !ring.is_empty())

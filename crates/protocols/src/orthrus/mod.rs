@@ -3,11 +3,12 @@
 //! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §3; §3.3 for
 //! forwarding, §3.4 for the shared lock table, §4.2 for the threads of each role, §4.3 for split indexes.
 //!
-//! **The idea.** A thread has one of two roles. *Execution threads* run transactions' logic and never touch a lock.
-//! *Concurrency-control threads* own the lock table, a part each, and run no logic. They exchange messages over rings
-//! with one producer and one consumer. So no latch is fought for, and no cache line of the lock table moves. A
-//! transaction declares what it will touch; its request visits the concurrency-control threads in their order, and
-//! each forwards it to the next when it has the locks there.
+//! **The idea.** Each thread has one of two roles. *Execution threads* run the logic of transactions and never touch a
+//! lock. *Concurrency-control threads* run no such logic: each of them owns a part of the lock table. Threads exchange
+//! messages over rings, and each ring has one producer and one consumer. So threads do not compete for latches, and the
+//! cache lines of the lock table stay where they are. A transaction declares its accesses before it runs. A request for
+//! all of its locks visits the concurrency-control threads in a fixed order. Each of them forwards the request to the
+//! next as soon as the transaction has its locks there. The last one sends the request back to the execution thread.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -38,46 +39,56 @@
 //!
 //! **Invariants**
 //!
-//! 1. *One at a time.* Only the thread that has a part's baton touches the part's queues. With
-//!    [`Shared`](table::Shared) it also holds the latch of the table.
-//! 2. *No deadlock.* A request visits parts in ascending order, and a part enters all of its locks in one step. A
-//!    transaction that waits in part p waits for a transaction before it in a queue of p. That one runs and waits for
-//!    nothing, or waits in a later part, or waits in p and was entered earlier. So along the edges of the wait-for
-//!    graph the pair of part and age in the part grows, and no path comes back. With the shared table there is one step
-//!    for all locks.
-//! 3. *Two-phase.* All locks are held until the transaction is over. A *release* of a transaction is sent after its
-//!    changes were made final or undone, so a transaction that is granted a lock by it finds them so: the message
-//!    brings them along, and the grant carries them on.
-//! 4. *N_cc + 1 messages.* A request that wants locks in n parts is carried by n + 1 messages: one to each part, and
-//!    one back. [`Request::messages`](request::Request::messages) counts them, whichever thread acts on them.
-//! 5. *A transaction that ends ends everywhere.* A transaction that is over tells each part in which it has locks. One
-//!    that withdraws while it waits (by time-out, cancellation, a coroutine that is dropped, or a panic) tells each
-//!    part that its request may visit ([`node`], invariant 2).
-//! 6. *No message is forgotten*, also if its receiver sleeps, leaves, or changes its role: [`parts`], invariant 2. So
-//!    sessions go on when workers leave.
-//! 7. *Conflicting ranges meet.* Prefix locks of one plan are asked for in all of its parts. A range that names one
-//!    value of the partition key is in the part of that value, and any other range in all parts; an index entry is
-//!    where its row is. Columns of a unique index have, beside that, one part on which all transactions agree.
-//! 8. A transaction without a plan is alone in the database: [`gate`](crate::shared::gate). Locks of transactions that
-//!    are over may still be in the queues then; nobody waits for them but those that come after.
+//! 1. *One thread at a time.* Only the thread that has a part's baton touches the part's queues. If the table is
+//!    [`Shared`](table::Shared), the thread also holds the latch of the table.
+//! 2. *No deadlock.* A request visits the parts in ascending order, and a part enters all of the request's locks there
+//!    in one step. If a transaction waits in part p, it waits for a transaction before it in a queue of p. The latter
+//!    waits for no transaction, or waits in a later part, or waits in p and was entered earlier. So a step from a
+//!    transaction to the one that it waits for leads to a later part, or to an earlier entry in the same part. A chain
+//!    of such steps never returns to a transaction. If the table is shared, all locks of a request are entered in one
+//!    step, and each transaction waits only for transactions that were entered earlier.
+//! 3. *Two-phase.* A transaction holds all of its locks until it is over. It sends *release* after its changes were
+//!    made final or undone. A thread that acts on a message sees all that the sender wrote before it sent the message.
+//!    So the changes are seen where the *release* arrives, and then where the next transaction's grant arrives.
+//! 4. *N_cc + 1 messages.* If a request wants locks in n parts, n + 1 messages carry it: one to each part, and one
+//!    back. If it wants no lock, there is no message. [`Request::messages`](request::Request::messages) counts them,
+//!    whichever thread acts on them.
+//! 5. *A transaction leaves nothing behind.* A transaction that is over tells each part in which it has locks. A wait
+//!    may end without the locks: by a time-out, by a cancellation, because its coroutine is dropped, or by a panic. The
+//!    transaction then withdraws, and tells each part that its request may visit ([`node`], invariant 2).
+//! 6. *No message is forgotten.* This holds also if the receiver of a message sleeps, leaves, or changes its role:
+//!    [`parts`], invariant 2. So sessions go on when workers leave.
+//! 7. *Conflicting ranges meet.* A request asks for all prefix locks of its plan in each part that it visits. If a
+//!    range of the primary index has one value of the partition key, the request visits the part of that value. For
+//!    any other range it visits all parts. For an index entry it visits the part of the entry's row. For an entry of a
+//!    unique index it also visits the part that the hash of the indexed columns selects. All transactions that bring or
+//!    remove these columns meet there. If the table is shared, every part reaches all locks, and a request visits
+//!    one part only.
+//! 8. *Transactions without a plan.* A reconnaissance, and a read-only transaction at read committed, have no plan and
+//!    are not alone: they copy one row at a time. Any other transaction without a plan is alone in the database:
+//!    [`gate`](crate::shared::gate). Until it writes, an interactive one lets in transactions that only read. A
+//!    transaction that is alone takes no locks. The queues may still contain locks of transactions that are over,
+//!    because a *release* is on its way. Such locks make later requests wait, but not the transaction that is alone.
 //!
 //! # Departures
 //!
-//! **Both roles on one thread.** Where no thread has settled on a part, a thread that has a message for it acts on it
-//! at once. So a server with few cores pays for no switch of threads, and an embedded database needs no threads. The
-//! steps are the same, and are counted as messages.
+//! **Both roles on one thread.** If no thread has settled on a part, the thread that has a message for the part acts on
+//! the message at once. So a server with few cores pays for no switch between threads, and an embedded database needs
+//! no threads of its own. The steps are the same as with two threads, and they are counted as messages.
 //!
-//! **Sessions have no ports.** A thread that is no worker of the pool, such as a session's, leaves messages in the
-//! part's mailbox, and its transaction is woken directly.
+//! **Sessions have no ports.** A session's thread is no worker of the pool. If a thread has settled on a part, the
+//! session's thread leaves its messages in the part's mailbox. The session's transaction is told of its grant directly,
+//! and is woken.
 //!
-//! **Late locks.** A running transaction may ask a part for a lock beside its plan, as in all planned engines. It gets
-//! it only if no transaction has asked for a conflicting one, and waits for the answer, which takes two messages, but
-//! for no other transaction.
+//! **Late locks.** A running transaction may ask a part for a lock that its plan lacks, as in all planned engines. The
+//! part grants the lock only if no other transaction has asked for a conflicting one. If a thread has settled on the
+//! part, the question and the answer are two messages, and the transaction waits for the answer. It waits for no other
+//! transaction.
 //!
-//! **Roles chosen by load.** The paper divides the threads by hand.
+//! **Roles chosen by load.** The paper divides the threads by hand. Here the engine can choose the division by load.
 //!
-//! **The names of locks** are hashes of tables and keys. Rows of one partition key are in one part, so TPC-C's locks
-//! are divided by warehouse, as in §4.4.
+//! **The names of locks.** A lock's name is a hash of the table and the key. If a table has a partition key, the locks
+//! of all rows with one value of it are in one part. So TPC-C's locks are divided by warehouse, as in §4.4.
 
 mod admission;
 mod id;
@@ -113,7 +124,8 @@ use parts::Parts;
 use roles::Roles;
 use std::time::Duration;
 
-/// Locks on threads of their own, in the way of `V`.
+/// A planned engine with threads that only do concurrency control. `V` says which engine of the family it is: whether
+/// these threads share one lock table, and whether indexes are split.
 pub struct Orthrus<V: Variant> {
     config: OrthrusConfig,
     parts: Arc<Parts<V::Table>>,
@@ -121,19 +133,20 @@ pub struct Orthrus<V: Variant> {
     gate: Arc<Gate>,
 }
 
-/// The most parts of the lock table if the concurrency-control threads are chosen by load, or each thread has both
-/// roles: twice as many as the paper's measurements have.
+/// The greatest number of parts of the lock table, if the number of concurrency-control threads is chosen by load or is
+/// zero. The paper's measurements have half as many concurrency-control threads.
 const CHOSEN_MAX: usize = 32;
 
-/// Knobs of [`Orthrus`].
+/// The configuration of [`Orthrus`].
 #[derive(Clone, Debug)]
 pub struct OrthrusConfig {
-    /// The number of workers, of both roles.
+    /// The number of workers in both roles together.
     pub workers: usize,
-    /// The number of workers that do concurrency control.
+    /// The number of workers that do concurrency control, or the choice of this number by load.
     pub cc_threads: CcThreads,
-    /// The longest wait for locks, or for the whole database. There are no deadlocks to end, but there are clients that
-    /// never come back.
+    /// The longest time that a transaction waits for its locks, or for the whole database, unless its waiter has
+    /// another limit. The limit ends no deadlock, because none can arise. It ends waits for the transaction of a client
+    /// that never comes back.
     pub wait_limit: Duration,
 }
 
@@ -149,8 +162,9 @@ impl Default for OrthrusConfig {
 }
 
 impl OrthrusConfig {
-    /// Returns the number of parts of the lock table: one for each concurrency-control thread that there may be. If
-    /// each thread has both roles, there is one for two threads.
+    /// Returns the number of parts of the lock table. If the number of concurrency-control threads is fixed, each of
+    /// them has one part. If their number is chosen by load, or each thread has both roles, there is a part for every
+    /// two workers: at least one part, and at most [`CHOSEN_MAX`].
     fn lock_parts(&self) -> usize {
         match self.cc_threads {
             CcThreads::Fixed(count) if count > 0 => count,
@@ -158,7 +172,8 @@ impl OrthrusConfig {
         }
     }
 
-    /// Returns the number of workers that may execute transactions.
+    /// Returns the number of workers that may execute transactions: all of them, if roles are chosen by load or each
+    /// thread has both roles.
     fn exec_threads(&self) -> usize {
         match self.cc_threads {
             CcThreads::Fixed(count) => self.workers.saturating_sub(count).max(1),

@@ -1,6 +1,6 @@
-//! Random interleavings of whole transactions with concurrency-control threads, under `--cfg shuttle`: threads that
-//! serve, sleep, leave while messages are under way, and transactions that are cancelled at any time. A ring holds one
-//! message, so mailboxes are used by all. shuttle has no time: it reports a lost message or wake-up as a deadlock.
+//! Random interleavings of whole transactions with concurrency-control threads, under `--cfg shuttle`. Threads serve,
+//! sleep, and leave while messages are under way. Transactions are cancelled at any time. A ring holds one message, so
+//! that all threads also use mailboxes. shuttle has no time: it reports a lost message or wake-up as a deadlock.
 
 use super::testing::Thread;
 use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, Owning, Variant};
@@ -25,7 +25,7 @@ const LATE: i64 = 5;
 /// The number of workers that execute transactions; two more do concurrency control.
 const EXECUTING: usize = 2;
 
-/// The rows, and whether a transaction has each of them.
+/// The database of a model, with the number of transactions that have each row.
 struct World<V: Variant> {
     instance: Arc<Instance<Orthrus<V>>>,
     table: TableId,
@@ -36,7 +36,7 @@ struct World<V: Variant> {
 
 impl<V: Variant> World<V> {
     fn new() -> Arc<Self> {
-        // Long enough for a machine that is busy with other things.
+        // No wait may end by time, also if the machine is busy with other things.
         let wait_limit = Duration::from_secs(3600);
         let config = OrthrusConfig { workers: EXECUTING + 2, cc_threads: CcThreads::Fixed(2), wait_limit };
         let instance = Instance::<Orthrus<V>>::new(config);
@@ -59,12 +59,13 @@ impl<V: Variant> World<V> {
     fn execute(&self, thread: &Thread<V::Table>, waiter: &Waiter, has_port: bool, transactions: &[Rows]) {
         let mut txn = thread.with(|worker| self.instance.transaction(worker, waiter.clone()));
         if has_port {
-            // Not with the transactions' waiter: that one has the worker, and the port keeps this one.
+            // The port keeps this waiter. The transactions' waiter refers to the worker, and the worker to the port: a
+            // cycle.
             thread.with(|worker| worker.settle(&thread.parking()));
         }
         for rows in transactions {
             self.transact(&mut txn, rows);
-            // It goes on with its next attempt, while what the last one sent may be on its way.
+            // The next attempt begins while messages of the last one may still be on their way.
             waiter.clear_cancel();
         }
         drop(txn);
@@ -97,11 +98,12 @@ impl<V: Variant> World<V> {
         for &row in rows {
             self.holders[row as usize].fetch_sub(1, Ordering::AcqRel);
         }
-        // The late row goes again, so that the next transaction can insert it.
+        // The insert is undone, so that the next transaction can insert the row.
         if is_late { txn.abort() } else { txn.commit().expect("it commits") }
     }
 
-    /// Does concurrency control until this number of times has come, if one is given, or all others are over.
+    /// Does concurrency control until all executing threads are over. If a number of `times` is given, the thread
+    /// leaves after that many steps.
     fn serve(&self, thread: &Thread<V::Table>, times: Option<usize>) {
         thread.with(|worker| worker.settle(&thread.parking()));
         let mut left = times;
@@ -112,7 +114,7 @@ impl<V: Variant> World<V> {
         thread.with(Duties::leave);
     }
 
-    /// Asserts that nothing is left anywhere, and that sessions can go on.
+    /// Asserts that no request is left in any part, and that a session can run a transaction.
     fn assert_at_rest(&self) {
         self.instance.audit().expect("the invariants hold");
         assert_eq!(self.instance.protocol().parts.usage(), (0, 0));
@@ -122,8 +124,8 @@ impl<V: Variant> World<V> {
     }
 }
 
-/// The kinds of threads in a model: which of the executing threads have ports, and for how many steps each of the
-/// others does concurrency control.
+/// The threads of a model: which of the executing threads have ports, and after how many steps each of the others
+/// leaves, if it does not stay to the end.
 #[derive(Clone, Copy)]
 struct Cast {
     ports: [bool; EXECUTING],

@@ -1,17 +1,18 @@
-//! A transaction as concurrency-control threads know it: the object through which it learns of its grant.
+//! The node of a transaction: the object through which concurrency-control threads tell the transaction of its grant.
 //!
-//! **Definitions.** A transaction object makes one *attempt* after the other to get the locks of a plan. An attempt
-//! *asks* until it is granted or *withdrawn*.
+//! **Definitions.** The *owner* of a node is a transaction object. It makes one *attempt* after the other to get the
+//! locks of a plan. An attempt *asks* until it is granted, or until the owner *withdraws* it.
 //!
 //! **Invariants**
 //!
-//! 1. The word holds the last attempt and its state. The owner stores it when an attempt begins; from asking it changes
-//!    under the latch, once. So an attempt is either granted, and then the node has the attempt's request, or
-//!    withdrawn, and then no grant has any effect.
-//! 2. *A withdrawn attempt asks for nothing after its withdrawal has arrived.* The owner first withdraws, with a
-//!    release store, and then sends *withdraw* to each part that its request may visit. A part that has received
-//!    *withdraw* sees the attempt withdrawn, because the message brings the store along, and ignores a request that
-//!    arrives later. A request that has arrived before is found and removed. So messages may overtake each other.
+//! 1. The word holds the last attempt and its state. The owner stores the word when an attempt begins. The state
+//!    changes from *asking* once, under the latch. So an attempt is either granted or withdrawn. If it is granted, the
+//!    node gets the attempt's request in the same step. If it is withdrawn, a later grant has no effect.
+//! 2. *A part that has received a withdrawal keeps no request of the attempt.* The owner first marks the attempt as
+//!    withdrawn, with a release store. Then it sends *withdraw* to each part that the request may visit. A part that
+//!    has received *withdraw* sees the mark, because the store came before the message. If the request arrives later,
+//!    the part ignores it. If the request has arrived before, the part finds and removes it. So messages may overtake
+//!    each other.
 
 use super::id::Attempt;
 use super::request::Request;
@@ -20,26 +21,26 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Latch, Waiter};
 use std::fmt;
 
-/// The part of one transaction object that concurrency-control threads know. Any thread may grant and answer. Only the
-/// owner begins, waits, takes and withdraws.
+/// The state of one transaction object that it shares with the threads that grant its locks. Any thread may grant and
+/// reply. Only the owner begins, waits, takes and withdraws.
 pub(super) struct Node {
     /// The number of the node among all nodes of its database.
     number: u64,
-    /// The last attempt, shifted, and its state.
+    /// The number of the last attempt, shifted by [`STATE_BITS`], and its state.
     word: AtomicU64,
     /// The request of the attempt, once it is granted.
     returned: Latch<Option<Box<Request>>>,
-    /// The answer to the last question for a late lock: an [`Answer`] as a number.
+    /// The answer to the last question for late locks: an [`Answer`] as a number, or [`OPEN`] if it has not come yet.
     answer: AtomicU64,
     waiter: Waiter,
 }
 
-/// The answer of a part to a transaction that has asked for locks late.
+/// The answer of a part to a running transaction that has asked for locks beside its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Another transaction has asked for a conflicting lock.
     Refused,
-    /// The locks are granted, to this owner.
+    /// The locks are granted. The transaction has this number in the part's queues.
     Added(OwnerId),
 }
 
@@ -57,7 +58,7 @@ const REFUSED: u64 = 1;
 const ADDED: u64 = 2;
 
 impl Node {
-    /// Makes the node of a transaction that waits through `waiter`, and has made no attempt yet.
+    /// Makes the node of a transaction object that waits through `waiter` and has made no attempt yet.
     pub(super) fn new(number: u64, waiter: Waiter) -> Arc<Self> {
         Arc::new(Self {
             number,
@@ -79,10 +80,10 @@ impl Node {
         &self.waiter
     }
 
-    /// Begins the next attempt. The last one was granted and its request taken, or it was withdrawn.
+    /// Begins the next attempt. The last attempt was withdrawn, or it was granted and the owner has taken its request.
     #[inline]
     pub(super) fn begin(&self) -> Attempt {
-        // Relaxed: only the owner changes the attempt; a late grant of the last one changes nothing.
+        // Relaxed: only the owner changes the attempt, and a late grant of an earlier attempt changes nothing.
         let attempt = Attempt((self.word.load(Ordering::Relaxed) >> STATE_BITS) + 1);
         self.word.store(word(attempt, ASKING), Ordering::Release);
         attempt
@@ -100,13 +101,13 @@ impl Node {
         self.word.load(Ordering::Acquire) == word(attempt, GRANTED)
     }
 
-    /// Grants the attempt of a request that has all of its locks, and keeps the request for the owner. Returns false,
-    /// and drops the request, if the attempt was withdrawn.
+    /// Grants the attempt of a request that has all of its locks, and keeps the request for the owner. If the attempt
+    /// does not ask any more, the call drops the request and returns false.
     #[inline]
     pub(super) fn grant(&self, request: Box<Request>) -> bool {
         let attempt = request.attempt;
         let mut returned = self.returned.lock();
-        // Relaxed: it changes from asking under the latch only.
+        // Relaxed: the state changes from asking under the latch only.
         let asks = self.word.load(Ordering::Relaxed) == word(attempt, ASKING);
         if asks {
             *returned = Some(request);
@@ -115,13 +116,14 @@ impl Node {
         asks
     }
 
-    /// Takes the request of a granted attempt.
+    /// Takes the request of a granted attempt, if the owner has not taken it yet.
     #[inline]
     pub(super) fn take(&self) -> Option<Box<Request>> {
         self.returned.lock().take()
     }
 
-    /// Withdraws the last attempt. If it was granted before, it stays granted, and the call returns its request.
+    /// Withdraws the last attempt. If the attempt was granted before, it stays granted, and the call returns its
+    /// request.
     pub(super) fn withdraw(&self) -> Option<Box<Request>> {
         let mut returned = self.returned.lock();
         if returned.is_none() {
@@ -132,7 +134,7 @@ impl Node {
         returned.take()
     }
 
-    /// Forgets the last answer, before the owner asks for locks late.
+    /// Forgets the last answer, before the owner asks for late locks.
     pub(super) fn ask(&self) {
         self.answer.store(OPEN, Ordering::Release);
     }

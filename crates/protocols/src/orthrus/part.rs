@@ -1,4 +1,4 @@
-//! A part of the lock table, and what its concurrency-control thread does with the messages that come to it.
+//! A part of the lock table, and the actions of a concurrency-control thread on the messages that come to the part.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -15,32 +15,32 @@ use crate::shared::request_queues::{Modes, OwnerId};
 use hotrow_sync::Arc;
 use smallvec::SmallVec;
 
-/// The number of messages of one ring after which the other rings have their turn.
+/// The greatest number of messages of one ring that a thread acts on before it goes on to the next ring.
 const TURN: usize = 16;
 
-/// A part of the lock table. The thread that has its baton works on it.
+/// A part of the lock table, with the ends of its rings. The thread that has the part's baton works on it.
 pub(super) struct Part<T> {
     id: PartId,
     table: T,
     rings: PartRings,
-    /// The requests that a release has granted: empty in between.
+    /// The requests that a release has granted. The list is empty between two calls, and is used again.
     #[expect(clippy::vec_box, reason = "messages carry them in their boxes")]
     granted: Vec<Box<Request>>,
 }
 
-/// The work that a thread has still to do after it has given a part's baton back.
+/// The work that is left for a thread after it has given a part's baton back.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// The parts to which messages were sent over rings.
+    /// The parts to which messages were sent over rings: a thread must look at these messages.
     pub(super) parts: SmallVec<[PartId; 4]>,
-    /// The ports to which grants were sent over rings.
+    /// The ports to which grants were sent over rings: their threads must look at these grants.
     pub(super) ports: SmallVec<[PortId; 4]>,
     /// Messages that the thread has to deliver itself.
     pub(super) messages: Vec<(PartId, Message)>,
-    /// Granted requests of transactions that are told directly.
+    /// Granted requests whose transactions the thread tells directly.
     #[expect(clippy::vec_box, reason = "messages carry them in their boxes")]
     pub(super) grants: Vec<Box<Request>>,
-    /// Transactions that have been answered.
+    /// The nodes of transactions that have got an answer, and are to be woken.
     pub(super) answered: Vec<Arc<Node>>,
 }
 
@@ -69,9 +69,9 @@ impl<T: LockTable> Part<T> {
         Self { id, table, rings, granted: Vec::new() }
     }
 
-    /// Acts on messages on the rings, at most a few of each ring, so that each sender has its turn. `is_owner` says
-    /// that the calling thread has settled on this part, rather than taken it for a moment. Returns whether there were
-    /// any.
+    /// Acts on messages of the rings, but on no more than a few of each ring, so that each sender has its turn.
+    /// `is_owner` says whether the calling thread has settled on this part, or has taken it for a moment. Returns
+    /// whether there was any message.
     #[inline]
     pub(super) fn receive(&mut self, is_owner: bool, outbox: &mut Outbox) -> bool {
         let mut received = false;
@@ -109,8 +109,8 @@ impl<T: LockTable> Part<T> {
         }
     }
 
-    /// Asks for the locks that a request wants here. If all of them are granted the request goes on, and otherwise it
-    /// stays until they are.
+    /// Enters the locks that a request wants here in the queues, unless the attempt was withdrawn. If all of these
+    /// locks are granted, the request goes on. Otherwise the part keeps the request until they are.
     #[inline]
     fn enter(&mut self, mut request: Box<Request>, is_owner: bool, outbox: &mut Outbox) {
         if !request.node.is_asking(request.attempt) {
@@ -132,13 +132,14 @@ impl<T: LockTable> Part<T> {
         }
     }
 
-    /// Sends a request that has its locks here to the next part, or back to its transaction if there is none.
+    /// Sends a request that has its locks here to the next part, or back to its transaction if this was the last part.
     #[inline]
     fn pass_on(&mut self, mut request: Box<Request>, is_owner: bool, outbox: &mut Outbox) {
         request.advance();
         request.count_message();
         if let Some(next) = request.next() {
-            // A thread that has taken the part for a moment carries the request on by itself.
+            // A thread that has taken the part for a moment delivers the request itself, after it has given the part
+            // back.
             let sent = match is_owner {
                 true => self.rings.forward(next, Message::Request(request)),
                 false => Err(Message::Request(request)),
@@ -158,7 +159,7 @@ impl<T: LockTable> Part<T> {
         }
     }
 
-    /// Gives back all locks of a transaction here, granted or not. Transactions that have waited for them go on.
+    /// Removes all requests of a transaction here, granted or not. Requests that waited for them go on.
     #[inline]
     fn release(&mut self, owner: OwnerId, is_owner: bool, outbox: &mut Outbox) {
         let mut granted = std::mem::take(&mut self.granted);
@@ -170,11 +171,11 @@ impl<T: LockTable> Part<T> {
         self.granted = granted;
     }
 
-    /// Adds locks to those that a running transaction has here, if no other transaction has asked for a conflicting
-    /// one: all of them, or none.
+    /// Grants a running transaction more locks here, all of them or none. If another transaction has asked for a
+    /// conflicting lock, the answer is a refusal.
     pub(super) fn add(&mut self, node: &Node, owner: Option<OwnerId>, locks: &[(u64, Modes)]) -> Answer {
         self.table.with(|queues| {
-            // The attempt is over by then: only one that asks is withdrawn.
+            // No withdrawal looks for this entrant, because only an attempt that asks is withdrawn.
             let entrant = || Entrant { node: node.number(), attempt: Attempt::default(), parked: None };
             let joined = owner.unwrap_or_else(|| queues.join(entrant()));
             let are_free = locks.iter().all(|&(name, modes)| queues.is_free(joined, name, modes));
@@ -189,7 +190,8 @@ impl<T: LockTable> Part<T> {
         })
     }
 
-    /// Calls `look` while no transaction can lock `name` exclusively. Returns `None`, without calling it, if one has.
+    /// Calls `look` while no transaction has locked `name` exclusively, nor can do so. If a transaction has, the call
+    /// returns `None` and does not call `look`.
     pub(super) fn glance<R>(&mut self, name: u64, look: impl FnOnce() -> R) -> Option<R> {
         self.table.with(|queues| (!queues.is_exclusive(name)).then(look))
     }
@@ -199,7 +201,7 @@ impl<T: LockTable> Part<T> {
         self.table.with(|queues| queues.find_owner(is_it))
     }
 
-    /// Checks the invariants of the queues, and that a transaction waits exactly if its request is here.
+    /// Checks the invariants of the queues, and that the part keeps a request for each transaction that waits here.
     pub(super) fn audit(&mut self) -> Result<(), String> {
         let id = self.id.0;
         self.table.with(|queues| {
@@ -219,7 +221,7 @@ impl<T: LockTable> Part<T> {
         self.rings.sent()
     }
 
-    /// Returns the number of names in use and the number of requests. Tests expect none of either.
+    /// Returns the number of names in use and the number of requests. In tests both are zero at the end.
     #[cfg(test)]
     pub(super) fn usage(&mut self) -> (usize, usize) {
         self.table.with(|queues| queues.usage())

@@ -1,19 +1,18 @@
-//! The parts of the lock table side by side, and the ports of the execution threads: how a message gets to whoever acts
-//! on it.
+//! All parts of the lock table and all ports of workers, and the ways by which a message gets to a thread that acts on
+//! it.
 //!
-//! **Definitions.** A thread *settles* on a part, and then has it for good: the concurrency-control thread of that
-//! part. A part on which no thread has settled is worked on by any thread that has a message for it, for a moment at a
-//! time: then both roles are on one thread, and no thread is switched.
+//! **Definitions.** A thread can *settle* on a part. It is then the part's concurrency-control thread until it
+//! *leaves*. If no thread has settled on a part, each thread that has a message for the part takes it for a moment.
+//! Then one thread has both roles, and the system switches no threads.
 //!
 //! **Invariants**
 //!
-//! 1. A thread has the baton of one part at a time, so no cycle of waits for batons is possible. What it has to send
-//!    is kept in its [`Outbox`] until the baton is given back.
-//! 2. *No message is forgotten.* [`Presence`] says for each part whether a thread is there. A sender that finds nobody
-//!    takes the baton and acts on all messages of the part; a thread that leaves does the same.
-//! 3. A thread that takes a baton for a moment, to send a message or on behalf of nobody, first acts on all messages
-//!    that have come. A thread that only looks at a row need not: a message on which no thread has acted has granted
-//!    nothing.
+//! 1. A thread uses one baton at a time, so no cycle of waits for batons is possible. Until the thread has given the
+//!    baton back, its [`Outbox`] keeps all that it has to send.
+//! 2. *No message is forgotten.* [`Presence`] says for each part whether a thread has settled there. If a sender finds
+//!    no such thread, it takes the baton and acts on all messages of the part. A thread that leaves does the same.
+//! 3. A thread that takes a baton for a moment first acts on all messages that have come to the part. This does not
+//!    hold for a thread that only looks at a row: a message on which no thread has acted has granted nothing.
 
 use super::id::{PartId, PortId};
 use super::message::{Add, Message, PortRings, Withdraw, connect};
@@ -28,11 +27,11 @@ use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
 use hotrow_sync::baton::Settled;
 use hotrow_sync::{Arc, Baton, CachePadded, Waiter};
 
-/// All parts of the lock table of one database, and all ports, which all threads share.
+/// All parts of one database's lock table, and all ports of its workers. All threads share them.
 pub(super) struct Parts<T> {
     parts: Box<[PartPlace<T>]>,
     ports: Box<[PortPlace]>,
-    /// The number of nodes that were made.
+    /// The number of nodes that were made so far.
     nodes: AtomicU64,
 }
 
@@ -51,7 +50,7 @@ struct PortPlace {
 pub(super) struct Sender<'s> {
     /// The port of the worker on which the transaction runs, if there is one.
     pub(super) port: Option<PortId>,
-    /// The transaction's own node, which need not be woken.
+    /// The node of the transaction that the thread runs, which need not be woken.
     pub(super) own: Option<&'s Arc<Node>>,
 }
 
@@ -83,7 +82,7 @@ impl<T: LockTable> Parts<T> {
         Node::new(self.nodes.fetch_add(1, Ordering::Relaxed), waiter)
     }
 
-    /// Returns the mapping of locks to parts for the transactions of one object.
+    /// Returns the mapping of locks to parts for the transactions of one transaction object.
     pub(super) fn map(&self, node: &Node) -> PartMap {
         match T::IS_SHARED {
             false => PartMap::Split(self.len() as u16),
@@ -91,7 +90,7 @@ impl<T: LockTable> Parts<T> {
         }
     }
 
-    /// Sends a request on its way, to the first part that it has to visit.
+    /// Sends a request to the first part that it has to visit. If it wants no locks, it is granted at once.
     #[inline]
     pub(super) fn submit(&self, sender: &Sender<'_>, mut request: Box<Request>) {
         request.port = sender.port.filter(|&port| self.is_port_mine(port));
@@ -113,13 +112,13 @@ impl<T: LockTable> Parts<T> {
         self.send(sender, part, Message::Release(owner));
     }
 
-    /// Takes back what an attempt has asked of a part, or may be about to ask.
+    /// Withdraws the request of an attempt from a part, whether it has arrived there already or not.
     pub(super) fn withdraw(&self, sender: &Sender<'_>, part: PartId, withdraw: Withdraw) {
         self.send(sender, part, Message::Withdraw(Box::new(withdraw)));
     }
 
-    /// Asks a part for locks that a running transaction wants beside its plan. If a thread has settled on the part, the
-    /// answer comes to the node later, and the call returns `None`.
+    /// Asks a part for locks that a running transaction wants beside its plan. If another thread has settled on the
+    /// part, the call returns `None`, and the answer comes to the node later.
     pub(super) fn add(
         &self,
         sender: &Sender<'_>,
@@ -137,13 +136,13 @@ impl<T: LockTable> Parts<T> {
         None
     }
 
-    /// Calls `look` while no transaction can lock `name` exclusively in a part. Returns `None`, without calling it, if
-    /// a transaction has, or another thread has settled on the part.
+    /// Calls `look` while no transaction has locked `name` exclusively in a part, nor can do so. If a transaction has,
+    /// or another thread has settled on the part, the call returns `None` and does not call `look`.
     pub(super) fn glance<R>(&self, part: PartId, name: u64, look: impl FnOnce() -> R) -> Option<R> {
         self.place(part).baton.take().ok()?.glance(name, look)
     }
 
-    /// Gets a message to a part: acts on it if no other thread has settled there, and otherwise sends it.
+    /// Acts on a message to a part, if no other thread has settled there. Otherwise the call sends the message.
     #[inline]
     fn send(&self, sender: &Sender<'_>, to: PartId, message: Message) {
         let mut message = Some(message);
@@ -170,7 +169,8 @@ impl<T: LockTable> Parts<T> {
         }
     }
 
-    /// Calls `work` with a part on which no other thread has settled. The messages of the part are acted upon first.
+    /// Calls `work` with a part on which no other thread has settled. Before that, the call acts on all messages of the
+    /// part.
     ///
     /// # Errors
     /// Fails if another thread has settled on the part.
@@ -192,7 +192,7 @@ impl<T: LockTable> Parts<T> {
         Ok(result)
     }
 
-    /// Does what is left to do after a baton has been given back.
+    /// Does the work that is left after a part's baton has been given back.
     #[inline]
     fn attend(&self, sender: &Sender<'_>, outbox: Outbox) {
         if outbox.is_empty() {
@@ -211,15 +211,16 @@ impl<T: LockTable> Parts<T> {
         outbox.ports.into_iter().for_each(|port| self.call_port(port));
     }
 
-    /// Makes sure that a thread acts on a message that was put where the part's thread looks.
+    /// Makes sure that a thread acts on a message that was put into a ring or the mailbox of a part.
     fn call_part(&self, part: PartId) {
         if self.place(part).presence.call() == Attention::Nobody {
-            // If a thread has settled meanwhile it looks by itself.
+            // If another thread has settled meanwhile, that thread looks for messages.
             let _ = self.with(&Sender { port: None, own: None }, part, |_, _| ());
         }
     }
 
-    /// Makes sure that the thread of a port looks at a grant. If the thread has left, the transaction is over, too.
+    /// Makes sure that the thread of a port looks at a grant that was sent to the port. If no thread has the port any
+    /// more, the transactions of that port are over, and the grant has no effect.
     fn call_port(&self, port: PortId) {
         self.ports[port.index()].presence.call();
     }
@@ -234,9 +235,9 @@ impl<T: LockTable> Parts<T> {
         &self.parts[part.index()]
     }
 
-    /// Settles the calling thread on a part: it is the part's concurrency-control thread now, and waits through
-    /// `waiter` when it has nothing to do. Returns whether it has settled: another thread may have settled there
-    /// before.
+    /// Settles the calling thread on a part, which makes it the part's concurrency-control thread. The thread waits
+    /// through `waiter` when it has nothing to do. Returns false, and changes nothing, if another thread has settled on
+    /// the part before.
     pub(super) fn settle(&self, part: PartId, waiter: &Waiter) -> bool {
         let place = self.place(part);
         let settled = place.baton.settle();
@@ -254,14 +255,14 @@ impl<T: LockTable> Parts<T> {
         }
         place.presence.leave();
         place.baton.leave();
-        // SeqCst: a sender that has found nobody, but the baton not left yet, has left its message before this look.
+        // SeqCst: a sender may have found nobody, and the baton not left yet. It has left its message before this look.
         fence(Ordering::SeqCst);
-        // If another thread has settled meanwhile it looks by itself.
+        // If another thread has settled meanwhile, that thread looks for messages.
         let _ = self.with(&Sender { port: None, own: None }, part, |_, _| ());
     }
 
-    /// Acts on messages of a part on which the calling thread has settled: some of each sender's. Returns whether there
-    /// were any.
+    /// Acts on messages of a part on which the calling thread has settled, but on no more than a few of each ring.
+    /// Returns whether there was any message.
     #[inline]
     pub(super) fn receive(&self, part: PartId) -> bool {
         let place = self.place(part);
@@ -273,8 +274,8 @@ impl<T: LockTable> Parts<T> {
         received
     }
 
-    /// Notes that the thread that has settled on a part is about to sleep. Returns whether a message has come, so that
-    /// it must not.
+    /// Notes that the thread that has settled on a part is about to sleep. Returns whether a message has come. If so,
+    /// the thread must not sleep.
     pub(super) fn doze(&self, part: PartId) -> bool {
         let place = self.place(part);
         place.presence.doze();
@@ -286,7 +287,7 @@ impl<T: LockTable> Parts<T> {
         self.place(part).presence.rouse();
     }
 
-    /// Gives the calling thread a port, and returns whether it has it now.
+    /// Gives the calling thread a port. Returns false if there is no such port, or another thread has it.
     pub(super) fn open_port(&self, port: PortId, waiter: &Waiter) -> bool {
         let Some(place) = self.ports.get(port.index()) else { return false };
         let opened = place.baton.settle();
@@ -296,8 +297,8 @@ impl<T: LockTable> Parts<T> {
         opened
     }
 
-    /// Ends the calling thread's use of a port. Its transactions are over: the grants that are still to come have been
-    /// withdrawn.
+    /// Ends the calling thread's use of a port. The port's transactions are over, so the attempts whose grants may
+    /// still come are withdrawn.
     pub(super) fn close_port(&self, port: PortId) {
         self.receive_grants(port);
         let place = &self.ports[port.index()];
@@ -305,8 +306,8 @@ impl<T: LockTable> Parts<T> {
         place.baton.leave();
     }
 
-    /// Hands the grants that have come over the calling thread's port to their transactions. Returns whether there were
-    /// any.
+    /// Hands the grants that have come to the calling thread's port to their transactions, and wakes these. Returns
+    /// whether there was any grant.
     #[inline]
     pub(super) fn receive_grants(&self, port: PortId) -> bool {
         let Ok(mut rings) = self.ports[port.index()].baton.take() else { return false };
@@ -321,7 +322,8 @@ impl<T: LockTable> Parts<T> {
         received
     }
 
-    /// Notes that the thread of a port is about to sleep. Returns whether a grant has come, so that it must not.
+    /// Notes that the thread of a port is about to sleep. Returns whether a grant has come. If so, the thread must not
+    /// sleep.
     pub(super) fn doze_at_port(&self, port: PortId) -> bool {
         let place = &self.ports[port.index()];
         place.presence.doze();
@@ -337,7 +339,7 @@ impl<T: LockTable> Parts<T> {
     pub(super) fn audit(&self) -> Result<(), String> {
         let sender = Sender { port: None, own: None };
         for number in 0..self.len() {
-            // The state of a thread that has settled is not known here.
+            // A part on which another thread has settled cannot be looked at.
             if let Ok(audited) = self.with(&sender, PartId(number as u16), |part, _| part.audit()) {
                 audited?;
             }
@@ -345,7 +347,7 @@ impl<T: LockTable> Parts<T> {
         Ok(())
     }
 
-    /// Returns the number of messages that were ever sent over rings. No thread has settled.
+    /// Returns the number of messages that were ever sent over rings. The caller ensures that no thread has settled.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn sent_over_rings(&self) -> usize {
         let sender = Sender { port: None, own: None };
@@ -357,7 +359,7 @@ impl<T: LockTable> Parts<T> {
         by_part.sum::<usize>() + by_port.sum::<usize>()
     }
 
-    /// Returns the number of names in use and the number of requests in all parts. Tests expect none of either.
+    /// Returns the number of names in use and the number of requests in all parts. In tests both are zero at the end.
     #[cfg(test)]
     pub(super) fn usage(&self) -> (usize, usize) {
         let sender = Sender { port: None, own: None };
@@ -369,7 +371,8 @@ impl<T: LockTable> Parts<T> {
     }
 }
 
-/// Acts on messages that have come to a part: some of each sender's. Returns whether there were any.
+/// Acts on messages that have come to a part: on no more than a few of each ring, and on all of the mailbox. Returns
+/// whether there was any message.
 #[inline]
 fn receive<T: LockTable>(place: &PartPlace<T>, part: &mut Part<T>, is_owner: bool, outbox: &mut Outbox) -> bool {
     let mut received = part.receive(is_owner, outbox);

@@ -1,17 +1,19 @@
-//! Whether a thread is there to act on messages, and whether it sleeps.
+//! The presence of the thread that acts on the messages of a part or of a port: there is none, it is awake, or it
+//! sleeps.
 //!
 //! **Invariants**
 //!
-//! 1. *No message is forgotten.* A sender puts its message where the owner looks, fences, and then reads the state. An
-//!    owner that is about to sleep, or to leave, writes the state, fences, and then looks for messages. The fences are
-//!    SeqCst, so one of them comes after the other: either the sender reads the new state, and wakes the owner or acts
-//!    itself, or the owner sees the message.
-//! 2. Of all senders that find the owner asleep one wakes it: the one whose exchange changes the state.
+//! 1. *No message is forgotten.* The *owner* is the thread that is there. A sender puts its message where the owner
+//!    looks, fences, and then reads the state. An owner that is about to sleep or to leave writes the state, fences,
+//!    and then looks for messages. The fences are SeqCst, so one of them comes before the other. If the owner's comes
+//!    first, the sender reads the new state, and wakes the owner or acts itself. If the sender's comes first, the owner
+//!    sees the message.
+//! 2. If several senders find the owner asleep, only the sender whose exchange changes the state wakes it.
 
 use hotrow_sync::atomic::{AtomicU8, Ordering, fence};
 use hotrow_sync::{Latch, Waiter};
 
-/// The state of the thread that acts on the messages of one part or port.
+/// The presence of the thread that acts on the messages of one part or port.
 #[derive(Debug)]
 pub(super) struct Presence {
     state: AtomicU8,
@@ -19,10 +21,10 @@ pub(super) struct Presence {
     waiter: Latch<Option<Waiter>>,
 }
 
-/// The answer to the question who acts on a message that was just put in place.
+/// The answer to a sender that has put a message in place: whether another thread acts on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attention {
-    /// A thread looks, now or when it was woken.
+    /// A thread is there, which looks at the message. It was woken if it slept.
     Owner,
     /// No thread is there: the sender has to act on the message itself.
     Nobody,
@@ -39,7 +41,7 @@ impl Default for Presence {
 }
 
 impl Presence {
-    /// Notes that a thread has come, which waits through `waiter`.
+    /// Notes that a thread has come. It waits through `waiter`.
     pub(super) fn come(&self, waiter: &Waiter) {
         *self.waiter.lock() = Some(waiter.clone());
         self.state.store(AWAKE, Ordering::Release);
@@ -60,12 +62,13 @@ impl Presence {
         fence(Ordering::SeqCst);
     }
 
-    /// Notes that the thread does not sleep, or no longer.
+    /// Notes that the thread does not sleep after all, or has woken.
     pub(super) fn rouse(&self) {
         self.state.store(AWAKE, Ordering::Release);
     }
 
-    /// Makes sure that the owner looks at a message that was just put in place, or says that nobody is there.
+    /// Makes sure that the owner looks at a message that the caller has put in place. If there is no owner, the caller
+    /// has to act on the message.
     #[inline]
     pub(super) fn call(&self) -> Attention {
         // SeqCst: the sender's fence of invariant 1.

@@ -1,8 +1,8 @@
-//! A transaction's lock requests, on their way from one concurrency-control thread to the next.
+//! A transaction's request for locks, on its way from one concurrency-control thread to the next.
 //!
-//! A request is one object that moves: from the execution thread to the first part of the lock table in which it wants
-//! locks, from there to the next, and from the last one back. While it waits for a lock, the part has it. So no thread
-//! reads what another one writes, and the object needs no latch.
+//! A request is one object, which moves. The execution thread sends it to the first part of the lock table in which it
+//! wants locks. Each part sends it on to the next, and the last part sends it back. While the request waits for a lock,
+//! the part keeps it. So one thread at a time has the object, and it needs no latch.
 
 use super::id::{Attempt, PartId, PortId};
 use super::node::Node;
@@ -12,18 +12,18 @@ use hotrow_sync::Arc;
 use smallvec::SmallVec;
 use std::fmt;
 
-/// The lock requests of one attempt, and how far they have come.
+/// The request of one attempt for its locks, and the progress of the request.
 pub(super) struct Request {
     pub(super) node: Arc<Node>,
     pub(super) attempt: Attempt,
-    /// The port to which the grant goes, or `None` if the transaction is woken directly.
+    /// The port to which the grant goes, or `None` if the granting thread tells the transaction directly.
     pub(super) port: Option<PortId>,
     stops: SmallVec<[Stop; 4]>,
     /// The names and modes of all locks, in the order of the stops.
     locks: Vec<(u64, Modes)>,
-    /// The position of the next stop.
+    /// The position of the stop to which the request goes, or at which it is.
     at: usize,
-    /// The messages that have carried the request so far.
+    /// The number of messages that have carried the request so far.
     messages: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Stop {
     pub(super) part: PartId,
     /// The end of the stop's locks in the list of all locks.
     end: u32,
-    /// The name of the transaction in the part's queues, once the part has entered it.
+    /// The number of the transaction in the part's queues, once the part has entered its requests.
     pub(super) owner: Option<OwnerId>,
 }
 
@@ -51,7 +51,7 @@ impl Request {
         })
     }
 
-    /// Makes the request want nothing, once everything has been given back.
+    /// Makes the request want nothing. The transaction has given all of the request's locks back.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.stops.clear();
@@ -59,8 +59,9 @@ impl Request {
         (self.at, self.messages) = (0, 0);
     }
 
-    /// Makes an empty request that of a plan: for each part in which the plan has locks, in the parts' order, the locks
-    /// that are there. A row's lock is in the part of its partition; prefix locks are in all parts of the plan.
+    /// Fills an empty request with the locks of a plan. Each part in which the plan has locks becomes a stop, in
+    /// ascending order. A row's lock is asked for in the part of the row's partition. All prefix locks are asked for at
+    /// every stop.
     #[inline]
     pub(super) fn fill(&mut self, plan: &Plan<()>, map: PartMap) {
         let mut parts = map.parts_of(plan);
@@ -81,7 +82,7 @@ impl Request {
         self.stops.push(Stop { part, end: self.locks.len() as u32, owner: None });
     }
 
-    /// Adds a part that granted locks to the running transaction.
+    /// Adds a part that has granted the running transaction locks beside its plan.
     pub(super) fn add_stop(&mut self, part: PartId, owner: OwnerId) {
         self.stops.push(Stop { part, end: self.locks.len() as u32, owner: Some(owner) });
         self.at = self.stops.len();
@@ -99,14 +100,14 @@ impl Request {
         self.stops.get(self.at).map(|stop| stop.part)
     }
 
-    /// Returns the locks that the request wants in the part that it has come to.
+    /// Returns the names and modes of the locks that the request wants in the part that it has come to.
     #[inline]
     pub(super) fn wanted(&self) -> &[(u64, Modes)] {
         let begin = if self.at == 0 { 0 } else { self.stops[self.at - 1].end as usize };
         &self.locks[begin..self.stops[self.at].end as usize]
     }
 
-    /// Notes the name of the transaction in the queues of the part that the request has come to.
+    /// Notes the number of the transaction in the queues of the part that the request has come to.
     #[inline]
     pub(super) fn enter(&mut self, owner: OwnerId) {
         self.stops[self.at].owner = Some(owner);
@@ -145,9 +146,9 @@ impl fmt::Debug for Request {
 /// The mapping of locks to parts of the lock table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PartMap {
-    /// Each lock belongs to one of so many parts.
+    /// The locks are divided among this number of parts.
     Split(u16),
-    /// All locks of a transaction are asked for in this part, because every part reaches the whole table (§3.4).
+    /// The transaction asks for all of its locks in this part, because every part reaches the whole table (§3.4).
     Single(PartId),
 }
 

@@ -1,28 +1,30 @@
-//! The roles of workers: which of them execute transactions, and which do concurrency control.
+//! The roles of workers: execution of transactions, and concurrency control.
 //!
-//! **Paper.** §3.1 gives each thread one role for good; §4.2 shows that the best division depends on the load, and
-//! leaves it to techniques for staged, event-driven systems (SEDA).
+//! **Paper.** §3.1 gives each thread one role for good. §4.2 shows that the best division of threads depends on the
+//! load, and leaves the choice to techniques for staged, event-driven systems (SEDA).
 //!
-//! **The division.** The last `k` workers are concurrency-control threads, and the parts of the lock table are dealt
-//! out among them in turn. With `k = 0` no thread settles on a part: each worker has both roles, and works on parts for
-//! a moment at a time. `k` is fixed, or chosen by load.
+//! **The division.** The last `k` workers are concurrency-control threads. The parts of the lock table are dealt out
+//! among them in turn. If `k` is zero, no thread settles on a part: each worker has both roles, and takes a part for a
+//! moment when it has a message for the part. `k` is fixed, or chosen by load.
 //!
-//! **The choice.** Time is cut into windows, and each window has one `k`. A window measures the rate at which the
-//! workers finish transactions. First each candidate has a window; the best one is kept for a long time, after which
-//! all have a window again. So the choice settles, follows the load, and costs a few windows now and then. A window
-//! without transactions says nothing, and is repeated.
+//! **The choice.** Time is cut into windows, and each window has one `k`. In each window the workers count the
+//! transactions that they finish, which gives a rate. First each candidate for `k` has a window. Then the candidate
+//! with the highest rate is kept for many windows. After that each candidate has a window again. So the choice follows
+//! the load, and the search costs a few windows now and then. A window in which no transaction was finished says
+//! nothing, and is repeated.
 
 use super::id::PartId;
 use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{CachePadded, Latch, Time};
 use std::time::Duration;
 
-/// The number of concurrency-control threads: fixed, or chosen by load.
+/// The number of concurrency-control threads: a fixed number, or a choice by load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CcThreads {
-    /// So many threads; with 0 each thread has both roles.
+    /// The number is fixed. If it is zero, no thread does only concurrency control, and each thread has both roles.
     Fixed(usize),
-    /// The number is chosen by load, from 0 to half of the threads.
+    /// The engine chooses the number by load: from zero to half of the workers, and no more than the lock table has
+    /// parts.
     ByLoad,
 }
 
@@ -33,9 +35,9 @@ pub(super) struct Roles {
     parts: usize,
     /// The number of concurrency-control threads at present.
     cc_threads: CachePadded<AtomicUsize>,
-    /// The choice, if the number is chosen by load.
+    /// The state of the choice, if the number is chosen by load.
     choice: Option<Latch<Choice>>,
-    /// The transactions that the clients of each worker have brought to their end.
+    /// The number of transactions that the clients of each worker have brought to their end.
     finished: Box<[CachePadded<AtomicU64>]>,
 }
 
@@ -44,12 +46,12 @@ pub(super) struct Roles {
 pub(super) enum Role {
     /// The worker executes transactions.
     Execution,
-    /// The worker is concurrency-control thread `number` of `count`.
+    /// The worker does concurrency control. Its number among the `count` workers of this role is `number`, from zero.
     ConcurrencyControl { number: usize, count: usize },
 }
 
 impl Role {
-    /// Returns the parts of the lock table that a worker of this role has, of so many.
+    /// Returns the parts on which a worker of this role settles, if the lock table has `parts` parts.
     pub(super) fn parts(self, parts: usize) -> impl Iterator<Item = PartId> {
         let (first, step) = match self {
             Role::Execution => (parts, 1),
@@ -62,25 +64,26 @@ impl Role {
 /// The length of a window.
 const WINDOW: Duration = Duration::from_millis(20);
 
-/// The windows for which the best candidate is kept.
+/// The number of windows for which the best candidate is kept.
 const KEPT: u32 = 100;
 
 /// The state of the choice.
 #[derive(Debug)]
 struct Choice {
     candidates: Vec<usize>,
-    /// The transactions that were finished in a second, in the window of each candidate that has had its turn.
+    /// The rate in the window of each candidate that has had its turn: finished transactions in a second.
     found: Vec<u64>,
-    /// The windows that are left for the candidate that was kept.
+    /// The number of windows that are left for the best candidate. Zero while the candidates have their turns.
     kept: u32,
-    /// The beginning of the present window; zero before the first.
+    /// The beginning of the present window, or zero before the first window.
     begin: Time,
-    /// The transactions that had been finished when the window began.
+    /// The number of transactions that had been finished when the window began.
     before: u64,
 }
 
-/// Returns the numbers of concurrency-control threads that are tried: none, the powers of two up to half of the
-/// workers, and the fifth of the workers with which the paper's measurements are made.
+/// Returns the numbers of concurrency-control threads that are tried, in ascending order: zero, powers of two, and a
+/// fifth of the workers, as in the paper's measurements. No candidate exceeds half of the workers, or the number of
+/// parts.
 fn candidates(workers: usize, parts: usize) -> Vec<usize> {
     let most = parts.min(workers / 2);
     let powers = std::iter::successors(Some(1), |&number| Some(number * 2));
@@ -114,7 +117,7 @@ impl Roles {
     /// Returns the role of a worker at present.
     #[inline]
     pub(super) fn role(&self, worker: usize) -> Role {
-        // Relaxed: a worker that learns of a change late keeps its parts for so long, and another one that wants them
+        // Relaxed: a worker that learns of a change late keeps its parts until then. A worker that wants these parts
         // tries again.
         let count = self.cc_threads.0.load(Ordering::Relaxed).min(self.parts);
         let first = self.workers.saturating_sub(count);
@@ -131,7 +134,7 @@ impl Roles {
         self.choice.is_some()
     }
 
-    /// Counts a transaction that a client of a worker has brought to its end. The worker's thread calls this.
+    /// Counts a transaction that a client of a worker has brought to its end. Only the worker's thread calls this.
     #[inline]
     pub(super) fn count(&self, worker: usize) {
         if let Some(count) = self.finished.get(worker) {
@@ -140,7 +143,8 @@ impl Roles {
         }
     }
 
-    /// Ends the window if its time has come, and begins the next one.
+    /// Ends the window if it has lasted long enough, and begins the next one. If another thread is doing so, the call
+    /// does nothing.
     pub(super) fn choose(&self, now: Time) {
         let Some(mut choice) = self.choice.as_ref().and_then(Latch::try_lock) else { return };
         let lasted = now.since(choice.begin);
@@ -162,7 +166,7 @@ impl Roles {
 }
 
 impl Choice {
-    /// Takes note of a window in which so many transactions were finished in a second. Returns the number of
+    /// Takes note of the rate in the window that has ended: finished transactions in a second. Returns the number of
     /// concurrency-control threads for the next window.
     fn next(&mut self, rate: u64) -> usize {
         if self.kept > 0 {
@@ -183,7 +187,7 @@ impl Choice {
         }
     }
 
-    /// Returns the candidate in whose window most transactions were finished; of several the smallest.
+    /// Returns the candidate with the highest rate. If several have it, the smallest of them.
     fn best(&self) -> usize {
         let most = self.found.iter().max();
         let position = self.found.iter().position(|found| Some(found) == most);
@@ -214,8 +218,8 @@ mod tests {
         assert_eq!(candidates(60, 30), [0, 1, 2, 4, 8, 12, 16]);
     }
 
-    /// Runs windows in which the number of finished transactions is that of `rate`. Returns the number of threads in
-    /// each.
+    /// Runs windows. `rate` says how many transactions are finished in a window with a number of concurrency-control
+    /// threads. Returns the number of these threads in each window.
     fn windows(roles: &Roles, from: u64, count: u64, rate: impl Fn(usize) -> u64) -> Vec<usize> {
         (from..from + count)
             .map(|window| {

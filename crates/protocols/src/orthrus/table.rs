@@ -1,11 +1,11 @@
-//! The lock tables of concurrency-control threads: one for each thread, or one that they share.
+//! The lock tables of concurrency-control threads: a table for each part, or a table that all parts share.
 
 use super::id::Attempt;
 use super::request::Request;
 use crate::shared::request_queues::RequestQueues;
 use hotrow_sync::{Arc, Latch};
 
-/// The lock queues of a part, or of all parts.
+/// The lock queues of one part, or of all parts if they share a table.
 pub(super) type Queues = RequestQueues<Entrant>;
 
 /// A transaction in the queues of a part.
@@ -14,23 +14,23 @@ pub struct Entrant {
     /// The number of the transaction's [`Node`](super::node::Node).
     pub(super) node: u64,
     pub(super) attempt: Attempt,
-    /// The transaction's request, while it waits for a lock here.
+    /// The transaction's request, while the request waits for a lock here.
     pub(super) parked: Option<Box<Request>>,
 }
 
-/// The lock table as one concurrency-control thread reaches it.
+/// The lock table as one part reaches it.
 pub trait LockTable: Send + Sized + 'static {
-    /// Whether every thread reaches the whole table.
+    /// Whether every part reaches the whole table.
     const IS_SHARED: bool;
 
-    /// Makes the tables of `count` threads.
+    /// Makes the tables of `count` parts.
     fn make(count: usize) -> Vec<Self>;
 
-    /// Calls `work` with the queues, which no other thread uses meanwhile.
+    /// Calls `work` with the queues. No other thread uses them meanwhile.
     fn with<R>(&mut self, work: impl FnOnce(&mut Queues) -> R) -> R;
 }
 
-/// The lock table of a thread that owns its part of the locks: no latch (§3.1).
+/// The lock table of one part. The thread that has the part's baton owns it, so it needs no latch (§3.1).
 #[derive(Default)]
 pub struct Owned(Queues);
 
@@ -47,7 +47,7 @@ impl LockTable for Owned {
     }
 }
 
-/// The lock table that all concurrency-control threads share, behind a latch (§3.4).
+/// The lock table that all parts share, behind a latch (§3.4).
 pub struct Shared(Arc<Latch<Queues>>);
 
 impl LockTable for Shared {

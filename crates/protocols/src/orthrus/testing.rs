@@ -1,4 +1,4 @@
-//! A thread for tests, which does between two waits what a worker of the pool does.
+//! A thread for tests, which does the duties of a worker before it sleeps, as a worker of the pool does.
 
 use super::table::LockTable;
 use super::worker::OrthrusWorker;
@@ -7,8 +7,8 @@ use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
 use hotrow_txn::Duties;
 use std::time::Duration;
 
-/// A thread with a worker, as the scheduler of its transactions: before it parks it does what a worker does when all
-/// its transactions wait.
+/// A thread with a worker, which is the scheduler of its transactions. Before it parks, it does the duties that a
+/// worker of the pool does when all of its transactions wait.
 pub(super) struct Thread<T: LockTable> {
     parked: Arc<ThreadScheduler>,
     worker: Mutex<OrthrusWorker<T>>,
@@ -27,7 +27,7 @@ impl<T: LockTable> Thread<T> {
         work(&mut self.worker.lock().expect("no thread panics"))
     }
 
-    /// Returns the waiter that the worker waits through itself. It does not refer to the worker.
+    /// Returns the waiter through which the worker itself waits. The waiter does not refer to the worker.
     pub(super) fn parking(&self) -> Waiter {
         Waiter::new(self.parked.clone())
     }

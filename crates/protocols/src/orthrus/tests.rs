@@ -110,7 +110,7 @@ impl<V: Variant> World<V> {
         look.is_none()
     }
 
-    /// Checks that the queues hold this number of requests, as soon as all messages have been acted upon. Nobody has
+    /// Checks that the queues hold this number of requests after all messages have been acted upon. No thread has
     /// settled.
     fn has_requests(&self, expected: usize) {
         assert_eq!(self.instance.audit(), Ok(()));
@@ -141,12 +141,12 @@ impl<V> Default for CaseOf<V> {
 }
 
 impl<V: Variant> CaseOf<V> {
-    /// Returns the number of parts in which a transaction has its locks, if they belong to this number of parts.
+    /// Returns the number of parts that a request visits, if its locks belong to this number of parts.
     fn visited(parts: u64) -> u64 {
         if <V::Table as LockTable>::IS_SHARED { parts.min(1) } else { parts }
     }
 
-    /// Returns the number of messages with which such a transaction gets its locks: one to each part, and one back.
+    /// Returns the number of messages that carry such a request: one to each part that it visits, and one back.
     fn expected(parts: u64) -> u64 {
         if parts == 0 { 0 } else { Self::visited(parts) + 1 }
     }
@@ -166,7 +166,7 @@ impl<V: Variant> Case for CaseOf<V> {
         });
     }
 
-    /// No other message goes over the rings: a thread that has a port sends nothing by other ways.
+    /// If the thread of a transaction has a port, all messages go over rings, and there are no others.
     fn messages_over_rings(&self) {
         let world = World::<V>::new();
         let mut expected = 0;
@@ -216,7 +216,8 @@ impl<V: Variant> Case for CaseOf<V> {
         world.has_requests(0);
     }
 
-    /// A running transaction gets a lock beside its plan if it is free, and none that another transaction has.
+    /// A running transaction gets a lock beside its plan if the lock is free. It gets no lock that another transaction
+    /// has.
     fn late_locks(&self) {
         let world = World::<V>::new();
         let act = |world: &World<V>, new: i64| {
@@ -255,8 +256,8 @@ fn a_late_lock_is_granted_at_once_or_not() {
     every_variant(|case| case.late_locks());
 }
 
-/// Threads that add to rows of all parts, some of which give up early, while concurrency-control threads come and go:
-/// no addition is lost, and nothing is left behind.
+/// Three threads add to rows of all parts, and some of their transactions give up early. Meanwhile concurrency-control
+/// threads come and go. No addition is lost, and no request is left behind.
 fn add_from_all_sides<V: Variant>() {
     const ROUNDS: i64 = 300;
     let world = World::<V>::new();

@@ -11,7 +11,7 @@ pub trait Variant: Send + Sync + 'static {
     /// Whether the primary index of a table with a partition key has a part for each execution thread.
     const SPLITS_INDEX: bool = false;
 
-    /// The lock table.
+    /// The lock table as a part reaches it: its own, or the one that all parts share.
     type Table: LockTable;
 }
 
@@ -30,7 +30,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
     }
 }
 
-/// The engine whose concurrency-control threads own parts of the lock table.
+/// The engine `orthrus`, whose concurrency-control threads own parts of the lock table.
 pub struct Owning;
 
 impl Variant for Owning {
@@ -42,8 +42,9 @@ impl Variant for Owning {
     type Table = Owned;
 }
 
-/// The engine with split indexes, otherwise as [`Owning`]: the primary index of each table with a partition key has
-/// parts, so that a worker that keeps to its partition keeps to its part.
+/// The engine `orthrus-split`, which divides the lock table as [`Owning`] does and also splits indexes. The primary
+/// index of each table with a partition key has parts. A worker that keeps to its partition keeps to its part of each
+/// index.
 pub struct Split;
 
 impl Variant for Split {
@@ -56,7 +57,7 @@ impl Variant for Split {
     type Table = Owned;
 }
 
-/// The engine whose concurrency-control threads share one lock table.
+/// The engine `orthrus-shared`, whose concurrency-control threads share one lock table.
 pub struct OneTable;
 
 impl Variant for OneTable {

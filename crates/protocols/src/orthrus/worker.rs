@@ -13,7 +13,7 @@ use super::table::LockTable;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::Duties;
 
-/// The number of looks for messages after which a worker looks at the clock, if roles are chosen by load.
+/// The number of times that a worker looks for messages before it looks at the clock, if roles are chosen by load.
 const LOOKS: u32 = 64;
 
 /// A worker of an engine of this family.
@@ -27,7 +27,7 @@ pub struct OrthrusWorker<T: LockTable> {
     role: Role,
     /// The parts on which the worker's thread has settled.
     owned: Vec<PartId>,
-    /// Whether the worker has to settle on more parts, which other threads have still.
+    /// Whether the worker has yet to settle on some of its parts, because other threads have not left them.
     is_short: bool,
     /// The waiter of the worker's thread, while it has settled.
     waiter: Option<Waiter>,
@@ -49,13 +49,13 @@ impl<T: LockTable> OrthrusWorker<T> {
         }
     }
 
-    /// Returns the port of the worker, whether its thread has it or not.
+    /// Returns the number of the worker's port, whether its thread has the port or not.
     pub(super) fn port(&self) -> PortId {
         PortId(self.number as u16)
     }
 
-    /// Takes the role that the worker has now: leaves parts that are not its own any more, and settles on those that
-    /// are.
+    /// Takes a role. The worker leaves parts that do not belong to the role, and settles on those that do and that no
+    /// other thread has.
     #[cold]
     fn take_role(&mut self, role: Role) {
         let Some(waiter) = self.waiter.clone() else { return };

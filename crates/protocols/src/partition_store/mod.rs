@@ -4,10 +4,11 @@
 //! baseline *Partitioned-store*.
 //!
 //! **The idea.** The data is cut into partitions, and each partition has one lock. A transaction takes the locks of all
-//! partitions that it will touch, and then runs without any further concurrency control. If it touches one partition,
-//! that costs one exchange on a word that no other worker uses, and the part of the index is in the worker's cache. If
-//! it touches several, it keeps everything in them from all others. So the engine is the fastest one where the data can
-//! be cut so that nearly every transaction stays within one part, and falls behind quickly where it cannot.
+//! partitions that it will touch, in ascending order. Then it runs without any further concurrency control. If it
+//! touches one partition, the lock costs one exchange on a word. If no other worker uses this partition, the word and
+//! the partition's part of the index are in the worker's cache. If a transaction touches several partitions, it keeps
+//! all other transactions out of them. So the engine is the fastest of all if nearly every transaction stays within one
+//! partition. As soon as many transactions do not, it falls behind quickly.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -18,33 +19,41 @@
 //!
 //! **Invariants**
 //!
-//! 1. A transaction with a plan holds the partition of each row that it touches, to its end. So transactions that share
-//!    a partition run one after the other.
-//! 2. *No deadlock.* A transaction waits for partitions only before it runs, and takes them in ascending order: a
-//!    transaction that holds partition n waits, if at all, for a greater one. If a running transaction needs one more
-//!    partition, it takes it if it is free, which waits for nothing; otherwise the attempt ends.
-//! 3. *Phantoms.* A range that names one value of the partition key is in that value's partition, and any other range
-//!    is in all partitions, which the transaction then holds. An index entry comes and goes with its row, whose
-//!    partition is held.
-//! 4. *Unique columns.* Rows with the same columns of a unique index may be in different partitions. A transaction that
-//!    brings or removes such columns also holds the partition on which all agree for them, by the columns' hash:
-//!    [`Place::Hashed`](crate::shared::planned::Place::Hashed). So two of them never look for each other's row at once.
-//! 5. No transaction copies a row without the lock of the row's partition. A reconnaissance, and a transaction that
-//!    only reads at read committed, ask for no partition beforehand: they take the lock for the moment of each copy.
-//! 6. A transaction without a plan is alone in the database: [`gate`](crate::shared::gate). It takes no locks.
+//! 1. A transaction with a plan holds the partition of each row that it touches, until it ends. So transactions with a
+//!    plan that share a partition run one after the other.
+//! 2. *No deadlock.* A transaction with a plan waits for partitions only before it runs, and takes them in ascending
+//!    order. So if it holds partition n and waits, it waits for a partition with a greater number. If a running
+//!    transaction needs one more partition, it takes the partition only if it is free, and does not wait. If the
+//!    partition is not free, the attempt ends.
+//! 3. *Phantoms.* A range of the primary index that has one value of the partition key lies in the partition of that
+//!    value. Any other range, such as any range of a secondary index, may lie in all partitions. A transaction with
+//!    a plan holds all partitions in which a range that it scans may lie. An index entry comes and goes with its row,
+//!    whose partition the writer holds. So no entry comes into the range, or leaves it, during the scan.
+//! 4. *Unique columns.* Two rows with the same columns of a unique index may be in different partitions. The hash of
+//!    the columns selects a partition for them: [`Place::Hashed`](crate::shared::planned::Place::Hashed). A transaction
+//!    that brings or removes such columns also holds this partition. So two transactions never check the same columns
+//!    at the same time.
+//! 5. *Single rows.* A reconnaissance, and a read-only transaction at read committed, have no plan and are not alone.
+//!    They copy one row at a time, and hold the partition of the row while they copy it. While such a transaction waits
+//!    for a partition, it holds no other.
+//! 6. Any other transaction without a plan is alone in the database: [`gate`](crate::shared::gate). It takes no locks.
+//!    Until it writes, an interactive one lets in transactions that only read.
 //!
 //! # Departures
 //!
-//! **The lock is a spin-lock only for a moment.** A transaction may be suspended while it holds its partitions, where
-//! several share a thread. So a transaction that has spun in vain queues and waits through its
-//! [`Waiter`](hotrow_sync::Waiter), up to a limit, and the lock is handed over in the order of the queue.
+//! **A transaction spins only for a moment.** In the paper, the lock of a partition is a spin-lock. Here several
+//! transactions may share a thread, and a transaction may be suspended while it holds partitions. So a transaction that
+//! has spun in vain joins the lock's queue, and waits through its [`Waiter`](hotrow_sync::Waiter), up to a limit. The
+//! lock is handed over in the order of the queue.
 //!
-//! **Partitions belong to no worker.** Any thread may run a transaction of any partition, as sessions do. A partition's
-//! lock and index stay in a worker's cache if the workload keeps to its worker's partition.
+//! **Partitions belong to no worker.** Any thread may run a transaction on any partition, as the threads of sessions
+//! do. A partition's lock and its part of the index stay in a worker's cache if the workload keeps each worker to one
+//! partition.
 //!
-//! **All accesses take the lock exclusively**, as in the paper: there are no shared locks on partitions.
+//! **All locks are exclusive**, as in the paper: a partition has no shared lock for readers.
 //!
-//! A transaction that cannot declare what it will touch, such as an interactive one, is not in the paper.
+//! **Transactions without a plan.** The paper has no transaction that cannot declare its accesses, such as an
+//! interactive one.
 
 mod admission;
 mod held;
@@ -68,20 +77,21 @@ use hotrow_txn::{
 use lock::PartitionLock;
 use std::time::Duration;
 
-/// Data in partitions, with one lock for each.
+/// The engine `partitioned`: the data is in partitions, and each partition has one lock.
 pub struct PartitionStore {
     wait_limit: Duration,
     locks: Locks,
     gate: Arc<Gate>,
 }
 
-/// Knobs of [`PartitionStore`].
+/// The configuration of [`PartitionStore`].
 #[derive(Clone, Debug)]
 pub struct PartitionStoreConfig {
     /// The number of partitions.
     pub partitions: usize,
-    /// The longest wait for a transaction's partitions, or for the whole database. There are no deadlocks to end, but
-    /// there are clients that never come back.
+    /// The longest time that a transaction waits for its partitions, or for the whole database, unless its waiter has
+    /// another limit. The limit ends no deadlock, because none can arise. It ends waits for the transaction of a client
+    /// that never comes back.
     pub wait_limit: Duration,
 }
 

@@ -23,7 +23,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Counts an expression that is bound next. It counts until [`leave`](Self::leave), even if this fails.
+    /// Opens a level of nesting for the expression that is bound next. The caller must close the level with
+    /// [`leave`](Self::leave), also after an error.
     ///
     /// # Errors
     ///
@@ -33,7 +34,7 @@ impl Counts {
         if self.depth > MAX_DEPTH { Err(depth::too_deep()) } else { depth::check() }
     }
 
-    /// Ends an expression that was [entered](Self::enter).
+    /// Closes the level of nesting that was opened last, by [`enter`](Self::enter).
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
     }

@@ -156,7 +156,11 @@ impl Binder<'_> {
         Ok(Typed::new(Expr::Concat(Box::new((left, right))), Type::Text))
     }
 
-    /// Binds `-expr`.
+    /// Binds the negation of an operand that is bound already.
+    ///
+    /// # Errors
+    ///
+    /// 42725 if the type of the operand is not known, 42883 if it is neither a number nor an interval.
     pub(super) fn negate(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         let ty = match typed.ty {
             Some(ty) if is_number(ty) || ty == Type::Interval => ty,

@@ -125,12 +125,13 @@ pub struct Expression {
     pub text: Fragment,
 }
 
-/// A part of the text that the client sent.
+/// A part of a procedure's body, with its place in the text that the client sent. The positions of errors are computed
+/// from this place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
     /// The text; empty if its place is not known.
     pub text: String,
-    /// The number of characters before the text.
+    /// The number of characters before the part in the text that the client sent.
     pub offset: u32,
 }
 

@@ -19,8 +19,8 @@ pub struct Delivery {
     time_us: i64,
 }
 
-/// The result of a delivery: for each district, from the first, whether an order of it was delivered. A district
-/// without an undelivered order is skipped.
+/// The result of a delivery: for each district of the warehouse in order, whether an order was delivered. A district
+/// without an undelivered order has `false`.
 pub type Delivered = [bool; DISTRICTS as usize];
 
 impl Delivery {
