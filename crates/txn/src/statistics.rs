@@ -26,8 +26,8 @@ pub struct Statistics {
     pub analyses_found: u64,
     /// The number of bits that contention analyses set.
     pub analyses_bits: u64,
-    /// The messages sent to other partitions; or those that carry lock requests and grants between execution threads and
-    /// concurrency-control threads, also where one thread has both roles. Releases are not among the latter.
+    /// The messages sent to other partitions; or those that carry lock requests and grants between execution threads
+    /// and concurrency-control threads, also where one thread has both roles. Releases are not among the latter.
     pub messages: u64,
     /// Versions that were read before their writer had committed.
     pub speculative_reads: u64,
