@@ -13,7 +13,7 @@
 //! | paper | code |
 //! | --- | --- |
 //! | data partitioned across workers, each with a local hash-table index | [`TableSchema::partitioned`](hotrow_storage::TableSchema::partitioned), [`Protocol::parts`] |
-//! | a partition-level spin-lock | [`PartitionLock`](lock::PartitionLock) |
+//! | a partition-level spin-lock | [`PartitionLock`] |
 //! | locks on every partition that the transaction needs to access | [`HeldPartitions::take_all`](held::HeldPartitions::take_all) |
 //! | the partitions that it needs, known in advance | [`Accesses`](hotrow_txn::Accesses), made into a [`Plan`](crate::shared::planned::Plan) |
 //!
@@ -43,7 +43,7 @@
 //!
 //! **A transaction spins only for a moment.** In the paper, the lock of a partition is a spin-lock. Here several
 //! transactions may share a thread, and a transaction may be suspended while it holds partitions. So a transaction that
-//! has spun in vain joins the lock's queue, and waits through its [`Waiter`](hotrow_sync::Waiter), up to a limit. The
+//! has spun in vain joins the lock's queue, and waits through its [`Waiter`], up to a limit. The
 //! lock is handed over in the order of the queue.
 //!
 //! **Partitions belong to no worker.** Any thread may run a transaction on any partition, as the threads of sessions
