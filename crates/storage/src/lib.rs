@@ -36,6 +36,7 @@ pub use key::{InlineKey, Key, KeyBuilder, KeyPart, KeySpec, mix};
 pub use memory::{IndexData, TableMemory};
 pub use ordered_index::OrderedIndex;
 pub use prefetch::{prefetch, prefetch_to_write};
+pub use primary_index::partition_number;
 pub use record::{RecordFormat, RecordHeader, RecordPtr, RecordRef, Variable};
 pub use redo::{Change, End, Position, RedoSink};
 pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};

@@ -10,6 +10,17 @@ use crate::{Key, KeySpec, Type};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
 
+/// Returns the number of the partition of a partition key, out of `partitions`: the key modulo their number.
+#[inline]
+pub fn partition_number(partition_key: i64, partitions: usize) -> usize {
+    // A division takes as long as a look-up in the cache, and every look-up begins here.
+    let partitions = partitions as i64;
+    match partitions & (partitions - 1) {
+        0 => (partition_key & (partitions - 1)) as usize,
+        _ => partition_key.rem_euclid(partitions) as usize,
+    }
+}
+
 /// The primary hash index of a table. The parts are numbered from zero, and the first always exists.
 pub(crate) struct PrimaryIndex {
     first: HashIndex,
@@ -58,13 +69,7 @@ impl PrimaryIndex {
     /// Returns the number of the part that a key belongs to.
     #[inline]
     pub(crate) fn number_of(&self, key: &Key) -> usize {
-        let value = self.partition_key_of(key);
-        // A division takes as long as a look-up in the cache, and every look-up begins here.
-        let parts = self.others.len() as i64 + 1;
-        match parts & (parts - 1) {
-            0 => (value & (parts - 1)) as usize,
-            _ => value.rem_euclid(parts) as usize,
-        }
+        partition_number(self.partition_key_of(key), self.others.len() + 1)
     }
 
     /// Returns the partition key of a key.

@@ -25,7 +25,10 @@ impl AtomicAdmission {
 impl Admission for AtomicAdmission {
     type Header = ();
 
-    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Unknown };
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { records: false, partitions: Partitions::Unknown }
+    }
 
     #[inline]
     fn admit(

@@ -175,7 +175,10 @@ impl<T: LockTable> Drop for OrthrusAdmission<T> {
 impl<T: LockTable> Admission for OrthrusAdmission<T> {
     type Header = ();
 
-    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Spread };
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { records: false, partitions: Partitions::Spread(self.map.count()) }
+    }
 
     #[inline]
     fn admit(
@@ -237,7 +240,7 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
     fn glance(&mut self, _scene: Scene<'_, ()>, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
         let key = found.key();
         let name = Access::name(table.id(), key.hash64());
-        let part = self.map.part(Self::NEEDS.partition(table, &key, name));
+        let part = self.map.part(self.needs().partition(table, &key, name));
         let look = || {
             if !found.is_present() {
                 return Glance::Absent;

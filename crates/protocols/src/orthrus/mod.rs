@@ -88,7 +88,8 @@
 //! **Roles chosen by load.** The paper divides the threads by hand. Here the engine can choose the division by load.
 //!
 //! **The names of locks.** A lock's name is a hash of the table and the key. If a table has a partition key, the locks
-//! of all rows with one value of it are in one part. So TPC-C's locks are divided by warehouse, as in §4.4.
+//! of all rows with one value of it are in one part. So the locks of a TPC-C warehouse's rows are in one part, as in
+//! §4.4. Items have no warehouse: the paper locks none of them, and here each item is locked in a part of its own.
 
 mod admission;
 mod id;

@@ -153,11 +153,11 @@ pub(super) enum PartMap {
 }
 
 impl PartMap {
-    /// Returns the part that has the locks of a partition.
+    /// Returns the part that has the locks of a partition. Partitions are counted by [`count`](Self::count).
     #[inline]
     pub(super) fn part(self, partition: u16) -> PartId {
         match self {
-            PartMap::Split(count) => PartId(partition % count),
+            PartMap::Split(_) => PartId(partition),
             PartMap::Single(part) => part,
         }
     }
@@ -165,8 +165,8 @@ impl PartMap {
     /// Returns the parts that have the prefix locks of a place.
     pub(super) fn parts_at(self, place: Place) -> SmallVec<[PartId; 4]> {
         match place {
-            Place::Everywhere => (0..self.count()).map(|number| self.part(number as u16)).collect(),
-            place => SmallVec::from_slice(&[self.part(place.number(self.count()))]),
+            Place::Everywhere => (0..self.count()).map(|number| self.part(number)).collect(),
+            place => SmallVec::from_slice(&[self.part(place.number(self.count().into()))]),
         }
     }
 
@@ -174,7 +174,7 @@ impl PartMap {
     #[inline]
     fn parts_of(self, plan: &Plan<()>) -> SmallVec<[PartId; 4]> {
         let mut parts = SmallVec::new();
-        plan.visit_partitions(self.count(), |partition| {
+        plan.visit_partitions(self.count().into(), |partition| {
             let part = self.part(partition);
             if !parts.contains(&part) {
                 parts.push(part);
@@ -185,9 +185,9 @@ impl PartMap {
 
     /// Returns the number of parts among which the locks of one transaction are divided.
     #[inline]
-    fn count(self) -> usize {
+    pub(super) fn count(self) -> u16 {
         match self {
-            PartMap::Split(count) => usize::from(count),
+            PartMap::Split(count) => count,
             PartMap::Single(_) => 1,
         }
     }

@@ -15,8 +15,11 @@ use std::time::Duration;
 
 const PARTS: usize = 3;
 
-/// A database with a partitioned table of the keys 0 to 11, whose lock table has three parts: key `k` is in part `k mod
-/// 3`.
+/// A large key, of the first part. Its lower 16 bits are those of a key of another part.
+const LARGE: i64 = 1 << 16 | 2;
+
+/// A database with a partitioned table of the keys 0 to 11 and [`LARGE`], whose lock table has three parts: key `k` is
+/// in part `k mod 3`.
 struct World<V: Variant> {
     instance: Arc<Instance<Orthrus<V>>>,
     table: TableId,
@@ -31,7 +34,9 @@ impl<V: Variant> World<V> {
         let columns = vec![Column::new("id", Type::Int8), Column::new("amount", Type::Int8)];
         let table = instance.create_table(TableSchema { partitioned: true, ..TableSchema::new("t", columns, &[0]) });
         let world = Self { instance, table };
-        (0..12).for_each(|id| world.instance.load(table, world.row(id).as_ref()).expect("the keys differ"));
+        (0..12)
+            .chain([LARGE])
+            .for_each(|id| world.instance.load(table, world.row(id).as_ref()).expect("the keys differ"));
         world
     }
 
@@ -158,7 +163,7 @@ impl<V: Variant> Case for CaseOf<V> {
         World::<V>::both_ways(|world, _| {
             let waiter = Waiter::thread(Duration::ZERO);
             let mut txn = world.transaction(&waiter);
-            for (keys, parts) in [(&[0][..], 1), (&[3, 6, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
+            for (keys, parts) in [(&[0][..], 1), (&[3, LARGE, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
                 let before = txn.statistics().messages;
                 world.run(&mut txn, keys);
                 assert_eq!(txn.statistics().messages - before, Self::expected(parts), "keys {keys:?}");
@@ -174,7 +179,7 @@ impl<V: Variant> Case for CaseOf<V> {
             let (thread, waiter) = Thread::new(world.instance.worker(WorkerId(0)));
             let mut txn = thread.with(|worker| world.instance.transaction(worker, waiter));
             thread.with(|worker| worker.settle(&thread.parking()));
-            for (keys, parts) in [(&[0][..], 1), (&[3, 6, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
+            for (keys, parts) in [(&[0][..], 1), (&[3, LARGE, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
                 let before = txn.statistics().messages;
                 world.run(&mut txn, keys);
                 assert_eq!(txn.statistics().messages - before, Self::expected(parts), "keys {keys:?}");

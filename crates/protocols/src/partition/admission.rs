@@ -276,7 +276,11 @@ impl<E: PartitionLocking> Drop for Withdrawal<'_, E> {
 
 impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
     type Header = Header<E>;
-    const NEEDS: Needs = E::Locks::NEEDS;
+
+    #[inline]
+    fn needs(&self) -> Needs {
+        E::Locks::NEEDS
+    }
 
     #[inline]
     fn admit(

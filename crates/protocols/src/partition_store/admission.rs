@@ -36,7 +36,10 @@ impl StoreAdmission {
 impl Admission for StoreAdmission {
     type Header = ();
 
-    const NEEDS: Needs = Needs { records: false, partitions: Partitions::Parts };
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { records: false, partitions: Partitions::Parts }
+    }
 
     #[inline]
     fn admit(

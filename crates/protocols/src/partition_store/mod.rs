@@ -43,8 +43,8 @@
 //!
 //! **A transaction spins only for a moment.** In the paper, the lock of a partition is a spin-lock. Here several
 //! transactions may share a thread, and a transaction may be suspended while it holds partitions. So a transaction that
-//! has spun in vain joins the lock's queue, and waits through its [`Waiter`], up to a limit. The
-//! lock is handed over in the order of the queue.
+//! has spun in vain joins the lock's queue, and waits through its [`Waiter`], up to a limit. The lock is handed over in
+//! the order of the queue.
 //!
 //! **Partitions belong to no worker.** Any thread may run a transaction on any partition, as the threads of sessions
 //! do. A partition's lock and its part of the index stay in a worker's cache if the workload keeps each worker to one

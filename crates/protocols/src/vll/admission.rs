@@ -302,7 +302,10 @@ fn mark<H>(row: &PlannedRow<H>) -> Mark {
 
 impl<V: Variant> Admission for VllAdmission<V> {
     type Header = V::Record;
-    const NEEDS: Needs = Needs { records: true, partitions: Partitions::Unknown };
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { records: true, partitions: Partitions::Unknown }
+    }
     const LOCKS_MADE: bool = true;
 
     #[inline]

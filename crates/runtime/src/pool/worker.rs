@@ -71,6 +71,14 @@ struct Worker<'r, D> {
     slots: u32,
 }
 
+/// The idleness of a worker that has no slot to run.
+struct Idle {
+    /// The time since which the worker has had nothing to do, or `None` if it has something to do.
+    since: Option<Time>,
+    /// Whether there are more workers than cores, so that an idle worker gives its core away at once.
+    is_crowded: bool,
+}
+
 const NEVER: Time = Time(u64::MAX);
 
 impl<'r, D: Duties> Worker<'r, D> {
@@ -146,20 +154,20 @@ impl<'r, D: Duties> Worker<'r, D> {
     /// The main loop, which runs until every slot's coroutine has returned.
     fn run_slots(&self, scope: &mut Scope<'_, Outcome>, schedulers: &[Arc<SlotScheduler>]) -> Counts {
         let mut counts = Counts::default();
-        let mut idle_since = None;
+        let mut idle = Idle { since: None, is_crowded: self.run.config.threads > hotrow_sync::cores() };
         let mut last = 0;
         while self.free.get() | self.waiting.get() != 0 {
             let chosen = self.choose(last, schedulers);
             self.note_role();
             let Some(slot) = chosen else {
                 if self.has_received.take() {
-                    idle_since = None;
+                    idle.since = None;
                 } else if !self.duties.borrow_mut().find_work() {
-                    self.rest(&mut idle_since);
+                    self.rest(&mut idle);
                 }
                 continue;
             };
-            (last, idle_since) = (slot, None);
+            (last, idle.since) = (slot, None);
             match scope.resume(slot) {
                 Resumed::Suspended => self.note_suspended(slot, &schedulers[slot]),
                 Resumed::Returned(Ok(counted)) => counts.add(&counted),
@@ -297,12 +305,12 @@ impl<'r, D: Duties> Worker<'r, D> {
 
     /// Passes a moment in which no slot can run: spins at first, and sleeps once the worker has been idle for long
     /// enough.
-    fn rest(&self, idle_since: &mut Option<Time>) {
+    fn rest(&self, idle: &mut Idle) {
         let now = self.doorbell.now();
-        let spin_end = idle_since.get_or_insert(now).after(self.run.config.spin);
+        let spin_end = idle.since.get_or_insert(now).after(self.run.config.spin);
         let expected = self.duties.borrow().expected().unwrap_or(NEVER);
         if now < spin_end || expected < now.after(LATE) {
-            match self.run.config.threads > hotrow_sync::cores() {
+            match idle.is_crowded {
                 true => thread::yield_now(),
                 false => hint::spin_loop(),
             }

@@ -193,9 +193,6 @@ impl Waiter {
     /// Waits until `condition` is true, even if the waiter is cancelled. It is for answers that come at once, whatever
     /// other transactions do.
     pub fn wait_for(&self, mut condition: impl FnMut() -> bool) {
-        if condition() {
-            return;
-        }
         let _outside = together::Outside::new();
         while !condition() {
             self.shared.scheduler.suspend(None);

@@ -24,12 +24,12 @@ pub trait Admission: Send + 'static {
     /// The header of each record.
     type Header: RecordHeader;
 
-    /// The properties of rows that a plan must find out for the engine.
-    const NEEDS: Needs;
-
     /// Whether the engine implements [`lock_made`](Self::lock_made). Such an engine has a record for each row of a
     /// plan.
     const LOCKS_MADE: bool = false;
+
+    /// Returns the properties of rows that a plan must find out for the engine.
+    fn needs(&self) -> Needs;
 
     /// Begins a transaction whose reports go under `label`. The caller calls this before [`admit`](Self::admit), and
     /// also for transactions without a plan.

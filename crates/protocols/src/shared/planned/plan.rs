@@ -4,7 +4,9 @@ use super::prefixes;
 use super::scene::Scene;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
-use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
+use hotrow_storage::{
+    Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId, partition_number,
+};
 use hotrow_txn::{Access, Accesses, Direction, EntriesAccess, EntryAccess, Intent, LockFor, RangeAccess, Scan};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -62,9 +64,9 @@ pub enum Partitions {
     Unknown,
     /// The parts of the tables' indexes, for engines that keep partitions apart.
     Parts,
-    /// Numbers that spread rows over a lock table in parts. Rows of one partition key have one number; in a table
-    /// without a partition key each row has its own.
-    Spread,
+    /// So many parts of a lock table, over which the rows are spread. Rows of one partition key are in one part; in a
+    /// table without a partition key each row is spread by itself.
+    Spread(u16),
 }
 
 impl Needs {
@@ -81,7 +83,10 @@ impl Needs {
             Partitions::Unknown => 0,
             Partitions::Parts => table.partition_of(key) as u16,
             // The queues take the lower bits of a name for their buckets.
-            Partitions::Spread => table.partition_key_of(key).map_or((name >> 32) as u16, |value| value as u16),
+            Partitions::Spread(count) => {
+                let value = table.partition_key_of(key).unwrap_or((name >> 32) as i64);
+                partition_number(value, usize::from(count)) as u16
+            }
         }
     }
 

@@ -37,8 +37,9 @@ pub(super) struct EntryLocks<'t, A: Admission> {
 
 impl<A: Admission> EntryLocks<'_, A> {
     pub(super) fn set_row(&mut self, table: &Table<A::Header>, key: &Key) {
-        if A::NEEDS.has_partitions() {
-            self.row = Place::Partition(A::NEEDS.partition_of(table, key));
+        let needs = self.admission.needs();
+        if needs.has_partitions() {
+            self.row = Place::Partition(needs.partition_of(table, key));
         }
     }
 
@@ -106,7 +107,7 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     }
 
     fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
-        let place = if A::NEEDS.has_partitions() { Place::Hashed(columns.hash64()) } else { self.row };
+        let place = if self.admission.needs().has_partitions() { Place::Hashed(columns.hash64()) } else { self.row };
         self.lock(table, IndexRef::Secondary(index), columns, place)
     }
 }

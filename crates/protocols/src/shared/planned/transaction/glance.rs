@@ -121,7 +121,7 @@ impl<A: Admission> Glancer<'_, A> {
         let mut accesses = Accesses::new();
         accesses.push(table.id(), key.clone(), Intent::Read);
         // One row is not too large.
-        let _ = self.plan.resolve(self.scene, &accesses, A::NEEDS);
+        let _ = self.plan.resolve(self.scene, &accesses, self.admission.needs());
         let admitted = self.admission.admit(self.scene, &accesses, self.plan, self.limit, self.statistics);
         if admitted.is_ok() {
             let found = table.find(self.scene.guard, key, key.hash64()).filter(|record| record.is_present());

@@ -7,7 +7,7 @@ mod scan;
 
 use super::admission::Admission;
 use super::copies::Copies;
-use super::plan::{Needs, Place, Plan, PlannedRow, TooLarge};
+use super::plan::{Place, Plan, PlannedRow, TooLarge};
 use super::scene::Scene;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
@@ -216,7 +216,7 @@ impl<A: Admission> PlannedTransaction<A> {
         let limit = self.rest_of(limit, waited_before);
         self.participant.enter();
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
-        if let Err(TooLarge) = self.plan.resolve(scene, accesses, A::NEEDS) {
+        if let Err(TooLarge) = self.plan.resolve(scene, accesses, self.admission.needs()) {
             self.participant.leave();
             if self.keeps {
                 self.release_kept();
@@ -359,7 +359,7 @@ fn add_row<A: Admission>(
 ) -> bool {
     let hash = key.hash64();
     let name = Access::name(table.id(), hash);
-    let needs: Needs = A::NEEDS;
+    let needs = admission.needs();
     let mut row = PlannedRow::unfound(table, key, name, intent, needs);
     if !admission.comes_to(row.partition) {
         return false;
@@ -475,7 +475,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         locks.set_row(table, &key);
         if is_new {
             let name = Access::name(id, hash);
-            locks.made = Some(PlannedRow::unfound(table, &key, name, Intent::Write, A::NEEDS));
+            locks.made = Some(PlannedRow::unfound(table, &key, name, Intent::Write, locks.admission.needs()));
         }
         let present = !is_new && table.find(scene.guard, &key, hash).is_some_and(|record| record.is_present());
         let inserted = match present {
@@ -537,7 +537,8 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
             // A row of an owned table is counted on only if it is in the plan, too.
             let (plan, records) = (&self.plan, OnceCell::new());
-            let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || plan.has_record(record, &records));
+            let carry_locks = self.admission.needs().records;
+            let counted = |table, record| carry_locks && (!owned.owns(table) || plan.has_record(record, &records));
             self.changes.commit(&self.database, &mut self.participant, counted);
         }
         // A transaction that waits for a log keeps no other waiting.
