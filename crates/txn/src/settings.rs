@@ -22,6 +22,13 @@ pub struct Settings {
     /// Whether a transaction locks each row when it reaches it, as in the papers, even if its access set is known. It
     /// is for engines that otherwise lock an access set as the transaction begins.
     pub lock_as_it_goes: bool,
+    /// The number of locks of rows in one page, or of things in one table, from which on a transaction tries to lock the
+    /// page or the table as a whole, for engines with such locks. With 0 it never does; `None` means the engine's
+    /// default.
+    pub escalation: Option<usize>,
+    /// The percentage of the recent requests for a lock that must have met latch contention for the lock to be hot, for
+    /// engines that pass hot locks on. With 0 every lock is hot; `None` means the engine's default.
+    pub hot_percent: Option<u8>,
     /// The time that a message between two partitions takes in addition to its real time. With it, the effects of a
     /// network can be studied on one machine.
     pub network_delay: Duration,
@@ -44,6 +51,10 @@ pub enum Setting {
     /// ([`Yielding::retire_writes`](crate::Yielding::retire_writes)). Sessions have this setting; it is not in
     /// [`Settings`].
     EarlyRelease,
+    /// The setting [`Settings::escalation`].
+    Escalation,
+    /// The setting [`Settings::hot_percent`].
+    HotPercent,
     /// The setting [`Settings::network_delay`].
     NetworkDelay,
 }
@@ -58,6 +69,8 @@ impl Default for Settings {
             cc_threads: None,
             deadlock_time_outs: false,
             lock_as_it_goes: false,
+            escalation: None,
+            hot_percent: None,
             network_delay: Duration::ZERO,
         }
     }

@@ -37,6 +37,71 @@ pub struct Statistics {
     pub dependencies: u64,
     /// Rows that were released to other transactions before their writer had committed.
     pub retired: u64,
+    /// The counts of a hierarchical lock manager.
+    pub hierarchy: HierarchyStatistics,
+}
+
+/// The counts and times of the locks in a hierarchy: on the database, tables, pages and rows. Locks on rows, gaps and
+/// unique keys are those of [`Statistics::locks`] that are not counted here by level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HierarchyStatistics {
+    /// The locks on the database that were granted, inherited ones among them.
+    pub databases: u64,
+    /// The locks on tables that were granted, inherited ones among them.
+    pub tables: u64,
+    /// The locks on pages that were granted, inherited ones among them.
+    pub pages: u64,
+    /// The locks, of all levels, that were hot when they were granted: many of the last requests for them met latch
+    /// contention.
+    pub hot: u64,
+    /// The locks that were given up in a state in which a transaction could have inherited them, hot or not: of the
+    /// level of pages or higher, in a shared mode, with no transaction waiting, and their parents likewise.
+    pub heritable: u64,
+    /// Of the [`heritable`](Self::heritable) locks, the hot ones.
+    pub hot_heritable: u64,
+    /// The locks that a transaction passed on to its agent rather than release them.
+    pub inherited: u64,
+    /// The inherited locks that a later transaction of the agent used.
+    pub used: u64,
+    /// The inherited locks that no transaction had used when they were released.
+    pub discarded: u64,
+    /// The inherited locks that a conflicting request of another transaction, or the loss of their parent, invalidated.
+    pub invalidated: u64,
+    /// The nanoseconds of [`Statistics::lock_manager_ns`] that were spent spinning for taken latches.
+    pub contention_ns: u64,
+    /// The nanoseconds spent on inheritance: on choosing, passing on and releasing inherited locks. They are not part of
+    /// [`Statistics::lock_manager_ns`].
+    pub inheritance_ns: u64,
+}
+
+impl HierarchyStatistics {
+    /// Adds the counts of another transaction or worker to these.
+    pub fn add(&mut self, other: &Self) {
+        *self = self.with(other, |own, other| own + other);
+    }
+
+    /// Returns the counts that were added since `before`, a copy of these statistics.
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, |now, before| now - before)
+    }
+
+    /// Returns counts made of each of these and its counterpart in `other`.
+    fn with(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            databases: make(self.databases, other.databases),
+            tables: make(self.tables, other.tables),
+            pages: make(self.pages, other.pages),
+            hot: make(self.hot, other.hot),
+            heritable: make(self.heritable, other.heritable),
+            hot_heritable: make(self.hot_heritable, other.hot_heritable),
+            inherited: make(self.inherited, other.inherited),
+            used: make(self.used, other.used),
+            discarded: make(self.discarded, other.discarded),
+            invalidated: make(self.invalidated, other.invalidated),
+            contention_ns: make(self.contention_ns, other.contention_ns),
+            inheritance_ns: make(self.inheritance_ns, other.inheritance_ns),
+        }
+    }
 }
 
 impl Statistics {
@@ -55,6 +120,7 @@ impl Statistics {
         self.speculative_ignores += other.speculative_ignores;
         self.dependencies += other.dependencies;
         self.retired += other.retired;
+        self.hierarchy.add(&other.hierarchy);
     }
 
     /// Returns the counts that were added since `before`, a copy of these statistics.
@@ -74,6 +140,7 @@ impl Statistics {
             speculative_ignores: self.speculative_ignores - before.speculative_ignores,
             dependencies: self.dependencies - before.dependencies,
             retired: self.retired - before.retired,
+            hierarchy: self.hierarchy.since(&before.hierarchy),
         }
     }
 }
