@@ -3,6 +3,7 @@
 use crate::Instance;
 use crate::atomic::Atomic;
 use crate::hekaton::{Hekaton, Optimistic, Pessimistic};
+use crate::hier::{Hierarchical, Inherited, Released};
 use crate::ilock::Interactive;
 use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
@@ -83,6 +84,8 @@ registry!(
     TwoPhase<Dreadlocks>,
     TwoPhase<Timeout>,
     TwoPhase<Centralized>,
+    Hierarchical<Released>,
+    Hierarchical<Inherited>,
     OneVersion,
     Interactive,
     RowNoWait,

@@ -21,9 +21,9 @@
 //! store of zero, which is a release; the next thread that has the baton loaded that zero with acquire, by its swap. A
 //! thread that asks for a second reference while it uses the first would wait for itself, so it panics instead.
 
-use crate::Backoff;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cell::UnsafeCell;
+use crate::{Backoff, thread_number};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -63,7 +63,7 @@ impl<T> Baton<T> {
     /// # Panics
     /// If the thread has taken the baton for a moment.
     pub fn settle(&self) -> bool {
-        let own = own_number() << NUMBER_SHIFT | SETTLED;
+        let own = thread_number() << NUMBER_SHIFT | SETTLED;
         let mut backoff = Backoff::new();
         loop {
             match self.holder.compare_exchange(NOBODY, own, Ordering::Acquire, Ordering::Acquire) {
@@ -125,7 +125,7 @@ impl<T> Baton<T> {
     }
 
     fn take_for_a_moment(&self) -> Result<Held<'_, T>, Settled> {
-        let own = own_number() << NUMBER_SHIFT | USING;
+        let own = thread_number() << NUMBER_SHIFT | USING;
         let mut backoff = Backoff::new();
         loop {
             match self.holder.compare_exchange(NOBODY, own, Ordering::Acquire, Ordering::Acquire) {
@@ -204,41 +204,7 @@ impl<T> Drop for Held<'_, T> {
 
 #[inline]
 fn is_own(holder: u64) -> bool {
-    holder >> NUMBER_SHIFT == own_number()
-}
-
-/// Returns the calling thread's number.
-#[inline]
-fn own_number() -> u64 {
-    OWN_NUMBER.with(|number| match number.get() {
-        0 => first_number(number),
-        number => number,
-    })
-}
-
-#[cold]
-fn first_number(number: &std::cell::Cell<u64>) -> u64 {
-    /// The greatest number that was given to a thread. It is not an atomic of the models: it only has to give each
-    /// number once.
-    static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    // Relaxed: nothing is read because of it.
-    number.set(NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);
-    number.get()
-}
-
-#[cfg(not(any(loom, shuttle)))]
-std::thread_local! {
-    static OWN_NUMBER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static OWN_NUMBER: std::cell::Cell<u64> = std::cell::Cell::new(0);
-}
-
-#[cfg(shuttle)]
-shuttle::thread_local! {
-    static OWN_NUMBER: std::cell::Cell<u64> = std::cell::Cell::new(0);
+    holder >> NUMBER_SHIFT == thread_number()
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -21,6 +21,10 @@ pub enum LockTarget {
 /// The parts of a table that can be locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockPart {
+    /// The table as a whole, with everything in it.
+    Whole,
+    /// The page with this number: all rows whose records lie in one segment of the table's memory.
+    Page(u64),
     /// The row with the primary key `key`, present or absent.
     Row,
     /// The gap below the entry of an ordered index whose key is `key`; in a hash index, all rows with that key.
@@ -41,7 +45,8 @@ pub struct WaitsFor {
     pub waiter: u32,
     /// The lock for which the transaction waits.
     pub target: LockTarget,
-    /// The mode in which the transaction asks for the lock: `shared`, `exclusive` or `insert`.
+    /// The mode in which the transaction asks for the lock: `shared`, `exclusive` or `insert`;
+    /// under a hierarchical lock manager also `intention shared` and its like.
     pub mode: &'static str,
     /// The label of the transaction that holds the lock, or asked for it earlier.
     pub blocker: u32,
@@ -54,7 +59,8 @@ pub struct LockWait {
     pub waiter: u32,
     /// The lock for which the transaction waits.
     pub target: LockTarget,
-    /// The mode in which the transaction asks for the lock: `shared`, `exclusive` or `insert`.
+    /// The mode in which the transaction asks for the lock: `shared`, `exclusive` or `insert`;
+    /// under a hierarchical lock manager also `intention shared` and its like.
     pub mode: &'static str,
     /// The transactions that hold the lock in a mode that conflicts: the label of each, and that mode.
     pub holders: Vec<(u32, &'static str)>,

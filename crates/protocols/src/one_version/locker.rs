@@ -458,6 +458,7 @@ fn give_back(queues: &Queues, database: &Database<KeyLocked>, guard: Guard<'_>, 
 /// Returns the index that has the locks on a part of its table.
 fn index_of(part: LockPart) -> IndexNumber {
     match part {
+        LockPart::Whole | LockPart::Page(_) => unreachable!("only nodes of a hierarchy are locked as a whole"),
         LockPart::Row => IndexNumber::HASH,
         LockPart::Gap(index) | LockPart::End(index) => IndexNumber::of_ranges(index),
         LockPart::Stripe => IndexNumber::of_ranges(IndexRef::Primary),

@@ -74,6 +74,8 @@ pub(crate) fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
         LockPart::End(index) => (number(index), 2),
         LockPart::Stripe => (0, 3),
         LockPart::Unique(index) => (number(IndexRef::Secondary(index)), 4),
+        LockPart::Whole => (0, 5),
+        LockPart::Page(_) => (0, 6),
     };
     Name(mix(Access::name(table, hash) ^ (index << 3 | kind).wrapping_mul(0xD6E8_FEB8_6659_FD93)))
 }

@@ -54,6 +54,15 @@ pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + S
     /// not there.
     fn write<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
+    /// Returns the record of a row that the transaction may write later, locked to the transaction's end against writers
+    /// and others that may write it. Returns `None` if the row is not there. By default it is locked as to be written.
+    fn read_for_update<'s>(
+        &mut self,
+        row: Sought<'_, 's, Self::Header>,
+    ) -> Result<Option<RecordRef<'s, Self::Header>>, Abort> {
+        self.write(row)
+    }
+
     /// Locks a row that is to be inserted, whether or not it is there.
     fn insert(&mut self, row: Sought<'_, '_, Self::Header>) -> Result<(), Abort>;
 
@@ -229,7 +238,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         self.enter()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
-        match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
+        match self.locks.read_for_update(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(found) => Ok(found.map(record::row)),
             Err(abort) => Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         }

@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`batch`] | looking up a plan's keys together |
+//! | [`chain`] | the lock heads of one bucket |
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
 //! | [`counts`] | the counters of records: how many have asked for one |
 //! | [`deadlocks`] | deadlocks, found by the transaction that comes to wait last |
@@ -16,6 +17,7 @@
 //! | [`mailbox`] | messages that any thread leaves for one owner |
 //! | [`mode`] | lock modes and their compatibility |
 //! | [`outside_plan`] | accesses outside a transaction's access set |
+//! | [`owners`] | the numbers of transaction objects |
 //! | [`parked`] | where a transaction waits |
 //! | [`partitioning`] | the partitions of the data, and the tables that can be cut into them |
 //! | [`per_owner`] | a value for each transaction in flight |
@@ -32,6 +34,7 @@
 //! | [`walk`] | stepping along an index |
 
 pub(crate) mod batch;
+pub(crate) mod chain;
 pub(crate) mod contention;
 pub(crate) mod counts;
 pub(crate) mod deadlocks;
@@ -45,6 +48,7 @@ pub(crate) mod locks;
 pub(crate) mod mailbox;
 pub(crate) mod mode;
 pub(crate) mod outside_plan;
+pub(crate) mod owners;
 pub(crate) mod parked;
 pub(crate) mod partitioning;
 pub(crate) mod per_owner;

@@ -27,10 +27,11 @@ mod head;
 
 use super::deadlocks::{Request, Standing};
 use super::mode::Mode;
+use super::owners::Owners;
 use super::parked::Parked;
 use super::time_outs::Limits;
 use head::{Blockers, Heads, Waiting};
-use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
+use hotrow_sync::{Arc, Latch, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
@@ -114,8 +115,8 @@ pub trait WaitPolicy: Send + Sync {
 /// A request that has to wait, as a policy sees it.
 pub struct Queued<'r> {
     pub(crate) waiter: OwnerId,
-    /// The modes that the request asks for, in addition to those that its transaction holds.
-    pub(crate) mode: Mode,
+    /// The name of the mode that the request asks for, in addition to what its transaction holds.
+    pub(crate) mode: &'static str,
     pub(crate) target: LockTarget,
     pub(crate) parked: &'r Arc<Parked>,
 }
@@ -123,14 +124,7 @@ pub struct Queued<'r> {
 /// The lock table of one database.
 pub(crate) struct LockTable {
     buckets: Box<[Bucket]>,
-    owners: Mutex<Owners>,
-}
-
-#[derive(Default)]
-struct Owners {
-    /// The place where each transaction waits, by the transaction's number.
-    parked: Vec<Arc<Parked>>,
-    free: Vec<u32>,
+    owners: Owners,
 }
 
 /// The number of held names for which room is kept from one transaction to the next.
@@ -205,26 +199,15 @@ impl LockTable {
     /// Makes a lock table with this many buckets, rounded up to a power of two.
     pub(crate) fn new(buckets: usize) -> Arc<Self> {
         let buckets = (0..buckets.next_power_of_two()).map(|_| Bucket(Latch::new(Heads::default()))).collect();
-        Arc::new(Self { buckets, owners: Mutex::new(Owners::default()) })
+        Arc::new(Self { buckets, owners: Owners::default() })
     }
 
     /// Makes a requester that waits through `waiter`.
     pub(crate) fn requester(self: &Arc<Self>, waiter: Waiter) -> Requester {
         let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
-        let mut owners = self.owners.lock().expect("no panic under the mutex");
-        let id = match owners.free.pop() {
-            Some(id) => {
-                owners.parked[id as usize] = parked.clone();
-                id
-            }
-            None => {
-                owners.parked.push(parked.clone());
-                owners.parked.len() as u32 - 1
-            }
-        };
-        drop(owners);
+        let id = self.owners.add(&parked);
         Requester {
-            id: OwnerId(id),
+            id,
             parked,
             held,
             table: self.clone(),
@@ -342,7 +325,8 @@ impl Requester {
             }
             let target = target();
             if P::TRACKS {
-                let request = Queued { waiter: self.id, mode, target: target.clone(), parked: &self.parked };
+                let request =
+                    Queued { waiter: self.id, mode: mode.name(), target: target.clone(), parked: &self.parked };
                 policy.queued(request, &blockers);
             }
             let told = P::LISTS.then(|| (mode, target.clone()));
@@ -502,7 +486,7 @@ impl Requester {
 impl Drop for Requester {
     fn drop(&mut self) {
         self.release_all();
-        self.table.owners.lock().expect("no panic under the mutex").free.push(self.id.0);
+        self.table.owners.remove(self.id);
     }
 }
 
@@ -518,13 +502,9 @@ impl LockTable {
 
     /// Returns all waits: which transaction waits for which lock, and for which transactions.
     pub(crate) fn waits(&self) -> Vec<LockWait> {
-        let owners = self.owners.lock().expect("no panic under the mutex");
-        let labels: Vec<_> = owners.parked.iter().map(|parked| parked.label()).collect();
-        drop(owners);
-        // A transaction that came after that has asked for nothing yet that need be known.
-        let label = |OwnerId(id)| labels.get(id as usize).copied().unwrap_or_default();
+        let labels = self.owners.labels();
         let mut waits = Vec::new();
-        self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&label, &mut waits));
+        self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&labels, &mut waits));
         waits
     }
 

@@ -37,7 +37,6 @@
 //! the time. The victim's edges are taken away under these latches.
 
 use super::lock_table::{OwnerId, Queued};
-use super::mode::Mode;
 use super::parked::Parked;
 use super::per_owner::PerOwner;
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -78,7 +77,7 @@ struct Wait {
     edges: Edges,
     /// The turn of the transaction, once all its blockers have been told, and zero before.
     turn: u64,
-    mode: Mode,
+    mode: &'static str,
     target: Option<LockTarget>,
 }
 
@@ -251,7 +250,7 @@ impl WaitGraph {
         let edge = |(position, wait): &(usize, LatchGuard<'_, Wait>)| WaitsFor {
             waiter: label(cycle[*position]),
             target: wait.target.clone().unwrap_or(LockTarget::Database),
-            mode: wait.mode.name(),
+            mode: wait.mode,
             blocker: label(next(*position)),
         };
         let waits = latched.iter().map(edge).collect();
