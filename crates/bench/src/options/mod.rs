@@ -244,6 +244,8 @@ impl RunOptions {
             cc_threads: engine.cc_threads.map(|threads| threads as usize),
             deadlock_time_outs: engine.deadlock_time_outs,
             lock_as_it_goes: engine.lock_as_it_goes,
+            escalation: None,
+            hot_percent: None,
             network_delay: Duration::from_micros(u64::from(engine.network_delay_us)),
         }
     }

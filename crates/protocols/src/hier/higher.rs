@@ -66,9 +66,10 @@ pub(super) struct HigherLock {
     pub(super) is_hot: bool,
     /// Whether the transaction inherited the lock.
     pub(super) is_inherited: bool,
-    /// The number of locks that the transaction was granted on the children of the node, as far as the lock on the node
-    /// as a whole would make them superfluous.
-    pub(super) children: usize,
+    /// The number of locks that the transaction holds below the node.
+    pub(super) below: usize,
+    /// The number of such locks at which the transaction tries to lock the node as a whole.
+    pub(super) limit: usize,
 }
 
 /// The locks of one transaction on nodes above the rows, in the order in which it was granted them.

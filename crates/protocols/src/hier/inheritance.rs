@@ -42,7 +42,7 @@ impl Inheritance {
         let lock = self.unused.swap_remove(position);
         if !is_orphan && lock.request.reclaim(requester.id, mode) {
             statistics.hierarchy.used += 1;
-            return Some(HigherLock { mode, is_inherited: true, children: 0, ..lock });
+            return Some(HigherLock { mode, is_inherited: true, ..lock });
         }
         if is_orphan {
             statistics.hierarchy.invalidated += 1;

@@ -28,7 +28,7 @@ pub(super) struct Locker {
     lower: Vec<LowerLock>,
     /// What the transaction inherits and passes on, if the engine inherits locks.
     inheritance: Option<Inheritance>,
-    /// The number of locks on the children of a node from which on the node is locked as a whole; zero for never.
+    /// The number of locks on rows of a page at which the page is locked as a whole; zero for never.
     escalation: usize,
     /// The binary logarithm of the length of a page in bytes.
     page_shift: u32,
@@ -64,6 +64,9 @@ impl KeyOf<'_> {
         target(self.table, LockPart::Row, self.key)
     }
 }
+
+/// The number of locks in a table at which the table is locked as a whole, in limits of a page.
+const TABLE_LIMIT: usize = 4;
 
 /// The number of locks for which room is kept from one transaction to the next.
 const KEPT_LOCKS: usize = 1 << 12;
@@ -167,7 +170,7 @@ impl Locker {
         }
         let page = Place::Page(row.table, record.ptr().address() as u64 >> self.page_shift);
         if self.higher.find(page).is_none() {
-            self.count_child(table)?;
+            self.count_below(table)?;
             if self.covers(table, mode)? {
                 return Ok(Acquired::Again);
             }
@@ -243,7 +246,7 @@ impl Locker {
             return Ok(Acquired::Again);
         }
         self.lower.push(LowerLock { request: grant.request, higher: self.higher.len() });
-        self.count_child(parent)?;
+        self.count_below(parent)?;
         Ok(Acquired::New)
     }
 
@@ -302,7 +305,8 @@ impl Locker {
             request: grant.request,
             is_hot: grant.is_hot,
             is_inherited: false,
-            children: 0,
+            below: 0,
+            limit: self.limit(place),
         });
         Ok(position)
     }
@@ -318,7 +322,7 @@ impl Locker {
             self.statistics.hierarchy.inheritance_ns += taken.as_nanos() as u64;
             self.statistics.timed_calls += 1;
         }
-        let lock = reclaimed?;
+        let lock = HigherLock { below: 0, limit: self.limit(place), ..reclaimed? };
         self.statistics.locks += 1;
         self.count(place, lock.is_hot);
         Some(self.higher.push(lock))
@@ -336,17 +340,31 @@ impl Locker {
         counts.hot += u64::from(is_hot);
     }
 
-    /// Counts a lock on a child of a node. If there are too many of them, the node is locked as a whole, unless another
-    /// transaction is in the way.
+    /// Counts a lock below a node, and below the nodes above it but the database. If there are too many below a node, it
+    /// is locked as a whole, unless another transaction is in the way.
     #[inline]
-    fn count_child(&mut self, place: Place) -> Result<(), Abort> {
-        if self.escalation == 0 {
-            return Ok(());
+    fn count_below(&mut self, place: Place) -> Result<(), Abort> {
+        let mut node = Some(place).filter(|_| self.escalation > 0);
+        while let Some(place) = node.filter(|place| *place != Place::Database) {
+            if let Some(position) = self.higher.find(place) {
+                let lock = self.higher.get_mut(position);
+                lock.below += 1;
+                if lock.below >= lock.limit {
+                    self.escalate(position)?;
+                }
+            }
+            node = place.parent();
         }
-        let Some(position) = self.higher.find(place) else { return Ok(()) };
-        let lock = self.higher.get_mut(position);
-        lock.children += 1;
-        if lock.children.is_multiple_of(self.escalation) { self.escalate(position) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Returns the number of locks below a node at which the node is locked as a whole.
+    fn limit(&self, place: Place) -> usize {
+        match place {
+            Place::Database => usize::MAX,
+            Place::Table(_) => self.escalation * TABLE_LIMIT,
+            Place::Page(..) => self.escalation,
+        }
     }
 
     /// Locks a node as a whole, if no other transaction is in the way, and releases the locks below it that this makes
@@ -354,6 +372,8 @@ impl Locker {
     #[cold]
     fn escalate(&mut self, position: usize) -> Result<(), Abort> {
         let HigherLock { place, mode, .. } = *self.higher.get(position);
+        let limit = self.limit(place);
+        self.higher.get_mut(position).limit += limit;
         let refuses_waits = mem::replace(&mut self.requester.refuses_waits, true);
         let escalated = self.convert(position, mode.whole());
         self.requester.refuses_waits = refuses_waits;
@@ -361,31 +381,42 @@ impl Locker {
             Err(Abort::Timeout) => return Ok(()),
             escalated => drop(escalated?),
         }
-        self.higher.get_mut(position).children = 0;
         self.statistics.hierarchy.escalations += 1;
+        let lock = self.higher.get_mut(position);
+        (lock.below, lock.limit) = (0, limit);
         let mut covering = vec![place.lock().name.0];
-        if let Place::Table(table) = place {
-            let pages = self.higher.remove_pages(table);
-            covering.extend(pages.iter().map(|page| page.place.lock().name.0));
-            self.release_covered(&mut covering);
-            for page in pages.into_iter().rev() {
-                self.requester.manager.unlink_early(page.place.lock(), &page.request);
-                self.requester.spare(page.request);
+        match place {
+            Place::Table(table) => {
+                let pages = self.higher.remove_pages(table);
+                covering.extend(pages.iter().map(|page| page.place.lock().name.0));
+                self.release_covered(&mut covering);
+                for page in pages.into_iter().rev() {
+                    self.requester.manager.unlink_early(page.place.lock(), &page.request);
+                    self.requester.spare(page.request);
+                }
             }
-        } else {
-            self.release_covered(&mut covering);
+            _ => {
+                let released = self.release_covered(&mut covering);
+                let table = place.parent().and_then(|table| self.higher.find(table));
+                if let Some(table) = table.map(|position| self.higher.get_mut(position)) {
+                    table.below = table.below.saturating_sub(released);
+                }
+            }
         }
         Ok(())
     }
 
-    /// Releases the locks below nodes that are locked as a whole. `covering` has the names of the nodes.
-    fn release_covered(&mut self, covering: &mut [u64]) {
+    /// Releases the locks below nodes that are locked as a whole, and returns their number. `covering` has the names of
+    /// the nodes.
+    fn release_covered(&mut self, covering: &mut [u64]) -> usize {
+        let before = self.lower.len();
         covering.sort_unstable();
         let is_covered = |lock: &mut LowerLock| covering.binary_search(&lock.request.parent()).is_ok();
         for LowerLock { request, .. } in self.lower.extract_if(.., is_covered) {
             self.requester.manager.unlink_early(lower(Name(request.name())), &request);
             self.requester.spare(request);
         }
+        before - self.lower.len()
     }
 
     /// Releases all locks of the transaction, the youngest first. Those that are heritable are passed on to the
@@ -459,6 +490,12 @@ impl Locker {
         self.statistics.lock_manager_ns += all.saturating_sub(waited);
         self.statistics.timed_calls += 1;
         result
+    }
+
+    /// Returns a page that the transaction has locked, if there is one.
+    #[cfg(test)]
+    pub(super) fn page(&self) -> Option<Place> {
+        self.higher.iter().map(|lock| lock.place).find(|place| matches!(place, Place::Page(..)))
     }
 
     /// Returns the object that announces the entries of rows to gaps.

@@ -32,7 +32,7 @@ struct Bucket(Latch<HeadChain<Head>>);
 const _: () = assert!(size_of::<Bucket>() == 64);
 
 /// The number of buckets for the locks on the database, tables and pages.
-const HIGHER_BUCKETS: usize = 1 << 12;
+const HIGHER_BUCKETS: usize = 1 << 10;
 
 /// A lock, as the manager finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +186,16 @@ impl LockManager {
     /// Checks that the modes of all granted requests are compatible, and that no request waits that could be granted.
     pub(super) fn audit(&self) -> Result<(), String> {
         self.buckets().try_for_each(|bucket| bucket.0.lock().heads().try_for_each(Head::audit))
+    }
+
+    /// Makes the last requests for a lock look as if they had met latch contention.
+    #[cfg(test)]
+    pub(super) fn heat(&self, lock: Lock) {
+        let mut heads = self.bucket(lock).lock();
+        let head = heads.find_or_make(lock.name);
+        for _ in 0..u16::BITS {
+            head.note(true, 0);
+        }
     }
 
     fn buckets(&self) -> impl Iterator<Item = &Bucket> {

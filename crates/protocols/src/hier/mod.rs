@@ -33,9 +33,9 @@
 //! row holds the row's own lock until it commits, and no lock on the page. So the row's own lock is what a reader waits
 //! for while the insert is not committed, even a reader that has the page.
 //!
-//! **Escalation.** If a transaction holds many locks below a page or table, it locks the node as a whole and releases
-//! those. It does so only if no other transaction is in the way; otherwise it tries again after as many more. A row's
-//! lock is released only if the node covers the row.
+//! **Escalation.** If a transaction holds many locks on rows of a page, it locks the page as a whole and releases them.
+//! At four times as many locks in a table, it locks the table. It does so only if no other transaction is in the way;
+//! otherwise it tries again after as many more. A row's lock is released only if the node covers the row.
 //!
 //! **FOR UPDATE** takes the update mode: plain readers go on, and the transaction waits for them when it updates the row.
 //!

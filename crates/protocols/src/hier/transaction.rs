@@ -25,8 +25,8 @@ use std::time::Duration;
 
 /// Strict two-phase locking in a hierarchy of database, tables, pages and rows.
 pub struct Hierarchical<V> {
-    manager: Arc<LockManager>,
-    agents: Arc<Agents>,
+    pub(super) manager: Arc<LockManager>,
+    pub(super) agents: Arc<Agents>,
     config: HierarchyConfig,
     variant: PhantomData<fn() -> V>,
 }
@@ -34,12 +34,13 @@ pub struct Hierarchical<V> {
 /// The knobs of [`Hierarchical`].
 #[derive(Clone, Debug)]
 pub struct HierarchyConfig {
-    /// The buckets for locks on rows, gaps and unique keys, rounded up to a power of two. A bucket takes 64 bytes.
+    /// The buckets for locks on rows, gaps and unique keys, rounded up to a power of two. A bucket takes 64 bytes. With
+    /// escalation, a transaction holds some thousand locks at most.
     pub buckets: usize,
     /// The length of a page in bytes, a power of two. By default a page is a whole segment of a table's memory.
     pub page_bytes: usize,
-    /// The number of locks on the children of a page or table from which on the node is locked as a whole; zero for
-    /// never.
+    /// The number of locks on rows of a page at which the page is locked as a whole. A table is at four times as many
+    /// locks in it. Zero for never.
     pub escalation: usize,
     /// The percentage of the last requests for a lock that must have met latch contention for the lock to be hot.
     pub hot_percent: u8,
@@ -50,7 +51,7 @@ pub struct HierarchyConfig {
 impl Default for HierarchyConfig {
     fn default() -> Self {
         Self {
-            buckets: 1 << 16,
+            buckets: 1 << 14,
             page_bytes: 2 << 20,
             escalation: 1000,
             hot_percent: 6,
@@ -121,7 +122,7 @@ pub type HierarchicalTransaction<V> = LockingTransaction<HierarchicalLocking<V>>
 
 /// The locks of one transaction, taken as it comes to what they protect.
 pub struct HierarchicalLocking<V> {
-    locker: Locker,
+    pub(super) locker: Locker,
     level: ReadLevel,
     limits: Limits,
     variant: PhantomData<fn() -> V>,

@@ -180,6 +180,12 @@ impl<L: Locking> LockingTransaction<L> {
         }
     }
 
+    /// Returns the locks of the transaction.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn locks(&self) -> &L {
+        &self.locks
+    }
+
     /// Begins a call. Fails if no transaction is running, or the transaction will never commit.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
