@@ -359,6 +359,8 @@ fn settings(options: &Options) -> Settings {
         cc_threads: Some(cc_threads),
         deadlock_time_outs: options.settings.deadlock_time_outs,
         lock_as_it_goes: options.settings.lock_as_it_goes,
+        escalation: None,
+        hot_percent: None,
         network_delay: Duration::ZERO,
     }
 }

@@ -180,3 +180,99 @@ pub(super) enum Admitted {
 pub(super) fn is_same(one: &Arc<Request>, other: &Arc<Request>) -> bool {
     Arc::ptr_eq(one, other)
 }
+
+#[cfg(all(test, loom))]
+mod model {
+    //! Every interleaving of the owner of a request with a conflicting request, with a value that both access.
+
+    use super::*;
+    use hotrow_sync::cell::UnsafeCell;
+    use hotrow_sync::{Latch, thread};
+
+    const AGENT: OwnerId = OwnerId(1);
+
+    /// A lock with one granted request, and the value that the lock protects.
+    struct Scene {
+        request: Request,
+        /// The head's latch, with the number of waiters.
+        head: Latch<usize>,
+        value: UnsafeCell<u64>,
+    }
+
+    // SAFETY: the value is accessed as the request's states allow; loom checks that.
+    unsafe impl Sync for Scene {}
+
+    impl Scene {
+        fn read(&self) -> u64 {
+            // SAFETY: the caller holds the lock shared. loom checks that nobody writes at the same time.
+            self.value.with(|value| unsafe { *value })
+        }
+
+        /// Asks for the lock exclusively. Returns whether it was granted at once; then the value was changed.
+        fn write(&self, awaits: bool) -> bool {
+            let mut waiting = self.head.lock();
+            if self.request.admits(Mode::X, awaits) == Admitted::Not {
+                *waiting += usize::from(awaits);
+                return false;
+            }
+            // SAFETY: no transaction holds the lock. loom checks that nobody reads at the same time.
+            self.value.with_mut(|value| unsafe { *value += 1 });
+            true
+        }
+    }
+
+    /// The owner reads, passes the lock on, reclaims it and reads again, while another transaction asks for it.
+    fn check(awaits: bool) {
+        loom::model(move || {
+            let scene = Arc::new(Scene {
+                request: Request::default(),
+                head: Latch::new(0),
+                value: UnsafeCell::new(0),
+            });
+            scene.request.set(State::granted(AGENT, Mode::S, false));
+            let writer = scene.clone();
+            let writer = thread::spawn(move || writer.write(awaits));
+            let before = scene.read();
+            if scene.request.pass_on() {
+                if scene.request.reclaim(AGENT, Mode::S) {
+                    assert_eq!(scene.read(), before, "it holds the lock as if it had never passed it on");
+                    assert_eq!(scene.request.state().held, Mode::S);
+                } else {
+                    assert_eq!(scene.request.state().mode, Mode::None);
+                }
+            } else {
+                // A transaction waits, so the owner releases the lock under the latch, and sees that.
+                assert!(awaits && *scene.head.lock() == 1);
+            }
+            let written = writer.join().expect("the writer ends");
+            let state = scene.request.state();
+            assert_eq!(written, state.mode == Mode::None, "{state:?}");
+        });
+    }
+
+    #[test]
+    fn an_inherited_request_is_reclaimed_or_taken_away() {
+        check(false);
+    }
+
+    #[test]
+    fn a_request_for_which_a_transaction_waits_is_not_passed_on() {
+        check(true);
+    }
+
+    /// The owner strengthens its mode by what it has inherited, while another transaction takes that away.
+    #[test]
+    fn the_rest_of_an_inherited_mode_is_used_or_taken_away() {
+        loom::model(|| {
+            let request = Arc::new(Request::default());
+            request.set(State { owner: AGENT, held: Mode::IS, mode: Mode::IX, awaited: false });
+            let other = request.clone();
+            let reader = thread::spawn(move || other.admits(Mode::S, false));
+            let strengthened = request.strengthen(Mode::IX);
+            let admitted = reader.join().expect("the reader ends");
+            assert_eq!(admitted, if strengthened { Admitted::Not } else { Admitted::Beside });
+            let mode = if strengthened { Mode::IX } else { Mode::IS };
+            assert_eq!(request.state(), State { owner: AGENT, held: mode, mode, awaited: false });
+        });
+    }
+}
