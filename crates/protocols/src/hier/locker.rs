@@ -158,9 +158,11 @@ impl Locker {
 
     /// Locks the row of a record that an index led to. Once its insert has committed, a lock on the page as a whole
     /// covers it.
+    #[inline]
     fn found(&mut self, row: KeyOf<'_>, record: RecordRef<'_, ()>, mode: Mode) -> Result<Acquired, Abort> {
-        let table = Place::Table(row.table);
-        if self.covers(table, mode)? {
+        let table = Place::table(row.table);
+        let at_table = self.higher(table, mode.intention())?;
+        if self.covers(at_table, mode) {
             return Ok(Acquired::Again);
         }
         let is_committed = record.is_committed();
@@ -168,34 +170,37 @@ impl Locker {
             // The transaction has inserted the row itself.
             return Ok(Acquired::Again);
         }
-        let page = Place::Page(row.table, record.ptr().address() as u64 >> self.page_shift);
-        if self.higher.find(page).is_none() {
-            self.count_below(table)?;
-            if self.covers(table, mode)? {
-                return Ok(Acquired::Again);
+        let page = Place::page(row.table, record.ptr().address() as u64 >> self.page_shift);
+        let at_page = match self.higher.find(page) {
+            Some(position) => self.strengthen(position, mode.intention())?,
+            None => {
+                self.count_below(at_table)?;
+                // The table may be locked as a whole by now.
+                if self.covers(at_table, mode) {
+                    return Ok(Acquired::Again);
+                }
+                self.first(page, mode.intention())?
             }
-        }
-        if self.covers(page, mode)? && is_committed {
+        };
+        if is_committed && self.covers(at_page, mode) {
             return Ok(Acquired::Again);
         }
-        self.lower(row.lock(), mode, if is_committed { page } else { table }, || row.target())
+        self.lower(row.lock(), mode, if is_committed { at_page } else { at_table }, || row.target())
     }
 
     /// Locks the row of a key that has no record. A lock on the table as a whole covers it.
     fn absent(&mut self, row: KeyOf<'_>, mode: Mode) -> Result<Acquired, Abort> {
-        let table = Place::Table(row.table);
-        if self.covers(table, mode)? {
+        let at_table = self.higher(Place::table(row.table), mode.intention())?;
+        if self.covers(at_table, mode) {
             return Ok(Acquired::Again);
         }
-        self.lower(row.lock(), mode, table, || row.target())
+        self.lower(row.lock(), mode, at_table, || row.target())
     }
 
-    /// Locks a node above the rows for a transaction that locks one of its children in `mode`. Returns whether the
-    /// transaction's lock on the node covers the child, too.
+    /// Whether the transaction's lock at `position` covers the children of the node in `mode`.
     #[inline]
-    fn covers(&mut self, place: Place, mode: Mode) -> Result<bool, Abort> {
-        let position = self.higher(place, mode.intention())?;
-        Ok(self.higher.get(position).mode.grants_below(mode))
+    fn covers(&self, position: usize, mode: Mode) -> bool {
+        self.higher.get(position).mode.grants_below(mode)
     }
 
     /// Locks a row shared until the transaction's next call. Returns its record, as [`row`](Self::row) does.
@@ -224,16 +229,16 @@ impl Locker {
         self.requester.spare(request);
     }
 
-    /// Locks a row, gap or unique key in `mode`, below a node whose intention lock the transaction holds.
+    /// Locks a row, gap or unique key in `mode`, below the node whose lock is at `parent`.
     #[inline]
     fn lower(
         &mut self,
         lock: Lock,
         mode: Mode,
-        parent: Place,
+        parent: usize,
         target: impl FnOnce() -> LockTarget,
     ) -> Result<Acquired, Abort> {
-        let Name(parent_name) = parent.lock().name;
+        let parent_name = self.higher.get(parent).request.name();
         let acquire =
             |locker: &mut Self| locker.requester.acquire(lock, mode, parent_name, target, &mut locker.statistics);
         let grant = self.timed(acquire)?;
@@ -254,10 +259,15 @@ impl Locker {
     #[inline]
     fn higher(&mut self, place: Place, mode: Mode) -> Result<usize, Abort> {
         match self.higher.find(place) {
-            Some(position) if self.higher.get(position).mode.covers(mode) => Ok(position),
-            Some(position) => self.convert(position, mode),
+            Some(position) => self.strengthen(position, mode),
             None => self.first(place, mode),
         }
+    }
+
+    /// Strengthens the lock at `position` by `mode`, if the transaction does not have as much. Returns the position.
+    #[inline]
+    fn strengthen(&mut self, position: usize, mode: Mode) -> Result<usize, Abort> {
+        if self.higher.get(position).mode.covers(mode) { Ok(position) } else { self.convert(position, mode) }
     }
 
     /// Strengthens the lock at `position` by `mode`.
@@ -294,8 +304,8 @@ impl Locker {
         self.count(place, grant.is_hot);
         if !grant.is_new {
             // Another node has this name, too. Its lock is this one's.
-            let same = self.higher.iter().position(|lock| Arc::ptr_eq(&lock.request, &grant.request));
-            let position = same.expect("the transaction holds the lock by another name");
+            let position = self.higher.position_of(&grant.request);
+            let position = position.expect("the transaction holds the lock by another name");
             self.higher.get_mut(position).mode = grant.request.state().held;
             return Ok(position);
         }
@@ -303,7 +313,9 @@ impl Locker {
             place,
             mode,
             request: grant.request,
+            parent: parent.unwrap_or(0),
             is_hot: grant.is_hot,
+            is_heritable: false,
             is_inherited: false,
             below: 0,
             limit: self.limit(place),
@@ -322,7 +334,8 @@ impl Locker {
             self.statistics.hierarchy.inheritance_ns += taken.as_nanos() as u64;
             self.statistics.timed_calls += 1;
         }
-        let lock = HigherLock { below: 0, limit: self.limit(place), ..reclaimed? };
+        let (parent, limit) = (parent.unwrap_or(0), self.limit(place));
+        let lock = HigherLock { parent, below: 0, limit, ..reclaimed? };
         self.statistics.locks += 1;
         self.count(place, lock.is_hot);
         Some(self.higher.push(lock))
@@ -332,38 +345,36 @@ impl Locker {
     #[inline]
     fn count(&mut self, place: Place, is_hot: bool) {
         let counts = &mut self.statistics.hierarchy;
-        match place {
-            Place::Database => counts.databases += 1,
-            Place::Table(_) => counts.tables += 1,
-            Place::Page(..) => counts.pages += 1,
+        match () {
+            () if place.is_page() => counts.pages += 1,
+            () if place.is_database() => counts.databases += 1,
+            () => counts.tables += 1,
         }
         counts.hot += u64::from(is_hot);
     }
 
-    /// Counts a lock below a node, and below the nodes above it but the database. If there are too many below a node, it
-    /// is locked as a whole, unless another transaction is in the way.
+    /// Counts a lock below the node at `position`, and if that is a page, below its table. If there are too many below a
+    /// node, it is locked as a whole, unless another transaction is in the way.
     #[inline]
-    fn count_below(&mut self, place: Place) -> Result<(), Abort> {
-        let mut node = Some(place).filter(|_| self.escalation > 0);
-        while let Some(place) = node.filter(|place| *place != Place::Database) {
-            if let Some(position) = self.higher.find(place) {
-                let lock = self.higher.get_mut(position);
-                lock.below += 1;
-                if lock.below >= lock.limit {
-                    self.escalate(position)?;
-                }
-            }
-            node = place.parent();
+    fn count_below(&mut self, position: usize) -> Result<(), Abort> {
+        if self.escalation == 0 {
+            return Ok(());
         }
-        Ok(())
+        let lock = self.higher.get_mut(position);
+        let above = lock.place.is_page().then_some(lock.parent);
+        lock.below += 1;
+        if lock.below >= lock.limit {
+            self.escalate(position)?;
+        }
+        above.map_or(Ok(()), |table| self.count_below(table))
     }
 
     /// Returns the number of locks below a node at which the node is locked as a whole.
     fn limit(&self, place: Place) -> usize {
-        match place {
-            Place::Database => usize::MAX,
-            Place::Table(_) => self.escalation * TABLE_LIMIT,
-            Place::Page(..) => self.escalation,
+        match () {
+            () if place.is_page() => self.escalation,
+            () if place.is_database() => usize::MAX,
+            () => self.escalation * TABLE_LIMIT,
         }
     }
 
@@ -371,7 +382,7 @@ impl Locker {
     /// superfluous.
     #[cold]
     fn escalate(&mut self, position: usize) -> Result<(), Abort> {
-        let HigherLock { place, mode, .. } = *self.higher.get(position);
+        let HigherLock { place, mode, parent, .. } = *self.higher.get(position);
         let limit = self.limit(place);
         self.higher.get_mut(position).limit += limit;
         let refuses_waits = mem::replace(&mut self.requester.refuses_waits, true);
@@ -384,24 +395,19 @@ impl Locker {
         self.statistics.hierarchy.escalations += 1;
         let lock = self.higher.get_mut(position);
         (lock.below, lock.limit) = (0, limit);
-        let mut covering = vec![place.lock().name.0];
-        match place {
-            Place::Table(table) => {
-                let pages = self.higher.remove_pages(table);
-                covering.extend(pages.iter().map(|page| page.place.lock().name.0));
-                self.release_covered(&mut covering);
-                for page in pages.into_iter().rev() {
-                    self.requester.manager.unlink_early(page.place.lock(), &page.request);
-                    self.requester.spare(page.request);
-                }
-            }
-            _ => {
-                let released = self.release_covered(&mut covering);
-                let table = place.parent().and_then(|table| self.higher.find(table));
-                if let Some(table) = table.map(|position| self.higher.get_mut(position)) {
-                    table.below = table.below.saturating_sub(released);
-                }
-            }
+        let mut covering = vec![lock.request.name()];
+        if place.is_page() {
+            let released = self.release_covered(&mut covering);
+            let table = self.higher.get_mut(parent);
+            table.below = table.below.saturating_sub(released);
+            return Ok(());
+        }
+        let pages = self.higher.remove_pages(position);
+        covering.extend(pages.iter().map(|page| page.request.name()));
+        self.release_covered(&mut covering);
+        for page in pages.into_iter().rev() {
+            self.requester.manager.unlink_early(page.place.lock(), &page.request);
+            self.requester.spare(page.request);
         }
         Ok(())
     }
@@ -436,6 +442,7 @@ impl Locker {
     }
 
     fn release_locks(&mut self) {
+        self.higher.note_heritable(|lock| lock.mode.is_shared() && !lock.request.state().awaited);
         while let Some(LowerLock { request, higher }) = self.lower.pop() {
             while self.higher.len() > higher {
                 self.release_youngest();
@@ -455,21 +462,16 @@ impl Locker {
     #[inline]
     fn release_youngest(&mut self) {
         let Some(lock) = self.higher.pop() else { return };
-        let (mut is_heritable, mut is_hot, mut above) = (is_heritable(&lock), lock.is_hot, lock.place.parent());
-        while let Some(place) = above.filter(|_| is_heritable) {
-            let parent = self.higher.find(place).map(|position| self.higher.get(position));
-            is_heritable = parent.is_some_and(self::is_heritable);
-            is_hot &= parent.is_some_and(|parent| parent.is_hot);
-            above = place.parent();
-        }
-        self.statistics.hierarchy.heritable += u64::from(is_heritable);
-        self.statistics.hierarchy.hot_heritable += u64::from(is_heritable && is_hot);
+        let is_hot = lock.is_heritable && lock.is_hot;
+        self.statistics.hierarchy.heritable += u64::from(lock.is_heritable);
+        self.statistics.hierarchy.hot_heritable += u64::from(is_hot);
         let left = match &mut self.inheritance {
-            Some(inheritance) if is_heritable && is_hot => inheritance.pass_on(lock),
+            Some(inheritance) if is_hot => inheritance.pass_on(lock),
             _ => Some(lock),
         };
         if let Some(lock) = left {
-            self.requester.manager.unlink(lock.place.lock(), &lock.request);
+            let name = Name(lock.request.name());
+            self.requester.manager.unlink(Lock { name, is_higher: true }, &lock.request);
             self.requester.spare(lock.request);
         }
     }
@@ -495,18 +497,13 @@ impl Locker {
     /// Returns a page that the transaction has locked, if there is one.
     #[cfg(test)]
     pub(super) fn page(&self) -> Option<Place> {
-        self.higher.iter().map(|lock| lock.place).find(|place| matches!(place, Place::Page(..)))
+        (0..self.higher.len()).map(|position| self.higher.get(position).place).find(|place| place.is_page())
     }
 
     /// Returns the object that announces the entries of rows to gaps.
     pub(super) fn entries(&mut self) -> impl IndexLocks<()> {
         Announced(self)
     }
-}
-
-/// Whether a lock that its transaction is about to release is shared, and no transaction waits for it.
-fn is_heritable(lock: &HigherLock) -> bool {
-    lock.mode.is_shared() && !lock.request.state().awaited
 }
 
 impl ScanLocks<()> for Locker {
@@ -550,7 +547,7 @@ impl ScanLocks<()> for Locker {
 
     fn has_written(&mut self, table: &Table<()>, record: RecordRef<'_, ()>) -> bool {
         let is_exclusive = |position| self.higher.get(position).mode == Mode::X;
-        if self.higher.find(Place::Table(table.id())).is_some_and(is_exclusive) {
+        if self.higher.find(Place::table(table.id())).is_some_and(is_exclusive) {
             return true;
         }
         let lock = lower(row_name(table.id(), record.key().hash64()));
@@ -565,12 +562,12 @@ impl ScanLocks<()> for Locker {
         mode: FlatMode,
         target: impl FnOnce() -> LockTarget,
     ) -> Result<(), Abort> {
-        let (mode, place) = (Mode::of_flat(mode), Place::Table(table.id()));
-        let position = self.higher(place, mode.intention())?;
-        if self.higher.get(position).mode.grants_below(mode) {
+        let mode = Mode::of_flat(mode);
+        let at_table = self.higher(Place::table(table.id()), mode.intention())?;
+        if self.covers(at_table, mode) {
             return Ok(());
         }
-        self.lower(lower(name), mode, place, target).map(drop)
+        self.lower(lower(name), mode, at_table, target).map(drop)
     }
 
     fn announced(&mut self) -> &mut Gaps {

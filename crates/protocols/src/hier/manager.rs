@@ -255,8 +255,8 @@ impl Requester {
         target: impl FnOnce() -> LockTarget,
         statistics: &mut Statistics,
     ) -> Result<Grant, Abort> {
-        let manager = self.manager.clone();
-        let (mut heads, met_contention) = Self::latch(&manager, self.parked.waiter(), lock, statistics);
+        let manager = &*self.manager;
+        let (mut heads, met_contention) = Self::latch(manager, self.parked.waiter(), lock, statistics);
         let head = heads.find_or_make(lock.name);
         let is_hot = head.note(met_contention, manager.hot_percent);
         let own = head.request_of(self.id).cloned();

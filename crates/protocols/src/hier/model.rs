@@ -46,7 +46,8 @@ impl<V: Variant> World<V> {
     fn new(escalation: usize) -> Arc<Self> {
         // No wait may end by time, also if the machine is busy with other things.
         let wait_limit = Duration::from_secs(3600);
-        let config = HierarchyConfig { buckets: 4, escalation, hot_percent: 0, wait_limit, ..HierarchyConfig::default() };
+        let config =
+            HierarchyConfig { buckets: 4, escalation, hot_percent: 0, wait_limit, ..HierarchyConfig::default() };
         let instance = Instance::new(config);
         let columns = vec![Column::new("key", Type::Int8), Column::new("number", Type::Int8)];
         let table = instance.create_table(TableSchema::new("t", columns, &[0]));

@@ -224,11 +224,7 @@ mod model {
     /// The owner reads, passes the lock on, reclaims it and reads again, while another transaction asks for it.
     fn check(awaits: bool) {
         loom::model(move || {
-            let scene = Arc::new(Scene {
-                request: Request::default(),
-                head: Latch::new(0),
-                value: UnsafeCell::new(0),
-            });
+            let scene = Arc::new(Scene { request: Request::default(), head: Latch::new(0), value: UnsafeCell::new(0) });
             scene.request.set(State::granted(AGENT, Mode::S, false));
             let writer = scene.clone();
             let writer = thread::spawn(move || writer.write(awaits));

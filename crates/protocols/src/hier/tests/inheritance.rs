@@ -100,7 +100,7 @@ fn only_locks_are_inherited_that_are_hot_and_whose_parents_are() {
     for _ in 0..16 {
         assert_eq!(world.read_once(&mut txn, 3).inherited, 0);
     }
-    world.heat(Place::Database);
+    world.heat(Place::DATABASE);
     world.heat(table);
     let counted = world.read_once(&mut txn, 3);
     assert_eq!((counted.inherited, counted.hot), (2, 2), "the page is cold by now");

@@ -100,7 +100,7 @@ impl<V: Variant> World<V> {
 
     /// Returns the node of the first table.
     fn table(&self) -> Place {
-        Place::Table(self.tables[0])
+        Place::table(self.tables[0])
     }
 
     /// Returns the number of locks that transactions hold.
