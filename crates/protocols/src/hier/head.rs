@@ -1,7 +1,7 @@
 //! The head of a lock: the queue of its requests.
 
 use super::mode::Mode;
-use super::request::{Admitted, Request, State, is_same};
+use super::request::{Admitted, RequestPtr, State};
 use crate::shared::chain::ChainedHead;
 use crate::shared::lock_table::{Name, OwnerId, Queued};
 use crate::shared::owners::Labels;
@@ -18,7 +18,7 @@ pub(super) struct Head {
     /// The name of the lock; zero if the head has never been used.
     name: u64,
     /// The requests of transactions that hold the lock, and the inherited ones.
-    granted: SmallVec<[Arc<Request>; 2]>,
+    granted: SmallVec<[RequestPtr; 2]>,
     /// The requests that wait, conversions first, each kind in the order of their arrival.
     #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has waiters")]
     waiting: Option<Box<VecDeque<Waiting>>>,
@@ -33,11 +33,14 @@ pub(super) struct Waiting {
     pub(super) goal: Mode,
     /// Whether the owner holds the lock in a weaker mode: `request` is among the granted ones.
     pub(super) converts: bool,
-    pub(super) request: Arc<Request>,
+    pub(super) request: RequestPtr,
     /// The thing that is locked.
     pub(super) target: LockTarget,
     pub(super) parked: Arc<Parked>,
 }
+
+/// The number of requests of which a head remembers whether they met latch contention.
+pub(super) const REMEMBERED: u32 = u16::BITS;
 
 /// The transactions that a request waits for.
 pub(super) type Blockers = SmallVec<[OwnerId; 8]>;
@@ -55,7 +58,7 @@ impl ChainedHead for Head {
 
     #[inline]
     fn is_free(&self) -> bool {
-        self.granted.is_empty() && self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty())
+        self.granted.is_empty() && !self.is_awaited()
     }
 
     #[inline]
@@ -66,21 +69,21 @@ impl ChainedHead for Head {
 
 impl Head {
     /// Notes whether a request met latch contention. Returns whether the lock is hot: of the last requests, at least
-    /// `hot_percent` per cent met contention.
+    /// `least` met contention.
     #[inline]
-    pub(super) fn note(&mut self, met_contention: bool, hot_percent: u8) -> bool {
+    pub(super) fn note(&mut self, met_contention: bool, least: u32) -> bool {
         self.recent = self.recent << 1 | u16::from(met_contention);
-        self.recent.count_ones() * 100 >= u32::from(hot_percent) * u16::BITS
+        if self.recent == 0 { least == 0 } else { self.recent.count_ones() >= least }
     }
 
     /// Returns the request by which `owner`'s transaction holds the lock, if it does.
     #[inline]
-    pub(super) fn request_of(&self, owner: OwnerId) -> Option<&Arc<Request>> {
-        let is_own = |request: &&Arc<Request>| {
+    pub(super) fn request_of(&self, owner: OwnerId) -> Option<RequestPtr> {
+        let is_own = |request: &RequestPtr| {
             let state = request.state();
             state.owner == owner && state.held != Mode::None
         };
-        self.granted.iter().find(is_own)
+        self.granted.iter().copied().find(is_own)
     }
 
     /// Whether `goal` is compatible with what all transactions but `owner`'s hold. Inherited modes that conflict are
@@ -96,7 +99,7 @@ impl Head {
             }
             match request.admits(goal, awaits) {
                 Admitted::Beside => position += 1,
-                Admitted::Invalid => drop(self.granted.remove(position)),
+                Admitted::Invalid => _ = self.granted.remove(position),
                 Admitted::Not => (admits, position) = (false, position + 1),
             }
         }
@@ -118,10 +121,10 @@ impl Head {
 
     /// Grants `owner` a request in mode `goal`. `converts` says that the request is linked already.
     #[inline]
-    pub(super) fn grant(&mut self, owner: OwnerId, goal: Mode, converts: bool, request: &Arc<Request>) {
+    pub(super) fn grant(&mut self, owner: OwnerId, goal: Mode, converts: bool, request: RequestPtr) {
         request.set(State::granted(owner, goal, self.is_awaited()));
         if !converts {
-            self.granted.push(request.clone());
+            self.granted.push(request);
         }
     }
 
@@ -156,9 +159,9 @@ impl Head {
 
     /// Unlinks a granted request, and grants what can be granted then.
     #[inline]
-    pub(super) fn unlink(&mut self, request: &Arc<Request>, wakes: &mut Wakes) {
-        if let Some(position) = self.granted.iter().position(|granted| is_same(granted, request)) {
-            self.granted.remove(position);
+    pub(super) fn unlink(&mut self, request: RequestPtr, wakes: &mut Wakes) {
+        if let Some(position) = self.granted.iter().position(|granted| *granted == request) {
+            self.granted.swap_remove(position);
         }
         if self.is_awaited() {
             self.grant_front(wakes);
@@ -186,7 +189,7 @@ impl Head {
             }
             let front = self.waiting.as_mut().and_then(|waiting| waiting.pop_front());
             let Waiting { converts, request, parked, .. } = front.expect("the front was just looked at");
-            self.grant(owner, goal, converts, &request);
+            self.grant(owner, goal, converts, request);
             parked.grant();
             wakes.push(parked);
         }

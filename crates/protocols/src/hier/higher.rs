@@ -2,11 +2,10 @@
 
 use super::manager::Lock;
 use super::mode::Mode;
-use super::request::Request;
+use super::request::RequestPtr;
 use crate::shared::gaps::name_of;
 use crate::shared::lock_table::Name;
 use hotrow_storage::{TableId, mix};
-use hotrow_sync::Arc;
 use hotrow_txn::{LockPart, LockTarget};
 use std::collections::HashMap;
 
@@ -92,7 +91,7 @@ pub(super) struct HigherLock {
     pub(super) place: Place,
     /// The mode in which the transaction holds the lock.
     pub(super) mode: Mode,
-    pub(super) request: Arc<Request>,
+    pub(super) request: RequestPtr,
     /// The position of the lock on the node above among the transaction's locks.
     pub(super) parent: usize,
     /// Whether the lock was hot when the lock manager granted it last.
@@ -152,8 +151,8 @@ impl HigherLocks {
     }
 
     /// Returns the position of the lock with this request.
-    pub(super) fn position_of(&self, request: &Arc<Request>) -> Option<usize> {
-        self.locks.iter().position(|lock| Arc::ptr_eq(&lock.request, request))
+    pub(super) fn position_of(&self, request: RequestPtr) -> Option<usize> {
+        self.locks.iter().position(|lock| lock.request == request)
     }
 
     /// Adds a lock, and returns its position.

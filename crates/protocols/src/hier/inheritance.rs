@@ -95,6 +95,6 @@ fn give_up(requester: &mut Requester, lock: HigherLock, statistics: &mut Statist
 
 /// Releases a lock that no transaction holds. If it was invalidated meanwhile, there is nothing to unlink.
 fn release(requester: &mut Requester, lock: HigherLock) {
-    requester.manager.unlink(lock.place.lock(), &lock.request);
+    requester.manager.unlink(lock.place.lock(), lock.request);
     requester.spare(lock.request);
 }

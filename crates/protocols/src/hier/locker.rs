@@ -4,7 +4,7 @@ use super::higher::{HigherLock, HigherLocks, Place};
 use super::inheritance::Inheritance;
 use super::manager::{Lock, Requester};
 use super::mode::Mode;
-use super::request::Request;
+use super::request::RequestPtr;
 use crate::shared::batch;
 use crate::shared::gaps::{Gaps, row_name, target};
 use crate::shared::in_place::IndexLocks;
@@ -15,7 +15,7 @@ use crate::shared::mode::Mode as FlatMode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
-use hotrow_sync::{Arc, Waiter};
+use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Accesses, Deadlock, LockPart, LockTarget, Statistics};
 use std::mem;
 
@@ -42,7 +42,7 @@ pub(super) struct Locker {
 
 /// A lock on a row, a gap or a unique key.
 struct LowerLock {
-    request: Arc<Request>,
+    request: RequestPtr,
     /// The number of locks on higher nodes that the transaction had when it was granted this one.
     higher: usize,
 }
@@ -225,7 +225,7 @@ impl Locker {
     fn release(&mut self, Name(name): Name) {
         let Some(position) = self.lower.iter().rposition(|lock| lock.request.name() == name) else { return };
         let request = self.lower.remove(position).request;
-        self.timed(|locker| locker.requester.manager.unlink_early(lower(Name(name)), &request));
+        self.timed(|locker| locker.requester.manager.unlink_early(lower(Name(name)), request));
         self.requester.spare(request);
     }
 
@@ -273,7 +273,7 @@ impl Locker {
     /// Strengthens the lock at `position` by `mode`.
     fn convert(&mut self, position: usize, mode: Mode) -> Result<usize, Abort> {
         let held = self.higher.get(position);
-        let (place, goal, request) = (held.place, held.mode.join(mode), held.request.clone());
+        let (place, goal, request) = (held.place, held.mode.join(mode), held.request);
         if let Some(parent) = place.parent() {
             self.higher(parent, goal.intention())?;
         }
@@ -304,7 +304,7 @@ impl Locker {
         self.count(place, grant.is_hot);
         if !grant.is_new {
             // Another node has this name, too. Its lock is this one's.
-            let position = self.higher.position_of(&grant.request);
+            let position = self.higher.position_of(grant.request);
             let position = position.expect("the transaction holds the lock by another name");
             self.higher.get_mut(position).mode = grant.request.state().held;
             return Ok(position);
@@ -406,7 +406,7 @@ impl Locker {
         covering.extend(pages.iter().map(|page| page.request.name()));
         self.release_covered(&mut covering);
         for page in pages.into_iter().rev() {
-            self.requester.manager.unlink_early(page.place.lock(), &page.request);
+            self.requester.manager.unlink_early(page.place.lock(), page.request);
             self.requester.spare(page.request);
         }
         Ok(())
@@ -419,7 +419,7 @@ impl Locker {
         covering.sort_unstable();
         let is_covered = |lock: &mut LowerLock| covering.binary_search(&lock.request.parent()).is_ok();
         for LowerLock { request, .. } in self.lower.extract_if(.., is_covered) {
-            self.requester.manager.unlink_early(lower(Name(request.name())), &request);
+            self.requester.manager.unlink_early(lower(Name(request.name())), request);
             self.requester.spare(request);
         }
         before - self.lower.len()
@@ -447,7 +447,7 @@ impl Locker {
             while self.higher.len() > higher {
                 self.release_youngest();
             }
-            self.requester.manager.unlink(lower(Name(request.name())), &request);
+            self.requester.manager.unlink(lower(Name(request.name())), request);
             self.requester.spare(request);
         }
         while self.higher.len() > 0 {
@@ -471,7 +471,7 @@ impl Locker {
         };
         if let Some(lock) = left {
             let name = Name(lock.request.name());
-            self.requester.manager.unlink(Lock { name, is_higher: true }, &lock.request);
+            self.requester.manager.unlink(Lock { name, is_higher: true }, lock.request);
             self.requester.spare(lock.request);
         }
     }

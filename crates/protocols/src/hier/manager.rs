@@ -1,9 +1,9 @@
 //! The lock manager: two hash tables of lock heads, and what a transaction asks of them.
 
-use super::head::{Head, Waiting, Wakes};
+use super::head::{Head, REMEMBERED, Waiting, Wakes};
 use super::mode::Mode;
-use super::request::Request;
-use crate::shared::chain::HeadChain;
+use super::request::{RequestPtr, Requests};
+use crate::shared::chain::{ChainedHead, HeadChain};
 use crate::shared::lock_table::{Name, OwnerId};
 use crate::shared::owners::Owners;
 use crate::shared::parked::Parked;
@@ -21,8 +21,9 @@ pub(crate) struct LockManager {
     lower: Box<[Bucket]>,
     owners: Owners,
     graph: WaitGraph,
-    /// The percentage of the last requests for a lock that must have met latch contention for the lock to be hot.
-    hot_percent: u8,
+    requests: Requests,
+    /// The number of the last requests for a lock that must have met latch contention for the lock to be hot.
+    hot: u32,
 }
 
 #[repr(align(64))]
@@ -44,7 +45,7 @@ pub(super) struct Lock {
 
 /// A lock that was granted.
 pub(super) struct Grant {
-    pub(super) request: Arc<Request>,
+    pub(super) request: RequestPtr,
     /// Whether the transaction held no mode of the lock before.
     pub(super) is_new: bool,
     /// Whether the lock is hot.
@@ -62,11 +63,32 @@ pub(super) struct Requester {
     /// The deadlock that the transaction was the victim of.
     pub(super) deadlock: Option<Deadlock>,
     /// Requests that are not linked, for the next locks.
-    spare: Vec<Arc<Request>>,
+    spare: Vec<RequestPtr>,
 }
 
 /// The number of spare requests that a transaction object keeps.
 const KEPT_REQUESTS: usize = 256;
+
+/// A transaction that asks for a lock whose head it has latched.
+struct Asking<'a> {
+    manager: &'a LockManager,
+    id: OwnerId,
+    parked: &'a Arc<Parked>,
+    spare: &'a mut Vec<RequestPtr>,
+    refuses_waits: bool,
+}
+
+/// The answer to a transaction that asks for a lock.
+enum Asked {
+    /// The transaction holds the lock in that mode already.
+    Held(RequestPtr),
+    /// The request was granted.
+    Granted { request: RequestPtr, is_new: bool },
+    /// The request waits in the queue.
+    Waits { request: RequestPtr, converts: bool },
+    /// The lock is not free, and the transaction does not wait.
+    Refused,
+}
 
 /// Withdraws a request if its wait unwinds: a suspended coroutine is dropped, or a scheduler panics.
 struct Unwinding<'r> {
@@ -74,7 +96,7 @@ struct Unwinding<'r> {
     lock: Lock,
     /// The request, unless the transaction held the lock before: then the request is in the transaction's list, and
     /// released with it.
-    fresh: Option<&'r Arc<Request>>,
+    fresh: Option<RequestPtr>,
 }
 
 impl Drop for Unwinding<'_> {
@@ -105,7 +127,8 @@ impl LockManager {
             lower: make(buckets),
             owners: Owners::default(),
             graph: WaitGraph::new(),
-            hot_percent,
+            requests: Requests::default(),
+            hot: (u32::from(hot_percent) * REMEMBERED).div_ceil(100),
         })
     }
 
@@ -138,20 +161,21 @@ impl LockManager {
 
     /// Releases a granted request: unlinks it, and grants what can be granted then.
     #[inline]
-    pub(super) fn unlink(&self, lock: Lock, request: &Arc<Request>) {
-        let mut wakes = Wakes::new();
+    pub(super) fn unlink(&self, lock: Lock, request: RequestPtr) {
         let mut heads = self.bucket(lock).lock();
-        if let Some(head) = heads.find(lock.name) {
-            head.unlink(request, &mut wakes);
-        }
+        let Some(head) = heads.find(lock.name) else { return };
+        let mut wakes = Wakes::new();
+        head.unlink(request, &mut wakes);
         heads.tidy();
         drop(heads);
-        wake(wakes);
+        if !wakes.is_empty() {
+            wake(wakes);
+        }
     }
 
     /// Releases a granted request of a transaction that goes on, and may come to wait for the requests that are still
     /// waiting for the lock.
-    pub(super) fn unlink_early(&self, lock: Lock, request: &Arc<Request>) {
+    pub(super) fn unlink_early(&self, lock: Lock, request: RequestPtr) {
         let mut wakes = Wakes::new();
         let mut heads = self.bucket(lock).lock();
         if let Some(head) = heads.find(lock.name) {
@@ -216,26 +240,6 @@ impl Requester {
         self.parked.waiter()
     }
 
-    /// Latches the head of a lock. Returns whether the latch was taken; the time that this cost is counted if times are.
-    #[inline]
-    fn latch<'m>(
-        manager: &'m LockManager,
-        waiter: &Waiter,
-        lock: Lock,
-        statistics: &mut Statistics,
-    ) -> (LatchGuard<'m, HeadChain<Head>>, bool) {
-        let bucket = manager.bucket(lock);
-        if let Some(heads) = bucket.try_lock() {
-            return (heads, false);
-        }
-        let start = statistics.timed.then(|| waiter.now());
-        let heads = bucket.lock();
-        if let Some(start) = start {
-            statistics.hierarchy.contention_ns += waiter.now().since(start).as_nanos() as u64;
-        }
-        (heads, true)
-    }
-
     /// Returns the modes in which the transaction holds a lock.
     pub(super) fn held(&self, lock: Lock) -> Mode {
         let mut heads = self.manager.bucket(lock).lock();
@@ -246,7 +250,7 @@ impl Requester {
     /// Locks `lock` in `mode`, in addition to the mode in which the transaction holds it. `parent` is the name of the
     /// node of whose children a new request is one. `target` returns the thing that is locked; it is called only if the
     /// request has to wait.
-    #[inline]
+    #[inline(always)]
     pub(super) fn acquire(
         &mut self,
         lock: Lock,
@@ -256,60 +260,52 @@ impl Requester {
         statistics: &mut Statistics,
     ) -> Result<Grant, Abort> {
         let manager = &*self.manager;
-        let (mut heads, met_contention) = Self::latch(manager, self.parked.waiter(), lock, statistics);
+        let latch = manager.bucket(lock);
+        let (mut heads, met_contention) = match latch.try_lock() {
+            Some(heads) => (heads, false),
+            None => (contend(latch, self.parked.waiter(), statistics), true),
+        };
+        if self.spare.is_empty() {
+            manager.requests.make(&mut self.spare);
+        }
         let head = heads.find_or_make(lock.name);
-        let is_hot = head.note(met_contention, manager.hot_percent);
-        let own = head.request_of(self.id).cloned();
-        let held = own.as_ref().map_or(Mode::None, |request| request.state().held);
-        let goal = held.join(mode);
-        if let Some(request) = &own
-            && goal == held
-        {
-            return Ok(Grant { request: request.clone(), is_new: false, is_hot });
-        }
-        let (converts, is_awaited) = (own.is_some(), head.is_awaited());
-        let may_pass = converts || !is_awaited || !head.waiters_conflict(goal);
-        let is_free = may_pass && head.admits(self.id, goal, false);
-        if !is_free && self.refuses_waits {
-            heads.tidy();
-            return Err(Abort::Timeout);
-        }
-        let request = own.unwrap_or_else(|| {
-            let request = self.spare.pop().unwrap_or_default();
+        let is_hot = head.note(met_contention, manager.hot);
+        if head.is_free() {
+            let request = self.spare.pop().expect("some were made");
             request.prepare(lock.name.0, parent);
-            request
-        });
-        // Once the lock counts as awaited, no holder passes it on: those who were about to are seen to have done so.
-        if is_free || head.admits(self.id, goal, true) && may_pass {
-            head.grant(self.id, goal, converts, &request);
-            let mut wakes = Wakes::new();
-            if converts && is_awaited {
-                // Requests that wait for others may now wait for this transaction, too.
-                head.tell_blockers(0, &manager.graph, &mut wakes);
-            }
+            head.grant(self.id, mode, false, request);
             drop(heads);
-            wake(wakes);
             statistics.locks += 1;
-            return Ok(Grant { request, is_new: !converts, is_hot });
+            return Ok(Grant { request, is_new: true, is_hot });
         }
-        let place = head.place(converts);
-        let (request_too, parked, target) = (request.clone(), self.parked.clone(), target());
-        let waiting = Waiting { owner: self.id, goal, converts, request: request_too, target, parked };
-        head.publish(place, &waiting, &manager.graph);
-        head.enqueue(place, waiting);
-        let mut wakes = Wakes::new();
-        head.tell_blockers(place + 1, &manager.graph, &mut wakes);
-        drop(heads);
-        wake(wakes);
-        self.wait(lock, &request, converts, statistics)?;
-        Ok(Grant { request, is_new: !converts, is_hot })
+        let asking = Asking {
+            manager,
+            id: self.id,
+            parked: &self.parked,
+            spare: &mut self.spare,
+            refuses_waits: self.refuses_waits,
+        };
+        let asked = asking.ask(heads, lock, mode, parent, target);
+        let (request, is_new) = match asked {
+            Asked::Held(request) => return Ok(Grant { request, is_new: false, is_hot }),
+            Asked::Refused => return Err(Abort::Timeout),
+            Asked::Granted { request, is_new } => {
+                statistics.locks += 1;
+                (request, is_new)
+            }
+            Asked::Waits { request, converts } => {
+                self.wait(lock, request, converts, statistics)?;
+                (request, !converts)
+            }
+        };
+        Ok(Grant { request, is_new, is_hot })
     }
 
     #[cold]
     fn wait(
         &mut self,
         lock: Lock,
-        request: &Arc<Request>,
+        request: RequestPtr,
         converts: bool,
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
@@ -342,7 +338,7 @@ impl Requester {
             if is_granted {
                 self.manager.unlink(lock, request);
             }
-            self.spare(request.clone());
+            self.spare(request);
         }
         Err(abort)
     }
@@ -387,20 +383,87 @@ impl Requester {
 
     /// Keeps a request that is not linked any more for another lock.
     #[inline]
-    pub(super) fn spare(&mut self, request: Arc<Request>) {
-        if self.spare.len() < KEPT_REQUESTS {
-            self.spare.push(request);
+    pub(super) fn spare(&mut self, request: RequestPtr) {
+        self.spare.push(request);
+        if self.spare.len() > KEPT_REQUESTS {
+            self.manager.requests.take_back(&mut self.spare, KEPT_REQUESTS / 2);
         }
     }
 }
 
 impl Drop for Requester {
     fn drop(&mut self) {
+        self.manager.requests.take_back(&mut self.spare, 0);
         self.manager.owners.remove(self.id);
     }
 }
 
-#[inline]
+impl Asking<'_> {
+    /// Asks for a lock whose head is not free.
+    fn ask(
+        self,
+        mut heads: LatchGuard<'_, HeadChain<Head>>,
+        lock: Lock,
+        mode: Mode,
+        parent: u64,
+        target: impl FnOnce() -> LockTarget,
+    ) -> Asked {
+        let Self { manager, id, parked, spare, refuses_waits } = self;
+        let head = heads.find_or_make(lock.name);
+        let own = head.request_of(id);
+        let held = own.map_or(Mode::None, |request| request.state().held);
+        let goal = held.join(mode);
+        if let Some(request) = own
+            && goal == held
+        {
+            return Asked::Held(request);
+        }
+        let (converts, is_awaited) = (own.is_some(), head.is_awaited());
+        let may_pass = converts || !is_awaited || !head.waiters_conflict(goal);
+        let is_free = may_pass && head.admits(id, goal, false);
+        if !is_free && refuses_waits {
+            heads.tidy();
+            return Asked::Refused;
+        }
+        let request = own.unwrap_or_else(|| {
+            let request = spare.pop().expect("some were made");
+            request.prepare(lock.name.0, parent);
+            request
+        });
+        let mut wakes = Wakes::new();
+        // Once the lock counts as awaited, no holder passes it on: those that were about to are seen to have done so.
+        if is_free || head.admits(id, goal, true) && may_pass {
+            head.grant(id, goal, converts, request);
+            if converts && is_awaited {
+                // Requests that wait for other transactions may wait for this one, too, from now on.
+                head.tell_blockers(0, &manager.graph, &mut wakes);
+                drop(heads);
+                wake(wakes);
+            }
+            return Asked::Granted { request, is_new: !converts };
+        }
+        let place = head.place(converts);
+        let waiting = Waiting { owner: id, goal, converts, request, target: target(), parked: parked.clone() };
+        head.publish(place, &waiting, &manager.graph);
+        head.enqueue(place, waiting);
+        head.tell_blockers(place + 1, &manager.graph, &mut wakes);
+        drop(heads);
+        wake(wakes);
+        Asked::Waits { request, converts }
+    }
+}
+
+/// Takes a latch that is taken. The time that this costs is counted if times are.
+#[cold]
+fn contend<'m, T>(latch: &'m Latch<T>, waiter: &Waiter, statistics: &mut Statistics) -> LatchGuard<'m, T> {
+    let start = statistics.timed.then(|| waiter.now());
+    let guard = latch.lock();
+    if let Some(start) = start {
+        statistics.hierarchy.contention_ns += waiter.now().since(start).as_nanos() as u64;
+    }
+    guard
+}
+
 fn wake(wakes: Wakes) {
     for parked in wakes {
         parked.wake();

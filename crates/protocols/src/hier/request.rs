@@ -27,11 +27,76 @@
 
 use super::mode::Mode;
 use crate::shared::lock_table::OwnerId;
-use hotrow_sync::Arc;
+use hotrow_sync::Mutex;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
 
-/// A request for a lock. The transaction that owns it, or the agent that has inherited it, has one reference; the head
-/// of the lock has the other one while the request is linked.
+/// The memory of all requests of one lock manager. It is freed with the manager.
+#[derive(Default)]
+pub(super) struct Requests(Mutex<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    chunks: Vec<Box<[Request]>>,
+    /// The requests that no transaction object keeps.
+    free: Vec<RequestPtr>,
+}
+
+/// The number of requests that a transaction object gets at a time.
+const CHUNK: usize = 32;
+
+impl Requests {
+    /// Adds requests to `spare`, which are not linked. New ones share no cache line with those of other objects.
+    #[cold]
+    pub(super) fn make(&self, spare: &mut Vec<RequestPtr>) {
+        let Memory { chunks, free } = &mut *self.0.lock().expect("no panic under the mutex");
+        if free.is_empty() {
+            let chunk: Box<[Request]> = (0..CHUNK).map(|_| Request::default()).collect();
+            spare.extend(chunk.iter().map(|request| RequestPtr(NonNull::from(request))));
+            chunks.push(chunk);
+        } else {
+            spare.extend(free.drain(free.len().saturating_sub(CHUNK)..));
+        }
+    }
+
+    /// Takes all but `kept` of the requests in `spare` back.
+    #[cold]
+    pub(super) fn take_back(&self, spare: &mut Vec<RequestPtr>, kept: usize) {
+        self.0.lock().expect("no panic under the mutex").free.extend(spare.drain(kept.min(spare.len())..));
+    }
+}
+
+/// A reference to a request. Requests live as long as their lock manager. References are only in the manager's heads, in
+/// its agents' lists and in its transaction objects, which keep the manager alive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct RequestPtr(NonNull<Request>);
+
+// SAFETY: a request is atomic, and any thread may use it.
+unsafe impl Send for RequestPtr {}
+// SAFETY: as above.
+unsafe impl Sync for RequestPtr {}
+
+impl Deref for RequestPtr {
+    type Target = Request;
+
+    #[inline]
+    fn deref(&self) -> &Request {
+        // SAFETY: the request is in a chunk of `Requests`, which is neither moved nor freed while its lock manager
+        // lives. Every owner of a reference keeps the manager alive, as the type says.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl fmt::Debug for RequestPtr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A request for a lock. The transaction that owns it, or the agent that has inherited it, has a reference; the head of
+/// the lock has another one while the request is linked.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     word: AtomicU64,
@@ -176,18 +241,13 @@ pub(super) enum Admitted {
     Not,
 }
 
-/// Whether two references are to the same request.
-pub(super) fn is_same(one: &Arc<Request>, other: &Arc<Request>) -> bool {
-    Arc::ptr_eq(one, other)
-}
-
 #[cfg(all(test, loom))]
 mod model {
     //! Every interleaving of the owner of a request with a conflicting request, with a value that both access.
 
     use super::*;
     use hotrow_sync::cell::UnsafeCell;
-    use hotrow_sync::{Latch, thread};
+    use hotrow_sync::{Arc, Latch, thread};
 
     const AGENT: OwnerId = OwnerId(1);
 

@@ -60,6 +60,13 @@ impl<H: ChainedHead> HeadChain<H> {
     /// Removes a free head, unless it is the bucket's first.
     #[inline]
     pub(crate) fn tidy(&mut self) {
+        if self.more.is_some() {
+            self.remove_free();
+        }
+    }
+
+    #[cold]
+    fn remove_free(&mut self) {
         let Some(more) = &mut self.more else { return };
         if let Some(position) = more.iter().position(|head| head.is_free()) {
             more.swap_remove(position);
