@@ -5,7 +5,9 @@ mod common;
 use common::{database, error, outcome, query, run, session};
 
 /// Engines whose transactions lock rows as they come to them.
-const LOCKING: [&str; 10] = [
+const LOCKING: [&str; 12] = [
+    "hier",
+    "sli",
     "2pl-timeout",
     "2pl-waitdie",
     "2pl-waitfor",

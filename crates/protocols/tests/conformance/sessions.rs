@@ -130,8 +130,18 @@ fn locks_are_counted_while_they_are_held_and_waited_for() {
         assert_eq!(blocked.outcome(), Ok(Write::Done), "{}", blocked.name());
     });
     for_each_engine(|engine| {
-        let names =
-            ["2pl-waitdie", "2pl-waitfor", "2pl-dreadlocks", "2pl-timeout", "lock-table", "1v", "ilock", "row-nowait"];
+        let names = [
+            "2pl-waitdie",
+            "2pl-waitfor",
+            "2pl-dreadlocks",
+            "2pl-timeout",
+            "lock-table",
+            "hier",
+            "sli",
+            "1v",
+            "ilock",
+            "row-nowait",
+        ];
         let name = engine.info().name;
         assert_eq!(engine.locks().is_some(), names.contains(&name), "{name}");
         let table = engine.create_table(Shape::Indexed.schema());
