@@ -209,6 +209,12 @@ fn options_that_mean_nothing_here_are_refused() {
             "bench ycsb --engine orthrus --scheduler thread --cc-threads 1",
             &["--cc-threads means nothing to engine orthrus", "expected a pool"],
         ),
+        ("bench ycsb --engine vll --escalate-after 10", &["--escalate-after means nothing to engine vll", "hier, sli"]),
+        ("bench ycsb --engine hier --hot-percent 10", &["--hot-percent means nothing to engine hier", "one of sli"]),
+        (
+            "bench ycsb --engine sli --hot-percent 101",
+            &["invalid value '101' for '--hot-percent", "101 is not in 0..=100"],
+        ),
         ("bench range --engine-partitions 2", &["--engine-partitions means nothing to engine vllr"]),
         ("bench ycsb --json x.svg --plot ./x.svg", &["--json x.svg and --plot ./x.svg are one file"]),
         (
@@ -225,6 +231,7 @@ fn options_that_mean_nothing_here_are_refused() {
             "serve --engine vll --partitions 2",
             &["--partitions means nothing to engine vll as", "expected one of vll-st,"],
         ),
+        ("serve --escalate-after 10", &["--escalate-after means nothing to engine ilock", "hier, sli"]),
         ("serve --cc-threads 1", &["--cc-threads means nothing to engine ilock", "expected one of orthrus,"]),
         ("serve --engine mvo --early-release hot", &["--early-release hot means nothing to engine mvo", "ilock"]),
         ("serve --early-release cold", &["invalid value 'cold' for '--early-release", "[possible values: off, hot]"]),

@@ -89,8 +89,12 @@ pub struct Breakdown {
     pub samples: u64,
     /// The time for the transaction's own work: index, records, the procedure.
     pub work_ns: u64,
-    /// The time in the lock manager, without waits.
+    /// The time in the lock manager, without waits and without [contention](Self::contention_ns).
     pub lock_manager_ns: u64,
+    /// The time of the lock manager in which it spun for latches that were taken, if the engine measures it.
+    pub contention_ns: u64,
+    /// The time for passing locks on from transaction to transaction.
+    pub inheritance_ns: u64,
     /// The time of waits for locks.
     pub wait_ns: u64,
     /// The time for writing the log.
@@ -110,13 +114,17 @@ impl Breakdown {
     pub(crate) fn of_one(latency_ns: u64, retries_ns: u64, counted: &Statistics, clock_ns: f64) -> Self {
         let wait_ns = counted.wait_ns.min(latency_ns);
         let lock_manager_ns = counted.lock_manager_ns.min(latency_ns - wait_ns);
-        let rest_ns = latency_ns - wait_ns - lock_manager_ns;
+        let inheritance_ns = counted.hierarchy.inheritance_ns.min(latency_ns - wait_ns - lock_manager_ns);
+        let rest_ns = latency_ns - wait_ns - lock_manager_ns - inheritance_ns;
+        let contention_ns = counted.hierarchy.contention_ns.min(lock_manager_ns);
         let other_ns = retries_ns.min(rest_ns);
         let readings_ns = |readings: u64| (readings as f64 * clock_ns) as u64;
         Self {
             samples: 1,
             work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(counted.timed_calls + 1)),
-            lock_manager_ns: lock_manager_ns.saturating_sub(readings_ns(counted.timed_calls)),
+            lock_manager_ns: (lock_manager_ns - contention_ns).saturating_sub(readings_ns(counted.timed_calls)),
+            contention_ns,
+            inheritance_ns,
             wait_ns,
             log_ns: 0,
             other_ns,
@@ -125,24 +133,27 @@ impl Breakdown {
 
     /// Returns the sum of all parts.
     pub fn total_ns(&self) -> u64 {
-        self.work_ns + self.lock_manager_ns + self.wait_ns + self.log_ns + self.other_ns
+        let locking_ns = self.lock_manager_ns + self.contention_ns + self.inheritance_ns;
+        self.work_ns + locking_ns + self.wait_ns + self.log_ns + self.other_ns
     }
 
     /// Returns each part's name in reports, and its share of the total. All shares are zero if nothing was sampled.
-    pub fn shares(&self) -> [(&'static str, f64); 5] {
+    pub fn shares(&self) -> [(&'static str, f64); 7] {
         self.parts(self.total_ns().max(1) as f64)
     }
 
     /// Returns each part's name in reports, and its microseconds for each transaction. All are zero if nothing was
     /// sampled.
-    pub fn microseconds(&self) -> [(&'static str, f64); 5] {
+    pub fn microseconds(&self) -> [(&'static str, f64); 7] {
         self.parts(self.samples.max(1) as f64 * 1e3)
     }
 
-    fn parts(&self, divisor: f64) -> [(&'static str, f64); 5] {
+    fn parts(&self, divisor: f64) -> [(&'static str, f64); 7] {
         [
             ("work", self.work_ns as f64 / divisor),
             ("lock_manager", self.lock_manager_ns as f64 / divisor),
+            ("contention", self.contention_ns as f64 / divisor),
+            ("inheritance", self.inheritance_ns as f64 / divisor),
             ("wait", self.wait_ns as f64 / divisor),
             ("log", self.log_ns as f64 / divisor),
             ("other", self.other_ns as f64 / divisor),
@@ -153,6 +164,8 @@ impl Breakdown {
         self.samples += other.samples;
         self.work_ns += other.work_ns;
         self.lock_manager_ns += other.lock_manager_ns;
+        self.contention_ns += other.contention_ns;
+        self.inheritance_ns += other.inheritance_ns;
         self.wait_ns += other.wait_ns;
         self.log_ns += other.log_ns;
         self.other_ns += other.other_ns;
@@ -266,6 +279,7 @@ impl RunReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hotrow_txn::HierarchyStatistics;
 
     #[test]
     fn the_times_of_a_transaction_add_up_and_leave_reading_the_clock_out() {
@@ -289,9 +303,19 @@ mod tests {
     }
 
     #[test]
+    fn contention_is_a_part_of_its_own_and_so_is_inheritance() {
+        let hierarchy =
+            HierarchyStatistics { contention_ns: 100, inheritance_ns: 50, ..HierarchyStatistics::default() };
+        let counted = Statistics { lock_manager_ns: 300, hierarchy, ..Statistics::default() };
+        let breakdown = Breakdown::of_one(1000, 0, &counted, 0.0);
+        let parts = [breakdown.work_ns, breakdown.lock_manager_ns, breakdown.contention_ns, breakdown.inheritance_ns];
+        assert_eq!((parts, breakdown.total_ns()), ([650, 200, 100, 50], 1000));
+    }
+
+    #[test]
     fn microseconds_are_those_of_one_transaction() {
         let mut breakdown = Breakdown::default();
-        assert_eq!(breakdown.microseconds().map(|(_, us)| us), [0.0; 5]);
+        assert_eq!(breakdown.microseconds().map(|(_, us)| us), [0.0; 7]);
         for locks in [1000, 3000] {
             let counted = Statistics { lock_manager_ns: locks, ..Statistics::default() };
             breakdown.add(&Breakdown::of_one(6000, 0, &counted, 0.0));

@@ -128,6 +128,16 @@ pub struct EngineOptions {
     #[arg(value_parser = value_parser!(u32).range(1..=1024))]
     pub exec_threads: Option<u32>,
 
+    /// Locks on rows of a page at which the page is locked as a whole, for engines with such locks; a table is at four
+    /// times as many locks in it; 0 for never
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32))]
+    pub escalate_after: Option<u32>,
+
+    /// Per cent of the last requests for a lock that must have met latch contention for transactions to pass the lock
+    /// on, for engines that do; with 0 they pass on all that they can
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = value_parser!(u8).range(0..=100))]
+    pub hot_percent: Option<u8>,
+
     /// End deadlocks by time-out, as in the papers, for engines that otherwise find them
     #[arg(long)]
     pub deadlock_time_outs: bool,
@@ -244,8 +254,8 @@ impl RunOptions {
             cc_threads: engine.cc_threads.map(|threads| threads as usize),
             deadlock_time_outs: engine.deadlock_time_outs,
             lock_as_it_goes: engine.lock_as_it_goes,
-            escalation: None,
-            hot_percent: None,
+            escalation: engine.escalate_after.map(|locks| locks as usize),
+            hot_percent: engine.hot_percent,
             network_delay: Duration::from_micros(u64::from(engine.network_delay_us)),
         }
     }

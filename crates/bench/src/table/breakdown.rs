@@ -7,12 +7,24 @@ use std::io::{self, Write};
 
 /// Prints the parts of the time of transactions, or of servers in runs over the network.
 pub(super) fn print_breakdown(out: &mut dyn Write, engines: &[EngineSummary<'_>], width: usize) -> io::Result<()> {
-    const PARTS: [(&str, &str); 5] =
-        [("work", "work"), ("lock manager", "lock_manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
+    const PARTS: [(&str, &str); 7] = [
+        ("work", "work"),
+        ("lock manager", "lock_manager"),
+        ("contention", "contention"),
+        ("inheritance", "inheritance"),
+        ("wait", "wait"),
+        ("log", "log"),
+        ("other", "other"),
+    ];
     let switches = engines.iter().find_map(|engine| engine.median.wire.as_ref()?.switches);
     let Some(SwitchReport { context_switch_ns, coroutine_switch_ns, coroutine_run_ns }) = switches else {
         writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
-        return print_side_by_side(out, engines, &PARTS, width, |engine, part| part_cell(engine, part));
+        let share = |engine: &EngineSummary<'_>, part: &str| engine.median.costs.breakdown.get(part)?.as_f64();
+        let is_measured =
+            |part: &str| engines.iter().any(|engine| share(engine, part).is_some_and(|share| share > 0.0));
+        let is_shown = |(_, part): &&(&str, &str)| !["contention", "inheritance"].contains(part) || is_measured(part);
+        let parts: Vec<_> = PARTS.iter().filter(is_shown).copied().collect();
+        return print_side_by_side(out, engines, &parts, width, |engine, part| part_cell(engine, part));
     };
     writeln!(out, "\nwhere the server's CPU time went, in µs of each transaction and per cent:")?;
     let parts = SERVER_TIME_PARTS.map(|part| (part.replace('_', " "), part));

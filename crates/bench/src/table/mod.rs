@@ -24,7 +24,9 @@ use breakdown::print_breakdown;
 use columns::print_engines;
 use footprint::print_footprints;
 use kinds::print_kinds;
-use notes::{print_analyses, print_core_distance, print_estimates, print_granted, print_ranges, print_servers};
+use notes::{
+    print_analyses, print_core_distance, print_estimates, print_granted, print_hierarchy, print_ranges, print_servers,
+};
 use std::io::{self, Write};
 
 /// The width of a table that is not shown on a terminal.
@@ -44,6 +46,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     print_analyses(out, engines)?;
+    print_hierarchy(out, engines)?;
     print_footprints(out, engines)?;
     if options.report.breakdown {
         print_breakdown(out, engines, width)?;

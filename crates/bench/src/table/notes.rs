@@ -88,3 +88,36 @@ pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>])
     }
     Ok(())
 }
+
+/// Prints how many locks of each level transactions took in a hierarchy, and what became of inherited ones.
+pub(super) fn print_hierarchy(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
+    for EngineSummary { engine, median, .. } in engines {
+        let locks = &median.costs.hierarchy;
+        if locks.locks == 0 {
+            continue;
+        }
+        let per_txn = |count: u64| brief(count as f64 / median.transactions.committed.max(1) as f64);
+        let lower = locks.locks.saturating_sub(locks.databases + locks.tables + locks.pages);
+        writeln!(
+            out,
+            "{engine}: locks per transaction: {} database, {} table, {} page, {} row or gap; {} hot, {} heritable, {} both",
+            per_txn(locks.databases),
+            per_txn(locks.tables),
+            per_txn(locks.pages),
+            per_txn(lower),
+            per_txn(locks.hot),
+            per_txn(locks.heritable),
+            per_txn(locks.hot_heritable),
+        )?;
+        if locks.inherited > 0 {
+            writeln!(
+                out,
+                "{engine}: of the locks that were passed on: {} per transaction used, {} discarded, {} invalidated",
+                per_txn(locks.used),
+                per_txn(locks.discarded),
+                per_txn(locks.invalidated),
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -132,6 +132,16 @@ struct EngineOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..1024))]
     cc_threads: Option<u32>,
 
+    /// Locks on rows of a page at which the page is locked as a whole, under engines with such locks; a table is at four
+    /// times as many locks in it; 0 for never
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32))]
+    escalate_after: Option<u32>,
+
+    /// Per cent of the last requests for a lock that must have met latch contention for transactions to pass the lock
+    /// on, under engines that do; with 0 they pass on all that they can
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100))]
+    hot_percent: Option<u8>,
+
     /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold
     /// nobody back from hot rows
     #[arg(long)]
@@ -333,6 +343,8 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let given = [
         ("--partitions", Setting::Partitions, options.settings.partitions.is_some()),
         ("--cc-threads", Setting::CcThreads, options.settings.cc_threads.is_some()),
+        ("--escalate-after", Setting::Escalation, options.settings.escalate_after.is_some()),
+        ("--hot-percent", Setting::HotPercent, options.settings.hot_percent.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.settings.deadlock_time_outs),
         ("--lock-as-it-goes", Setting::LockAsItGoes, options.settings.lock_as_it_goes),
         ("--early-release hot", Setting::EarlyRelease, releases_early),
@@ -359,8 +371,8 @@ fn settings(options: &Options) -> Settings {
         cc_threads: Some(cc_threads),
         deadlock_time_outs: options.settings.deadlock_time_outs,
         lock_as_it_goes: options.settings.lock_as_it_goes,
-        escalation: None,
-        hot_percent: None,
+        escalation: options.settings.escalate_after.map(|locks| locks as usize),
+        hot_percent: options.settings.hot_percent,
         network_delay: Duration::ZERO,
     }
 }

@@ -24,6 +24,49 @@ pub(super) struct Head {
     waiting: Option<Box<VecDeque<Waiting>>>,
     /// A bit for each of the last requests, the latest in the lowest bit: whether it met latch contention.
     recent: u16,
+    modes: Modes,
+}
+
+/// The numbers of granted requests by their modes, so that compatible requests are granted without a look at others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Modes {
+    /// The numbers of requests in the modes IS, IX and S. A number stays at its greatest value once it has reached it.
+    shared: [u8; 3],
+    /// The set of the other modes, with a bit for each: two requests in such a mode are not compatible.
+    others: u8,
+}
+
+impl Modes {
+    #[inline]
+    fn add(&mut self, mode: Mode) {
+        match mode {
+            Mode::None => {}
+            Mode::IS | Mode::IX | Mode::S => {
+                let count = &mut self.shared[mode as usize - 1];
+                *count = count.saturating_add(1);
+            }
+            other => self.others |= 1 << other as u8,
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, mode: Mode) {
+        match mode {
+            Mode::None => {}
+            Mode::IS | Mode::IX | Mode::S => {
+                let count = &mut self.shared[mode as usize - 1];
+                *count -= u8::from(*count < u8::MAX);
+            }
+            other => self.others &= !(1 << other as u8),
+        }
+    }
+
+    /// Whether a request for `goal` is compatible with all granted requests.
+    #[inline]
+    fn admit(&self, goal: Mode) -> bool {
+        let is_free = |mode: Mode| self.shared[mode as usize - 1] == 0 || !mode.conflicts(goal);
+        is_free(Mode::IS) && is_free(Mode::IX) && is_free(Mode::S) && !goal.conflicts_with_any(self.others)
+    }
 }
 
 /// A request that waits.
@@ -90,14 +133,21 @@ impl Head {
     /// taken away. `awaits` says that the request will wait if it must: no request is passed on then.
     #[inline]
     pub(super) fn admits(&mut self, owner: OwnerId, goal: Mode, awaits: bool) -> bool {
+        if !awaits && self.modes.admit(goal) {
+            return true;
+        }
         let (mut admits, mut position) = (true, 0);
-        while let Some(request) = self.granted.get(position) {
+        while let Some(&request) = self.granted.get(position) {
             let state = request.state();
             if state.owner == owner && state.held != Mode::None {
                 position += 1;
                 continue;
             }
-            match request.admits(goal, awaits) {
+            let admitted = request.admits(goal, awaits);
+            // Only the holder of the latch changes the mode.
+            self.modes.remove(state.mode);
+            self.modes.add(request.state().mode);
+            match admitted {
                 Admitted::Beside => position += 1,
                 Admitted::Invalid => _ = self.granted.remove(position),
                 Admitted::Not => (admits, position) = (false, position + 1),
@@ -122,10 +172,13 @@ impl Head {
     /// Grants `owner` a request in mode `goal`. `converts` says that the request is linked already.
     #[inline]
     pub(super) fn grant(&mut self, owner: OwnerId, goal: Mode, converts: bool, request: RequestPtr) {
-        request.set(State::granted(owner, goal, self.is_awaited()));
-        if !converts {
+        if converts {
+            self.modes.remove(request.state().mode);
+        } else {
             self.granted.push(request);
         }
+        self.modes.add(goal);
+        request.set(State::granted(owner, goal, self.is_awaited()));
     }
 
     /// Returns the place in the queue at which a request belongs. Conversions stand before other requests.
@@ -162,6 +215,10 @@ impl Head {
     pub(super) fn unlink(&mut self, request: RequestPtr, wakes: &mut Wakes) {
         if let Some(position) = self.granted.iter().position(|granted| *granted == request) {
             self.granted.swap_remove(position);
+            self.modes.remove(request.state().mode);
+            if self.granted.is_empty() {
+                self.modes = Modes::default();
+            }
         }
         if self.is_awaited() {
             self.grant_front(wakes);
@@ -257,6 +314,11 @@ impl Head {
             if let Some(other) = other {
                 return Err(format!("lock {:x}: {other:?} is granted beside {state:?}", self.name));
             }
+        }
+        let mut modes = Modes::default();
+        states.iter().for_each(|state| modes.add(state.mode));
+        if self.modes != modes && !self.modes.shared.contains(&u8::MAX) {
+            return Err(format!("lock {:x}: {:?} are counted, and not {modes:?}", self.name, self.modes));
         }
         let Some(front) = self.waiting.as_ref().and_then(|waiting| waiting.front()) else { return Ok(()) };
         let is_blocker = |state: &State| state.owner != front.owner && state.held.conflicts(front.goal);

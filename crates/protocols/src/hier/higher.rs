@@ -150,11 +150,6 @@ impl HigherLocks {
         &mut self.locks[position]
     }
 
-    /// Returns the position of the lock with this request.
-    pub(super) fn position_of(&self, request: RequestPtr) -> Option<usize> {
-        self.locks.iter().position(|lock| lock.request == request)
-    }
-
     /// Adds a lock, and returns its position.
     #[inline]
     pub(super) fn push(&mut self, lock: HigherLock) -> usize {

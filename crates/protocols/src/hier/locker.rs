@@ -2,7 +2,7 @@
 
 use super::higher::{HigherLock, HigherLocks, Place};
 use super::inheritance::Inheritance;
-use super::manager::{Lock, Requester};
+use super::manager::{Lock, Own, Requester};
 use super::mode::Mode;
 use super::request::RequestPtr;
 use crate::shared::batch;
@@ -16,7 +16,7 @@ use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Abort, Accesses, Deadlock, LockPart, LockTarget, Statistics};
+use hotrow_txn::{Abort, Access, Accesses, Deadlock, LockPart, LockTarget, Statistics};
 use std::mem;
 
 /// The locks of one transaction on rows, gaps and unique keys, and on the nodes above them.
@@ -119,9 +119,12 @@ impl Locker {
 
     /// Prefetches the rows of an access set and the heads of their locks, which are about to be asked for.
     pub(super) fn prefetch(&self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
-        batch::prefetch(database, guard, accesses.rows(), |_, access| {
-            self.requester.manager.prefetch(Name(access.lock_name()));
-        });
+        let manager = &self.requester.manager;
+        let prefetch_row = |_: &Table<()>, access: &Access| manager.prefetch(lower(Name(access.lock_name())));
+        let prefetch_page = |table: &Table<()>, record: RecordRef<'_, ()>| {
+            manager.prefetch(self.page_of(table.id(), record).lock());
+        };
+        batch::prefetch_records(database, guard, accesses.rows(), prefetch_row, prefetch_page);
     }
 
     /// Locks a row, present or absent, and the nodes above it. Returns whether the row's own lock is new, and the record
@@ -170,7 +173,7 @@ impl Locker {
             // The transaction has inserted the row itself.
             return Ok(Acquired::Again);
         }
-        let page = Place::page(row.table, record.ptr().address() as u64 >> self.page_shift);
+        let page = self.page_of(row.table, record);
         let at_page = match self.higher.find(page) {
             Some(position) => self.strengthen(position, mode.intention())?,
             None => {
@@ -186,6 +189,12 @@ impl Locker {
             return Ok(Acquired::Again);
         }
         self.lower(row.lock(), mode, if is_committed { at_page } else { at_table }, || row.target())
+    }
+
+    /// Returns the page of a record.
+    #[inline]
+    fn page_of(&self, table: TableId, record: RecordRef<'_, ()>) -> Place {
+        Place::page(table, record.ptr().address() as u64 >> self.page_shift)
     }
 
     /// Locks the row of a key that has no record. A lock on the table as a whole covers it.
@@ -239,8 +248,10 @@ impl Locker {
         target: impl FnOnce() -> LockTarget,
     ) -> Result<Acquired, Abort> {
         let parent_name = self.higher.get(parent).request.name();
-        let acquire =
-            |locker: &mut Self| locker.requester.acquire(lock, mode, parent_name, target, &mut locker.statistics);
+        let acquire = |locker: &mut Self| {
+            let own = (mode, Own::Unknown);
+            locker.requester.acquire(lock, own, parent_name, target, &mut locker.statistics)
+        };
         let grant = self.timed(acquire)?;
         self.statistics.hierarchy.hot += u64::from(grant.is_hot);
         if !grant.is_new {
@@ -279,7 +290,8 @@ impl Locker {
         }
         if !request.strengthen(goal) {
             let acquire = |locker: &mut Self| {
-                locker.requester.acquire(place.lock(), goal, 0, || place.target(), &mut locker.statistics)
+                let own = (goal, Own::Held(request));
+                locker.requester.acquire(place.lock(), own, 0, || place.target(), &mut locker.statistics)
             };
             let grant = self.timed(acquire)?;
             self.count(place, grant.is_hot);
@@ -298,17 +310,11 @@ impl Locker {
             return Ok(position);
         }
         let acquire = |locker: &mut Self| {
-            locker.requester.acquire(place.lock(), mode, 0, || place.target(), &mut locker.statistics)
+            let own = (mode, Own::None);
+            locker.requester.acquire(place.lock(), own, 0, || place.target(), &mut locker.statistics)
         };
         let grant = self.timed(acquire)?;
         self.count(place, grant.is_hot);
-        if !grant.is_new {
-            // Another node has this name, too. Its lock is this one's.
-            let position = self.higher.position_of(grant.request);
-            let position = position.expect("the transaction holds the lock by another name");
-            self.higher.get_mut(position).mode = grant.request.state().held;
-            return Ok(position);
-        }
         let position = self.higher.push(HigherLock {
             place,
             mode,

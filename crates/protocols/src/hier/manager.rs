@@ -43,6 +43,17 @@ pub(super) struct Lock {
     pub(super) is_higher: bool,
 }
 
+/// What a transaction that asks for a lock knows of its own requests for it.
+#[derive(Clone, Copy)]
+pub(super) enum Own {
+    /// The transaction may hold the lock.
+    Unknown,
+    /// The transaction does not hold the lock, or holds it by another name that happens to be the same.
+    None,
+    /// The transaction holds the lock by this request.
+    Held(RequestPtr),
+}
+
 /// A lock that was granted.
 pub(super) struct Grant {
     pub(super) request: RequestPtr,
@@ -152,11 +163,10 @@ impl LockManager {
         &buckets[name as usize & (buckets.len() - 1)].0
     }
 
-    /// Prefetches the bucket of a row's lock.
+    /// Prefetches the bucket of a lock, which is about to be asked for.
     #[inline]
-    pub(super) fn prefetch(&self, name: Name) {
-        let bucket = self.bucket(Lock { name, is_higher: false });
-        hotrow_storage::prefetch(std::ptr::from_ref(bucket).cast());
+    pub(super) fn prefetch(&self, lock: Lock) {
+        hotrow_storage::prefetch_to_write(std::ptr::from_ref(self.bucket(lock)).cast());
     }
 
     /// Releases a granted request: unlinks it, and grants what can be granted then.
@@ -247,14 +257,15 @@ impl Requester {
         request.map_or(Mode::None, |request| request.state().held)
     }
 
-    /// Locks `lock` in `mode`, in addition to the mode in which the transaction holds it. `parent` is the name of the
+    /// Locks `lock` in `mode`, in addition to the mode in which the transaction holds it. `own` says what the caller knows
+    /// of that. `parent` is the name of the
     /// node of whose children a new request is one. `target` returns the thing that is locked; it is called only if the
     /// request has to wait.
     #[inline(always)]
     pub(super) fn acquire(
         &mut self,
         lock: Lock,
-        mode: Mode,
+        (mode, own): (Mode, Own),
         parent: u64,
         target: impl FnOnce() -> LockTarget,
         statistics: &mut Statistics,
@@ -285,7 +296,7 @@ impl Requester {
             spare: &mut self.spare,
             refuses_waits: self.refuses_waits,
         };
-        let asked = asking.ask(heads, lock, mode, parent, target);
+        let asked = asking.ask(heads, lock, (mode, own), parent, target);
         let (request, is_new) = match asked {
             Asked::Held(request) => return Ok(Grant { request, is_new: false, is_hot }),
             Asked::Refused => return Err(Abort::Timeout),
@@ -404,13 +415,17 @@ impl Asking<'_> {
         self,
         mut heads: LatchGuard<'_, HeadChain<Head>>,
         lock: Lock,
-        mode: Mode,
+        (mode, own): (Mode, Own),
         parent: u64,
         target: impl FnOnce() -> LockTarget,
     ) -> Asked {
         let Self { manager, id, parked, spare, refuses_waits } = self;
         let head = heads.find_or_make(lock.name);
-        let own = head.request_of(id);
+        let own = match own {
+            Own::Unknown => head.request_of(id),
+            Own::None => None,
+            Own::Held(request) => Some(request),
+        };
         let held = own.map_or(Mode::None, |request| request.state().held);
         let goal = held.join(mode);
         if let Some(request) = own

@@ -94,6 +94,12 @@ impl Mode {
         COMPATIBLE[self as usize] & 1 << other as u8 == 0
     }
 
+    /// Whether `self` conflicts with any mode of a set, which has a bit for each mode.
+    #[inline]
+    pub(super) fn conflicts_with_any(self, modes: u8) -> bool {
+        modes & !COMPATIBLE[self as usize] != 0
+    }
+
     /// Whether no other transaction can hold any mode beside `self`.
     #[inline]
     pub(crate) fn conflicts_with_all(self) -> bool {
