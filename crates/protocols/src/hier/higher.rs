@@ -3,7 +3,6 @@
 use super::manager::Lock;
 use super::mode::Mode;
 use super::request::RequestPtr;
-use crate::shared::gaps::name_of;
 use crate::shared::lock_table::Name;
 use hotrow_storage::{TableId, mix};
 use hotrow_txn::{LockPart, LockTarget};
@@ -56,13 +55,7 @@ impl Place {
     /// Returns the lock of the node.
     #[inline]
     pub(super) fn lock(self) -> Lock {
-        let name = match () {
-            // Any constant but zero.
-            () if self.is_database() => Name(mix(0x6865_7261_7263_6879)),
-            () if self.is_page() => name_of(self.table, LockPart::Page(self.page), mix(self.page)),
-            () => name_of(self.table, LockPart::Whole, 0),
-        };
-        Lock { name, is_higher: true }
+        Lock { name: Name(mix(u64::from(self.table.0) << 40 ^ self.page)), is_higher: true }
     }
 
     /// Returns the node in which this one is, or `None` for the database.
