@@ -18,18 +18,18 @@ pub enum LockTarget {
     },
 }
 
-/// The parts of a table that can be locked.
+/// A part of a table that can be locked. The key that a variant mentions is the `key` of its [`LockTarget::Table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockPart {
-    /// The row with the primary key `key`, present or absent.
+    /// The row whose primary key is the key, whether or not there is such a row.
     Row,
-    /// The gap below the entry of an ordered index whose key is `key`; in a hash index, all rows with that key.
+    /// The gap below the entry of an ordered index that has the key; in a hash index, all rows with the key.
     Gap(IndexRef),
     /// The gap above an ordered index's last entry.
     End(IndexRef),
-    /// A share of the absent rows of a table without an ordered index.
+    /// One of the fixed number of sets into which hashing divides the absent rows of a table without an ordered index.
     Stripe,
-    /// The right to have the column values `key` in a unique index.
+    /// The key as a value of a unique index: a lock on it keeps other transactions from inserting rows with that value.
     Unique(IndexId),
 }
 

@@ -31,7 +31,7 @@ impl Isolation {
         self == other || self == Isolation::Serializable || other == Isolation::ReadCommitted
     }
 
-    /// Whether the rows that a transaction has read existed together at some moment.
+    /// Whether there was a moment at which all rows that a transaction has read existed together, as it read them.
     pub fn reads_one_state(self) -> bool {
         self != Isolation::ReadCommitted
     }
