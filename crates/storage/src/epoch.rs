@@ -41,7 +41,7 @@ const OTHERS_EVERY: u32 = 256;
 /// The value of a slot whose participant is in no epoch.
 const NOT_ACTIVE: u64 = 0;
 
-/// The state that all participants of one database share.
+/// The epoch-based garbage collector of one database. It frees unlinked memory once no participant can still read it.
 pub struct Collector {
     epoch: CachePadded<AtomicU64>,
     slots: Mutex<Vec<Arc<Slot>>>,
@@ -100,7 +100,7 @@ impl Collector {
     }
 
     /// Frees `garbage`, which is unlinked already, some time after every participant that may see it has left its
-    /// epoch. The method is for rare retirements, by callers that have no participant at hand.
+    /// epoch. The call takes a mutex; callers that have a [`Participant`] use [`Participant::retire`] instead.
     pub fn defer(&self, garbage: Garbage) {
         let stamp = self.stamp();
         let mut orphans = self.orphans.lock().expect("no panic under the latch");
@@ -181,7 +181,8 @@ fn take_free(garbage: &mut VecDeque<Stamped>, least: u64) -> Vec<Garbage> {
     garbage.drain(..free).map(|stamped| stamped.garbage).collect()
 }
 
-/// The part that one transaction in flight takes in reclamation.
+/// The handle by which one transaction in flight takes part in epoch-based reclamation: memory that it can reach while
+/// it is in an epoch is not freed.
 pub struct Participant {
     collector: Arc<Collector>,
     slot: Arc<Slot>,
@@ -284,8 +285,8 @@ impl Participant {
         }
     }
 
-    /// Frees garbage of this participant, of the one that was checked last, and orphaned garbage, as far as that is
-    /// possible now.
+    /// Frees as much garbage as possible now: that of this participant, that of one other participant, and that of
+    /// participants which no longer exist.
     #[cold]
     pub fn collect(&mut self) {
         let least = self.collector.least_active();
