@@ -31,9 +31,8 @@ pub struct Options {
     pub uniform: bool,
 }
 
-/// The share of each transaction. Besides TATP's own mix, there are the mixes of the SLI paper (*Improving OLTP
-/// Scalability using Speculative Lock Inheritance*, §5.1). It has no mix of inserts or deletes alone: after a while
-/// none would succeed.
+/// The mix of transactions. Besides TATP's own mix, there are the mixes of the SLI paper (*Improving OLTP Scalability
+/// using Speculative Lock Inheritance*, §5.1). No mix has inserts or deletes alone: after a while none would succeed.
 #[derive(clap::ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
@@ -168,7 +167,7 @@ impl Request {
     }
 }
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     tables: Tables,
@@ -278,7 +277,7 @@ impl Client {
         }
     }
 
-    /// Records that a transaction has committed, and whether it found what it was looking for.
+    /// Records that a transaction has committed. `succeeded` says whether the rows that it asked for exist.
     pub fn committed(&mut self, request: &Request, succeeded: bool) {
         match request {
             Request::InsertCallForwarding { .. } => self.inserted += u64::from(succeeded),
