@@ -113,7 +113,8 @@ impl Collector {
         }
     }
 
-    /// Frees the garbage of all participants, and orphaned garbage, as far as no participant may still see it.
+    /// Frees the garbage of all participants, of participants that no longer exist, and of dropped tables, as far as no
+    /// participant may still see it.
     pub fn collect(&self) {
         let least = self.least_active();
         let slots = self.slots.lock().expect("no panic under the latch").clone();
@@ -258,7 +259,7 @@ impl Participant {
         self.retire_all(std::iter::once(garbage));
     }
 
-    /// Retires many pieces of garbage, all of them unlinked, with one fence and one stamp.
+    /// Retires many pieces of garbage, all of them unlinked, at the cost of a single memory fence.
     pub fn retire_all(&mut self, garbage: impl IntoIterator<Item = Garbage>) {
         let mut garbage = garbage.into_iter().peekable();
         if garbage.peek().is_some() {
@@ -269,9 +270,9 @@ impl Participant {
         }
     }
 
-    /// Moves to the present epoch, if that is another one. This is as if the participant had left and entered, but
-    /// nothing is freed. The method is for a participant that stays in an epoch over many calls and keeps no borrow
-    /// from one call to the next.
+    /// Moves the participant to the present epoch, as if it had left and entered, but frees nothing. A participant that
+    /// stays in an epoch over many calls uses this between two of them, so that it does not hold up reclamation. It
+    /// must keep no reference from one call to the next.
     #[inline]
     pub fn refresh(&mut self) {
         debug_assert!(self.entered, "only who is in an epoch can go over to another");

@@ -367,8 +367,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         (result, old)
     }
 
-    /// Restores an earlier fixed part, and the variable part that belonged to it if that was replaced since. Returns
-    /// the variable part that this call replaces.
+    /// Undoes changes: restores `fixed`, an earlier fixed part, and `variable`, the variable part that was replaced
+    /// since then, if one was. Returns the variable part that this call replaces.
     ///
     /// # Safety
     /// As for [`change`](Self::change).

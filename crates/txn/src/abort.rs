@@ -70,7 +70,7 @@ impl Abort {
         self.is_because_of_others() || matches!(self, Abort::TableChanged | Abort::OutsidePlan)
     }
 
-    /// Returns the name by which reports and JSON call the reason.
+    /// Returns the reason's name in reports and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Abort::Conflict => "conflict",

@@ -44,9 +44,9 @@ impl Access {
 /// A range of an index that a procedure will scan. The bounds mean the same as those of a [`Scan`](crate::Scan).
 #[derive(Clone, Debug)]
 pub struct RangeAccess {
-    /// The table.
+    /// The table of the index.
     pub table: TableId,
-    /// The index.
+    /// The index that the procedure will scan.
     pub index: IndexRef,
     /// The lower bound of the range.
     pub lower: Bound<Key>,
@@ -60,9 +60,9 @@ pub struct RangeAccess {
 /// index's columns.
 #[derive(Clone, Debug)]
 pub struct EntryAccess {
-    /// The table.
+    /// The table of the index.
     pub table: TableId,
-    /// The index.
+    /// The index whose entry will be linked or unlinked.
     pub index: IndexRef,
     /// The values of the index's columns as a key; for the primary index, the primary key.
     pub columns: Key,
@@ -74,9 +74,9 @@ pub struct EntryAccess {
 /// the prefix is known beforehand, because the procedure draws the rest of the keys while it runs.
 #[derive(Clone, Debug)]
 pub struct EntriesAccess {
-    /// The table.
+    /// The table of the index.
     pub table: TableId,
-    /// The index.
+    /// The index that has the entries.
     pub index: IndexRef,
     /// The common prefix of the entries' keys.
     pub prefix: Key,

@@ -9,9 +9,9 @@ pub enum LockTarget {
     Database,
     /// A part of a table.
     Table {
-        /// The table.
+        /// The table to which the part belongs.
         table: TableId,
-        /// The part.
+        /// The kind of the part, and its index.
         part: LockPart,
         /// The key that identifies the part, for kinds of parts of which a table has many.
         key: Option<Key>,

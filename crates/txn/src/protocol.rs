@@ -85,7 +85,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// The properties of the protocol's engine.
     const INFO: EngineInfo;
 
-    /// The protocol's typed, documented knobs.
+    /// The protocol's configuration, whose fields and defaults are documented.
     type Config: Default + Clone + Send + Sync;
 
     /// The kind of the protocol's tables: how rows lie in memory and are found, with the protocol's data beside them.
@@ -97,21 +97,21 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// A transaction in flight.
     type Transaction: Transaction + 'static;
 
-    /// Converts settings to the protocol's knobs.
+    /// Converts an engine's settings to the protocol's configuration.
     ///
     /// # Errors
-    /// If this protocol cannot have a setting. The error says which settings it can have.
+    /// If the protocol does not have one of the settings. The error says which settings it has.
     fn configure(_settings: &Settings) -> Result<Self::Config, SettingsError> {
         Ok(Self::Config::default())
     }
 
-    /// Makes the protocol of one database.
+    /// Makes the protocol's state for one database.
     fn new(config: Self::Config) -> Self;
 
-    /// Checks that the protocol can have tables with this schema.
+    /// Checks that the protocol can store a table with this schema.
     ///
     /// # Errors
-    /// If the protocol cannot have such tables. The text says why not, and which tables it can have.
+    /// If the protocol cannot store such a table. The text says why not, and which tables it can store.
     fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
         Ok(())
     }
@@ -147,8 +147,8 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns the number of parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned)
-    /// table.
+    /// Returns the number of parts into which the primary index of a
+    /// [partitioned](hotrow_storage::TableSchema::partitioned) table is divided.
     fn parts(&self) -> usize {
         1
     }

@@ -61,7 +61,7 @@ pub(crate) struct Point {
     /// The workload of `hotrow bench`, and the options that decide which rows there are. Points with the same rows run
     /// on the same database.
     pub rows: String,
-    /// The options that do not decide which rows there are.
+    /// The point's other options, which do not decide which rows there are.
     pub options: String,
 }
 

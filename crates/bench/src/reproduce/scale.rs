@@ -46,7 +46,7 @@ impl Scale {
         self.pick(Duration::from_millis(200), Duration::from_millis(20), Duration::ZERO)
     }
 
-    /// Returns the number of steps that end the measured period before its time.
+    /// Returns the number of transactions of each worker after which a run ends early, or `None` if runs end by time.
     pub(crate) fn steps(&self) -> Option<u64> {
         match self.size {
             Size::Steps(steps) => Some(steps),

@@ -310,8 +310,9 @@ impl Waiter {
     }
 
     /// Sets the time at which the waiter becomes cancelled; `None` removes the limit. Only the transaction's own code
-    /// calls this, while it does not wait: the call does not resume a wait. A call of [`cancel`](Self::cancel) stays in
-    /// force. A limit that has passed does not: the new limit replaces it.
+    /// calls this, while it does not wait: the call does not resume a wait. If [`cancel`](Self::cancel) was called, the
+    /// waiter stays cancelled. If it is cancelled because the limit has passed, the new limit replaces the old one, and
+    /// the waiter can wait again.
     pub fn set_limit(&self, limit: Option<Time>) {
         let end = limit.map_or(NEVER, |Time(limit)| limit.clamp(CANCELLED + 1, NEVER - 1));
         let keep = |old| (old != CANCELLED).then_some(end);

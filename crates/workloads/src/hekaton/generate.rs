@@ -17,7 +17,7 @@ const OPS_MAX: i64 = 1000;
 /// The greatest amount that one write moves.
 const MOVED_MAX: i64 = 100;
 
-/// The knobs of the Hekaton paper's workload.
+/// The command-line options of the Hekaton paper's workload.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Rows of the table, of 24 bytes each

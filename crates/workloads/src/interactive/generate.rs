@@ -12,7 +12,7 @@ use std::fmt;
 /// The greatest number of reads of a transaction, and of its writes.
 const OPS_MAX: i64 = 1000;
 
-/// The knobs of the interactive paper's micro benchmark.
+/// The command-line options of the interactive paper's micro benchmark.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Rows of the table

@@ -20,7 +20,7 @@ const WORK_US_MAX: f64 = 1e6;
 /// where it must mean microseconds: ten such computations make its transactions three times as long.
 const LONG_US: f64 = 10.0;
 
-/// The knobs of the microbenchmark.
+/// The command-line options of the microbenchmark.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Records, hot and cold, of all partitions

@@ -15,7 +15,7 @@ const MICROSECONDS_MAX: f64 = 1e6;
 /// The default computation of a long transaction, in microseconds.
 const LONG_US: f64 = 10.0;
 
-/// The knobs of the range-lock benchmark.
+/// The command-line options of the range-lock benchmark.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Bits of a key
@@ -28,8 +28,8 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=64))]
     pub prefix_bits: u32,
 
-    /// Draw the ends of a range among all keys that agree in one bit less than --prefix-bits: on average they agree in
-    /// as many
+    /// Draw the ends of a range among all keys that agree in one bit less than --prefix-bits; on average, they agree in
+    /// --prefix-bits
     #[arg(long)]
     pub random_ends: bool,
 

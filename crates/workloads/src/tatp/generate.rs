@@ -14,7 +14,7 @@ use hotrow_txn::{Abort, Runner};
 use std::cell::RefCell;
 use std::fmt;
 
-/// The knobs of TATP.
+/// The command-line options of TATP.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Subscribers; each has on average 2.5 access infos, 2.5 special facilities and 3.75 call forwardings
@@ -136,19 +136,19 @@ impl Subscribers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are those of the procedures")]
 pub enum Request {
-    /// [`GetSubscriberData`]
+    /// The parameters of [`GetSubscriberData`].
     GetSubscriberData { subscriber: i32 },
-    /// [`GetNewDestination`]
+    /// The parameters of [`GetNewDestination`].
     GetNewDestination { subscriber: i32, facility: i16, start_time: i16, end_time: i16 },
-    /// [`GetAccessData`]
+    /// The parameters of [`GetAccessData`].
     GetAccessData { subscriber: i32, kind: i16 },
-    /// [`UpdateSubscriberData`]
+    /// The parameters of [`UpdateSubscriberData`].
     UpdateSubscriberData { subscriber: i32, bit: i16, facility: i16, data: i16 },
-    /// [`UpdateLocation`]
+    /// The parameters of [`UpdateLocation`].
     UpdateLocation { number: Number, location: i32 },
-    /// [`InsertCallForwarding`]
+    /// The parameters of [`InsertCallForwarding`].
     InsertCallForwarding { number: Number, facility: i16, start_time: i16, end_time: i16, destination: Number },
-    /// [`DeleteCallForwarding`]
+    /// The parameters of [`DeleteCallForwarding`].
     DeleteCallForwarding { number: Number, facility: i16, start_time: i16 },
 }
 

@@ -8,13 +8,13 @@ use std::fmt;
 /// The tables' numbers in one database.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables {
-    /// `subscriber`
+    /// The number of the table `subscriber`.
     pub subscriber: TableId,
-    /// `access_info`
+    /// The number of the table `access_info`.
     pub access_info: TableId,
-    /// `special_facility`
+    /// The number of the table `special_facility`.
     pub special_facility: TableId,
-    /// `call_forwarding`
+    /// The number of the table `call_forwarding`.
     pub call_forwarding: TableId,
 }
 

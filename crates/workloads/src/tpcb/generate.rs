@@ -9,7 +9,7 @@ use hotrow_txn::{Abort, Runner};
 /// The largest scale at which pgbench's account numbers fit into an `integer`.
 const SCALE_MAX: i64 = 19_999;
 
-/// The knobs of TPC-B.
+/// The command-line options of TPC-B.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Branches; each has 10 tellers and 100,000 accounts

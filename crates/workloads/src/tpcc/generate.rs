@@ -15,15 +15,15 @@ use hotrow_txn::{Abort, Runner};
 /// A kind of transactions. As a number, it is a position in [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// New-Order
+    /// The New-Order transaction, which enters an order.
     NewOrder,
-    /// Payment
+    /// The Payment transaction, which enters a customer's payment.
     Payment,
-    /// Order-Status
+    /// The Order-Status transaction, which reads the state of a customer's last order.
     OrderStatus,
-    /// Delivery
+    /// The Delivery transaction, which delivers the oldest order of each district.
     Delivery,
-    /// Stock-Level
+    /// The Stock-Level transaction, which counts the items of recent orders that are running out.
     StockLevel,
 }
 

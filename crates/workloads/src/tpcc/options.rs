@@ -3,7 +3,7 @@
 use crate::options::parse_share;
 use clap::ValueEnum;
 
-/// The knobs of TPC-C.
+/// The command-line options of TPC-C.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Warehouses, with 10 districts each

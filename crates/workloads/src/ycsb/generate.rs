@@ -14,7 +14,7 @@ use std::fmt;
 const OPS_MAX: u32 = 1000;
 const FIELDS_MAX: i64 = 1000;
 
-/// The knobs of YCSB.
+/// The command-line options of YCSB.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Rows of the table
