@@ -17,7 +17,7 @@ pub struct Column {
     pub name: String,
     /// The column's type.
     pub ty: Type,
-    /// Whether the column may hold NULL. The code that makes a row checks that; storage stores what it is given.
+    /// Whether the column may hold NULL. The code that makes a row checks that; storage does not.
     pub nullable: bool,
 }
 

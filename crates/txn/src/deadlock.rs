@@ -65,6 +65,7 @@ pub struct LockWait {
 /// A cycle of transactions that wait for each other, beginning with the victim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The edges of the cycle. Each begins where the one before it ends; the first begins where the last ends.
+    /// The edges of the cycle. The blocker of each edge is the waiter of the next one, and the blocker of the last edge
+    /// is the waiter of the first.
     pub waits: Vec<WaitsFor>,
 }

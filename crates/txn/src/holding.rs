@@ -33,7 +33,7 @@ pub trait Holding {
     /// Promises that the caller keeps all other transactions off `table` until this transaction's end: the engine need
     /// not lock the table's rows.
     ///
-    /// A transaction that reads as of a moment before a [new](Ownership::New) table was made fails with
+    /// If a transaction reads a snapshot that is older than a [new](Ownership::New) table, it fails with
     /// [`Abort::TableChanged`], rather than see an empty table.
     fn own_table(&mut self, table: TableId, ownership: Ownership);
 

@@ -16,7 +16,7 @@ pub enum Isolation {
     RepeatableRead,
     /// All reads see the state of one instant; concurrent writers of one row conflict. Write skew is possible.
     Snapshot,
-    /// The outcome is that of a serial order.
+    /// The outcome is the same as if the transactions had run one after another in some order.
     #[default]
     Serializable,
 }

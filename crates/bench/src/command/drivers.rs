@@ -16,7 +16,7 @@ pub(crate) struct Drivers<W: Workload> {
 }
 
 impl<W: Workload> Drivers<W> {
-    /// Returns no such ways, for a workload that runs on engines in this process only.
+    /// Returns the drivers of a workload that runs on engines in this process only: there are none.
     pub(crate) fn none() -> Self {
         Self { bare: None, wire: None }
     }

@@ -15,9 +15,9 @@ pub(crate) struct Claim {
     pub criterion: &'static str,
     /// Decides the claim from the results. Returns `None` if points that the claim needs are missing.
     pub judge: fn(&Results) -> Option<Finding>,
-    /// A weaker claim that is decided as well, for a bar that may be out of reach here.
+    /// A weaker claim that is decided as well, for a criterion that this machine may be unable to meet.
     pub weaker: Option<Weaker>,
-    /// The reason why the claim may not hold here.
+    /// The reason why the claim may not hold on this machine.
     pub otherwise: &'static str,
 }
 

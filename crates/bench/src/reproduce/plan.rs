@@ -72,7 +72,7 @@ impl Point {
     }
 }
 
-/// A curve, a part of bars or a row of a table: what is compared at each point.
+/// One of the things that a panel compares at each point: a curve, a part of each bar, or a row of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub name: &'static str,

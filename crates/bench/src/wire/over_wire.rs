@@ -23,7 +23,8 @@ pub(crate) trait OverWire: Workload {
     /// client with this identity.
     fn wire_client(&self, identity: ClientIdentity) -> Self::WireClient;
 
-    /// Compares the rows of the tables with what all clients since the load know to be committed.
+    /// Checks the rows of the tables: they must show the effects of the transactions that all clients since the load
+    /// have committed.
     fn judge(&self, tables: &TableReader<'_>, clients: &[Self::WireClient]) -> Result<(), Violation>;
 }
 

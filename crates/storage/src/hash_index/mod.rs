@@ -55,8 +55,8 @@ const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// A hash table from hashes to addresses, in which duplicates are allowed.
 ///
-/// Entries of equal hash stand in one sequence of lines, which every look-up, insertion and removal of that hash walks
-/// along. Tens of duplicates cost little; thousands belong in an ordered index.
+/// Every look-up, insertion and removal searches the entries with the same hash one after another. Tens of duplicates
+/// cost little; thousands belong in an ordered index.
 ///
 /// Addresses are multiples of eight, not zero, and below 2^48. An address that was removed must be retired through the
 /// same collector before it is freed: look-ups may still return it under guards that existed before.
@@ -181,8 +181,8 @@ impl HashIndex {
     }
 
     /// Prefetches the first two cache lines of the record that [`get`](Self::get) would visit first, and returns its
-    /// address: usually that of the wanted record. `None` means that no entry has this hash's tag. This is the second
-    /// of two passes over a batch of look-ups.
+    /// address. Usually, this is the wanted record; the caller must compare keys. Returns `None` if no entry has this
+    /// hash. This is the second of two passes over a batch of look-ups.
     #[inline]
     pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
         let address = find(self.lines(guard, shard(hash)), hash, &mut |_| true)?;

@@ -105,8 +105,8 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// Unlinks a version for good. No walk that begins afterwards meets it. If it was the last version of its anchor,
-    /// returns the anchor as garbage to retire.
+    /// Unlinks a version for good. Searches that begin afterwards do not find it. If it was the last version of its
+    /// key, returns the key's anchor as garbage, which the caller must retire.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         links::mark(version, self.position);
         let anchor = self.anchor_of(guard, version);

@@ -117,7 +117,7 @@ impl<H: VersionHeader> VersionTable<H> {
     }
 
     /// Links a version into the index at `index`. `near` is a version with the same key that was linked there in the
-    /// guard's epoch. An ordered index goes from `near` to the key without a search, unless `near` was unlinked
+    /// guard's epoch. An ordered index finds the key through `near`, without a search, unless `near` was unlinked
     /// meanwhile.
     #[inline]
     pub fn link(&self, guard: Guard<'_>, index: usize, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
@@ -125,8 +125,8 @@ impl<H: VersionHeader> VersionTable<H> {
         self.indexes[index].link(guard, version, near);
     }
 
-    /// Unlinks a version from the first `linked` indexes for good. No walk that begins afterwards meets it, so it can
-    /// be retired. Other memory that became garbage is appended to `garbage`, to be retired, too.
+    /// Unlinks a version from the first `linked` indexes for good. Searches that begin afterwards do not find it, so
+    /// the caller may retire it. Other memory that becomes garbage is appended to `garbage`, for the caller to retire.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, linked: usize, garbage: &mut Vec<Garbage>) {
         self.check(version);
         garbage.extend(self.indexes[..linked].iter().rev().filter_map(|index| index.unlink(guard, version)));

@@ -173,7 +173,7 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// Unlinks a version for good. No walk that begins afterwards meets it.
+    /// Unlinks a version for good. Searches that begin afterwards do not find it.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         links::mark(version, self.position);
         while self.try_unlink(guard, version, hash).is_err() {}
