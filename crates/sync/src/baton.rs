@@ -33,7 +33,9 @@ const USING: u64 = 1;
 const SETTLED: u64 = 2;
 const NUMBER_SHIFT: u32 = 2;
 
-/// A value that one thread uses at a time, at almost no cost for a thread that has settled on it.
+/// A biased latch around a value: one thread uses the value at a time. A thread that has [settled](Self::settle) on the
+/// baton uses it without an atomic read-modify-write. Until the thread [leaves](Self::leave), no other thread gets the
+/// value.
 ///
 /// **Thread safety.** Any thread may [`settle`](Self::settle) and [`take`](Self::take). Unless it has settled, a thread
 /// keeps the result of `take` for a bounded number of instructions only, as with a [`Latch`](crate::Latch).
@@ -56,12 +58,13 @@ impl<T> Baton<T> {
         Self { holder: AtomicU64::new(NOBODY), value: UnsafeCell::new(value) }
     }
 
-    /// Settles the calling thread. The call waits while another thread has taken the baton for a moment. Returns
-    /// whether the calling thread has settled; it has not if another thread settled before. The thread must
-    /// [`leave`](Self::leave) before it ends, or no thread can use the value any more.
+    /// Reserves the value for the calling thread until it [leaves](Self::leave). The call spins while another thread
+    /// uses the value for a moment. Returns whether the reservation is the calling thread's; it is not if another
+    /// thread has settled before. A thread that has settled must leave before it ends, or no thread can use the value
+    /// any more.
     ///
     /// # Panics
-    /// If the thread has taken the baton for a moment.
+    /// If the calling thread uses the value already, without having settled.
     pub fn settle(&self) -> bool {
         let own = thread_number() << NUMBER_SHIFT | SETTLED;
         let mut backoff = Backoff::new();
@@ -103,14 +106,14 @@ impl<T> Baton<T> {
         holder & SETTLED != 0 && is_own(holder)
     }
 
-    /// Gives the calling thread the value, if it has settled or no thread has. In the second case the call waits while
-    /// another thread has taken the baton for a moment.
+    /// Returns the right to use the value, if the calling thread has settled on the baton or no thread has. If no
+    /// thread has settled, the call spins while another thread uses the value for a moment.
     ///
     /// # Errors
     /// If another thread has settled.
     ///
     /// # Panics
-    /// If the thread has the value already.
+    /// If the calling thread uses the value already: its earlier [`Held`] still exists.
     #[inline]
     pub fn take(&self) -> Result<Held<'_, T>, Settled> {
         // Relaxed: as in `is_mine`.
@@ -167,7 +170,8 @@ pub struct Held<'a, T> {
 }
 
 impl<T> Held<'_, T> {
-    /// Whether the thread has settled on the baton, rather than taken it for a moment.
+    /// Whether the thread that took the value has settled on the baton. If it has not, it must drop this guard after a
+    /// bounded number of instructions.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.after != NOBODY

@@ -15,7 +15,7 @@ use hotrow_workloads::range::Range;
 use hotrow_workloads::ycsb::Ycsb;
 use std::path::{Path, PathBuf};
 
-/// Refuses what the kind of run, over the network or in this process, does not have.
+/// Refuses requests that runs of this kind, over the network or in this process, cannot meet.
 pub(super) fn refuse_kind_of_run<W: Workload>(
     workload: &W,
     drivers: Drivers<W>,

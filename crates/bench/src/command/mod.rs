@@ -22,11 +22,11 @@ use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
 use hotrow_workloads::ycsb::Ycsb;
 
-/// The names of the workloads.
+/// The names of the workloads that `hotrow bench` runs.
 pub const WORKLOADS: [&str; 8] =
     [Ycsb::NAME, Interactive::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME, Range::NAME];
 
-/// `hotrow bench WORKLOAD …`
+/// The arguments of `hotrow bench`: a workload, with the options of its runs.
 #[derive(clap::Subcommand, Clone, Debug)]
 pub enum BenchCommand {
     /// Reads and read-modify-writes of one table's rows
@@ -54,7 +54,7 @@ pub(crate) trait WithWorkload {
     /// The result of the action.
     type Output;
 
-    /// Carries the action out. `drivers` drive the workload where no engine of this process does.
+    /// Carries the action out. `drivers` are the ways to run the workload other than on an engine in this process.
     fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output;
 }
 

@@ -32,7 +32,7 @@ use std::io::{self, Write};
 /// The width of a table that is not shown on a terminal.
 const WIDTH_UNKNOWN: usize = 80;
 
-/// Prints the table, and below it what a table has no room for.
+/// Prints the table of the engines, and below it everything for which the table has no room.
 pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options: &RunOptions) -> io::Result<()> {
     let term = console::Term::stdout();
     let width = term.size_checked().map_or(WIDTH_UNKNOWN, |(_, columns)| usize::from(columns));

@@ -32,8 +32,8 @@ pub(super) fn print_servers(out: &mut dyn Write, engines: &[EngineSummary<'_>]) 
     Ok(())
 }
 
-/// Prints how far the cores were from each other, if they moved: figures of runs with far and with near cores do not
-/// compare.
+/// Prints the least and the greatest distance between cores if they differ much: the machine has moved its cores
+/// between the runs, whose figures then do not compare.
 pub(super) fn print_core_distance(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     let ends = engines.iter().filter_map(|engine| engine.core_distance).flat_map(|(least, greatest)| [least, greatest]);
     match span(ends) {
@@ -57,7 +57,8 @@ pub(super) fn print_granted(out: &mut dyn Write, engines: &[EngineSummary<'_>]) 
     Ok(())
 }
 
-/// Prints how often engines that need access sets had to look for them, and how often the estimates were wrong.
+/// Prints how often engines that need access sets had to find them by a read-only run, and how often an access set
+/// turned out to be wrong.
 pub(super) fn print_estimates(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     for EngineSummary { engine, median, .. } in engines {
         let (looked, wrong) = (median.transactions.reconnaissances, median.transactions.wrong_estimates);
@@ -70,7 +71,7 @@ pub(super) fn print_estimates(out: &mut dyn Write, engines: &[EngineSummary<'_>]
     Ok(())
 }
 
-/// Prints how often engines looked for blocked transactions that could run, and how many messages they sent.
+/// Prints how often engines searched for transactions that were blocked and could run, and how many messages they sent.
 pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     for EngineSummary { engine, median, .. } in engines {
         let Analyses { runs, found, bits } = median.costs.analyses;
