@@ -54,7 +54,7 @@ const RETIRED_TOGETHER: usize = 64;
 /// The number of entries for which a list keeps room for the next transactions.
 const KEPT: usize = 1024;
 
-/// A version that has ended, with its table and its life.
+/// A version that was replaced or deleted, with its table, and its begin and end timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub table: TableId,
@@ -62,7 +62,7 @@ pub(super) struct Ended {
     pub life: Life,
 }
 
-/// The versions that the transactions of one slot have ended, and that have not been collected.
+/// The versions that transactions of one slot have replaced or deleted, and that have not been collected.
 #[derive(Default)]
 pub(super) struct Backlog {
     /// The versions that have not been looked at yet, in the order of their ends.
@@ -125,8 +125,8 @@ impl Backlog {
 pub(super) enum Due {
     /// The transaction collects from the backlog of its own slot.
     Sweep,
-    /// The transaction first finds out again what all transactions may read; then it collects from its own backlog and
-    /// visits another slot.
+    /// The transaction first reads from all slots which versions are still needed. Then it collects from its own
+    /// backlog, and from that of another slot.
     LookAndSweep,
 }
 
@@ -165,8 +165,7 @@ impl Default for Sweeper {
 }
 
 impl Sweeper {
-    /// Returns the sweeper as it is kept until the slot is used again, without the memory that past transactions
-    /// needed.
+    /// Returns the sweeper without its buffers, as it is stored while its slot is free.
     pub fn put_away(self) -> Self {
         Self { ended: Vec::new(), dead: Vec::new(), ..self }
     }
@@ -190,13 +189,14 @@ impl Sweeper {
         (!is_idle).then_some(Due::Sweep)
     }
 
-    /// Finds out again which versions all transactions may read. `slots` is as in [`View::refresh`].
+    /// Reads from the slots again which versions the transactions may read. `slots` is as in [`View::refresh`].
     pub fn look_around<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
         self.overdue = self.view.until();
         self.view.refresh(clock, slots);
     }
 
-    /// Puts the versions that the transaction has ended into the backlog of its slot, and collects there.
+    /// Puts the versions that the transaction has ended into the backlog of its slot. Then it collects there, if `due`
+    /// asks for a new look at the slots, or if the last sweep left versions that may be collectable.
     pub fn sweep(&mut self, backlog: &Latch<Backlog>, due: Due) {
         let looks = 2 * self.ended.len() + LOOKS;
         let mut backlog = backlog.lock();
@@ -221,7 +221,8 @@ impl Sweeper {
         Some(self.visited)
     }
 
-    /// Collects what is overdue in the backlog of another slot, unless its owner is at work there.
+    /// Collects from the backlog of another slot the versions that its owner, if it ran, would have collected by now.
+    /// Does nothing if the latch of the backlog is held.
     pub fn visit(&mut self, backlog: &Latch<Backlog>) {
         self.stays = backlog
             .try_lock()

@@ -92,7 +92,8 @@ impl HeldLocks {
         self.parts.drain(..)
     }
 
-    /// Whether `writer` waits until the transaction gives up a read lock in this table.
+    /// Whether the transaction has a read lock on a version of this table whose write lock `writer` has. Then `writer`
+    /// cannot end before the read lock is given up.
     pub fn keeps_waiting(&self, table: &VersionTable<Words>, guard: Guard<'_>, writer: TxnId) -> bool {
         let is_its_own = |version| match record::words(version, guard).end() {
             End::Locked(lock) => lock.writer == Some(writer),

@@ -61,7 +61,7 @@ pub(super) struct RecordLock {
 }
 
 impl RecordLock {
-    /// The locks of a version that no transaction replaces or holds in place.
+    /// The locks of a version that no transaction has locked.
     pub const FREE: RecordLock = RecordLock { writer: None, readers: 0, is_closed: false };
 
     const fn encode(self) -> u64 {
