@@ -8,7 +8,7 @@ use hotrow_storage::{Key, RecordHeader, RecordRef, TableId};
 use hotrow_txn::Intent;
 use std::fmt::Debug;
 
-/// The error of a request that a counter has no room for: there are too many requests.
+/// The error of a request that was refused because a counter of requests is at its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -17,16 +17,16 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// The header of each record.
     type Header: RecordHeader + Debug;
 
-    /// The value by which the locks know a transaction in the queue.
+    /// The value that identifies a transaction of the queue to the locks.
     type Owner: Copy + Debug + Send;
 
-    /// The properties of rows that a plan must find out for these locks.
+    /// The properties of each row, such as its record, that a plan must look up before the row can be locked.
     const NEEDS: Needs;
 
-    /// Whether the first transaction in the queue has all that it asked for, whatever the locks say (§2.1).
+    /// Whether the first transaction in the queue always has all locks that it asked for (§2.1).
     const FRONT_IS_FREE: bool;
 
-    /// Whether a transaction that was let in has the whole partition, and may touch any row there.
+    /// Whether a transaction that has its locks has the whole partition, and may access any row there.
     const IS_WHOLE: bool = false;
 
     /// Asks for all of a transaction's locks in one step. The transaction takes its place in the queue as `ticket`;
@@ -50,10 +50,11 @@ pub trait LockState: Default + Debug + Send + 'static {
         granted: &mut Vec<Ticket>,
     );
 
-    /// Lets a transaction into the queue that asks for nothing yet. Returns `None` if it would have to wait even so.
+    /// Registers a transaction that runs already and asks for no lock yet, and takes its place in the queue as
+    /// `ticket`. Returns `None` if it would have to wait even so. `behind_nobody` says whether the queue is empty.
     fn join(&mut self, ticket: Ticket, behind_nobody: bool) -> Option<Self::Owner>;
 
-    /// Removes a transaction that has come to have no locks here.
+    /// Removes a transaction that has [joined](Self::join), but got none of the locks that it wanted.
     fn part(&mut self, owner: Self::Owner);
 
     /// Locks one more row, if no other transaction has asked for a conflicting lock. Returns whether it was locked.
@@ -68,10 +69,11 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// conflicting lock.
     fn add_prefixes(&mut self, owner: Self::Owner, held: &[Counted], wanted: &[Counted]) -> bool;
 
-    /// Whether no transaction can be writing a record, whose lock has this `name`.
+    /// Whether no transaction can be writing a record, whose lock has this `name`. Then the caller may read the record
+    /// without a lock.
     fn is_quiet(&self, queue_is_empty: bool, name: u64, record: RecordRef<'_, Self::Header>) -> bool;
 
-    /// Looks rows up again whose records were gone when their partition was to count on them.
+    /// Looks up the records of rows again that were unlinked between the plan and the request for locks.
     fn refresh(_scene: Scene<'_, Self::Header>, _rows: &mut [PlannedRow<Self::Header>]) {}
 
     /// Unlinks the records of absent rows that a transaction meant to ask for and will not, if no other transaction
