@@ -75,7 +75,10 @@ pub(crate) fn begin_call(running: bool, participant: &mut Participant) -> Result
     Ok(())
 }
 
-/// Returns the table of this number. If there is none, the transaction's own code is wrong, and the call fails.
+/// Returns the table with this number.
+///
+/// # Errors
+/// [`Abort::User`] if there is no such table: the caller of the transaction is wrong.
 #[inline]
 pub(crate) fn table<'g, T: StoredTable>(
     database: &'g Tables<T>,

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// The number of further heads for which a bucket that does not need them keeps room.
 const KEPT_HEADS: usize = 8;
 
-/// The heads of one bucket.
+/// The heads of one bucket: one for each locked name that falls into the bucket.
 #[derive(Default)]
 pub(super) struct Heads {
     first: Head,
@@ -41,7 +41,7 @@ pub(super) struct Waiting {
     /// The modes that the owner is to hold once the request is granted, with those that it holds already.
     pub(super) mode: Mode,
     pub(super) upgrade: bool,
-    /// The thing that the name stands for.
+    /// The thing that the name stands for, for reports.
     pub(super) target: LockTarget,
     pub(super) parked: Arc<Parked>,
 }
@@ -88,8 +88,8 @@ impl Heads {
         more.last_mut().expect("just pushed")
     }
 
-    /// Releases a name of a transaction for good: the transaction ends, or was granted a lock that it does not want any
-    /// more.
+    /// Releases a name of a transaction that ends, or that was granted a lock which it does not want any more. Grants
+    /// the requests that can be granted then, and appends their transactions to `wakes`.
     #[inline]
     pub(super) fn release(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
@@ -98,8 +98,8 @@ impl Heads {
         self.tidy(name);
     }
 
-    /// Releases a name of a transaction that goes on, and may come to wait for the requests that are still waiting
-    /// here.
+    /// Releases a name of a transaction that goes on, as [`release`](Self::release) does. It may wait for other locks
+    /// later, so the policy is also told the new blockers of the requests that still wait for the name.
     pub(super) fn release_early<P: WaitPolicy>(&mut self, name: Name, owner: OwnerId, policy: &P, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
         head.granted.retain(|granted| granted.owner != owner);
@@ -110,7 +110,8 @@ impl Heads {
         self.tidy(name);
     }
 
-    /// Takes a request out of the queue. Returns `false` if the request is not there, as it was granted.
+    /// Takes a request out of the queue, and grants the requests that can be granted then. Returns `false` if the
+    /// request is not in the queue, since it was granted.
     pub(super) fn withdraw<P: WaitPolicy>(
         &mut self,
         name: Name,

@@ -5,19 +5,19 @@ use hotrow_storage::RecordHeader;
 use hotrow_sync::Wake;
 use hotrow_txn::Abort;
 
-/// The part of a transaction in flight that asks for the locks of records.
+/// The part of a transaction object that owns locks of records.
 pub trait LockOwner: Send {
-    /// Begins a transaction.
+    /// Begins a transaction, which must be told apart from all earlier owners of locks.
     fn begin(&mut self);
 }
 
 /// A lock in the header of its record. The default is a free lock.
 pub trait RecordLock: RecordHeader {
-    /// The part of a transaction that asks for the lock.
+    /// The part of a transaction object that owns the lock.
     type Owner: LockOwner;
 
-    /// Whether a transaction that finds a lock taken waits for it, be it a record's or a name's. Otherwise the
-    /// transaction is refused, and may try again.
+    /// Whether a transaction waits for a lock that is not free, in a record or in the lock table. Otherwise the request
+    /// is refused, and the caller may retry it.
     const WAITS: bool = true;
 
     /// Takes the lock, to read or exclusively, if it is free. Returns whether it was taken.
@@ -47,8 +47,8 @@ pub trait RecordLock: RecordHeader {
         watch: &mut dyn Watch,
     ) -> Ended;
 
-    /// Returns the label of the transaction that waits for all other readers to leave, this one among them, if there is
-    /// one.
+    /// Returns the label of the reader that waits until it is the only one and can become the writer, or `None` if
+    /// there is no such reader. The transaction of `owner` is one of the other readers.
     fn upgrading(&self, _owner: &Self::Owner) -> Option<u32> {
         None
     }
@@ -81,9 +81,10 @@ pub enum Ended {
     TimedOut,
     /// The transaction does not have the lock: it was cancelled, so it is to end.
     Cancelled,
-    /// The transaction does not have the lock, and would never have been granted it.
+    /// The transaction does not have the lock: it is the victim of a deadlock.
     Deadlock,
-    /// The transaction does not have the lock, and will never commit, as one that it follows does not.
+    /// The transaction does not have the lock, and can never commit, since a transaction that it follows was rolled
+    /// back.
     Doomed,
     /// The transaction does not have the lock: transactions do not wait for this lock.
     Refused,

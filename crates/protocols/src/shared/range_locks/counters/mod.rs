@@ -34,7 +34,7 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// A count of a request: a prefix, by name, and the claim on it.
+/// A part of a lock request that is counted once: the name of a prefix, and the claim on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     name: u64,
@@ -61,7 +61,7 @@ impl Counted {
         self.claim
     }
 
-    /// Returns the lock's mark, for the analysis of a queue.
+    /// Returns the mark by which a contention analysis finds conflicts with this count.
     #[inline]
     pub(crate) fn mark(self) -> Mark {
         Mark::new(self.name, self.claim)
@@ -129,7 +129,7 @@ impl PrefixLocks {
         }
     }
 
-    /// Adds counts that were requested beside these.
+    /// Adds counts that were requested later than these.
     pub(crate) fn append(&mut self, more: &[Counted]) {
         self.counted.extend_from_slice(more);
     }
@@ -216,7 +216,8 @@ impl Default for PrefixCounters {
 }
 
 impl PrefixCounters {
-    /// Counts a request (RequestLock of Fig. 6). Returns whether it is granted: no request before it conflicts.
+    /// Counts a request of a transaction that has requested nothing else (RequestLock of Fig. 6). Returns whether it is
+    /// granted: no request of another transaction conflicts.
     ///
     /// # Errors
     /// Fails if a counter is full; nothing is counted then.
@@ -225,15 +226,19 @@ impl PrefixCounters {
         self.request_more(&[], wanted)
     }
 
-    /// Counts a further request, for a transaction that has requested `held` before. Returns whether it is granted.
+    /// Counts a further request of a transaction that has requested `held` before. Returns whether it is granted: no
+    /// request of another transaction conflicts.
+    ///
+    /// # Errors
+    /// Fails if a counter is full. Nothing is counted then.
     #[inline]
     pub(crate) fn request_more(&mut self, held: &[Counted], wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         let conflicts = self.count(wanted)?;
         Ok(!conflicts || !self.others_conflict(held, wanted, true))
     }
 
-    /// Counts a request of prefixes that are all different, for a transaction that has requested nothing else, so it
-    /// cannot conflict with itself. Returns whether it is granted.
+    /// Counts a request as [`request`](Self::request) does. The prefixes of the request are all different, so the check
+    /// for conflicts of the request with itself is left out.
     #[inline]
     pub(crate) fn request_once(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.count(wanted).map(|conflicts| !conflicts)
