@@ -35,7 +35,8 @@ use hotrow_sync::{CachePadded, Time, Wake};
 use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
-/// Deadlock detection by digests.
+/// The policy of `2pl-dreadlocks`. Each waiting transaction publishes the set of the transactions that it waits for,
+/// directly or through others. A transaction that finds itself in the sets of its blockers aborts.
 pub struct Dreadlocks {
     config: DreadlocksConfig,
     digests: PerOwner<CachePadded<Digest>>,
@@ -47,7 +48,8 @@ pub struct Dreadlocks {
 /// Knobs of [`Dreadlocks`].
 #[derive(Clone, Debug)]
 pub struct DreadlocksConfig {
-    /// The longest wait. Deadlocks do not last, but there are clients that never come back.
+    /// The longest time that a transaction waits for one lock before it is aborted. Deadlocks are found earlier, but a
+    /// client may hold locks and never end its transaction.
     pub wait_limit: Duration,
 }
 
@@ -164,7 +166,7 @@ impl Dreadlocks {
     }
 }
 
-/// The number of bits of a digest. If there are more owners, some share a bit.
+/// The number of bits of a digest. If there are more transaction objects, some of them share a bit.
 pub(super) const BITS: u32 = 1024;
 
 const WORDS: usize = BITS as usize / 64;
