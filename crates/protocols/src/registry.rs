@@ -32,7 +32,7 @@ pub trait WithProtocol {
 pub enum OpenError {
     /// There is no such engine.
     Unknown(UnknownEngine),
-    /// The engine does not accept such a setting.
+    /// The engine does not accept one of the settings.
     Settings(SettingsError),
 }
 

@@ -52,7 +52,7 @@ impl LockManager {
         Ticket { manager: self.clone(), owner, place, asks: false }
     }
 
-    /// The number of transactions that wait for their locks.
+    /// Returns the number of transactions that wait for their locks. Read without the latch, it may be a little old.
     pub(super) fn blocked(&self) -> usize {
         // Relaxed: a hint for schedulers.
         self.blocked.0.load(Ordering::Relaxed)

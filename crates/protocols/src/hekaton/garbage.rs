@@ -15,8 +15,8 @@
 //! is about to commit.
 //!
 //! **Short-lived clients collect.** The sweeper stays in the slot too: the next transaction object that runs there goes
-//! on where the last one was. Otherwise clients that end after a few transactions, or connect for each, would never
-//! come to the one that looks.
+//! on where the last one was. Otherwise clients that end after a few transactions, or connect for each of them, would
+//! never reach the transaction that looks at the slots.
 //!
 //! **Idle clients keep nothing.** Backlogs belong to the slots, which all transactions see. Each time that a
 //! transaction looks after its own backlog it visits another slot, one after the other, and collects there what the
@@ -120,7 +120,7 @@ impl Backlog {
     }
 }
 
-/// The collection of garbage that is due after a transaction.
+/// The work of garbage collection that a transaction does after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The transaction collects from the backlog of its own slot.

@@ -64,12 +64,13 @@ impl HeldLocks {
         &self.rows
     }
 
-    /// Notes the lock on a part of the index at a position of a table.
+    /// Notes that the transaction has locked a part of an index. `position` is the index's position in the table.
     pub fn part(&mut self, table: TableId, position: usize, part: Part) {
         self.parts.push((table, position, part));
     }
 
-    /// Replaces the part of the lock that was noted last, and returns the part that it replaced.
+    /// Replaces the part of the index lock that was noted last, and returns the former part. Panics if no index lock is
+    /// noted.
     pub fn narrow(&mut self, part: Part) -> Part {
         std::mem::replace(&mut self.parts.last_mut().expect("it was noted").2, part)
     }

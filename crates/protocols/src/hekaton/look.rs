@@ -29,12 +29,12 @@ pub(super) struct Look {
     pub kept: HashSet<VersionPtr<Words>>,
     /// The transactions on whose commits this one depends, or depended.
     dependencies: SmallVec<[TxnId; 4]>,
-    /// The transaction's slot, if it is in a queue of writers.
+    /// The transaction's slot in the table of transactions, or `None` before the first transaction of the object.
     pub slot: Option<SlotNumber>,
     /// Whether the transaction, before it writes a row that is free, lets the transactions in the row's queue write
     /// first. Only a transaction that can wait in the queue itself does so.
     pub lines_up: bool,
-    /// The conflict that the transaction met last.
+    /// The last conflict in which another transaction had a row or a key that this one wanted to write.
     pub conflict: Option<Conflict>,
     /// The queues in which the transaction has its turn, each with whether the transaction has locked the row since.
     pub turns: SmallVec<[(Place, bool); 1]>,
@@ -173,7 +173,8 @@ impl Look {
         }
     }
 
-    /// Returns the End word of a version that has this lock. Read locks do not matter for what a transaction sees.
+    /// Returns the End word of a version that has this lock, with the state of the lock's writer. Read locks have no
+    /// effect on what a transaction sees.
     #[inline]
     pub fn writer_of(&self, version: VersionRef<'_, Words>, lock: RecordLock) -> EndWord {
         match lock.writer {

@@ -52,7 +52,7 @@ pub(super) struct Conflict {
     pub target: LockTarget,
 }
 
-/// A transaction in a queue.
+/// An entry of a queue: a transaction that waits for a row, or has its turn there.
 pub(super) struct Ticket {
     pub slot: SlotNumber,
     /// The id of the transaction, if it was rolled back to a savepoint and may still hold locks. `None` if it was

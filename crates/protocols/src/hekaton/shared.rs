@@ -14,7 +14,7 @@ pub(super) struct Shared {
     pub transactions: Transactions,
     /// The mutex that a transaction holds while it looks for deadlocks.
     pub detector: Mutex<()>,
-    /// The most read locks that one version can have.
+    /// The greatest number of read locks on one version.
     pub read_locks: u8,
 }
 

@@ -94,10 +94,10 @@ pub(super) struct Life {
     pub is_last: bool,
 }
 
-/// The verdict of a collector on a version.
+/// The answer to whether a version that has ended can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No transaction can want the version.
+    /// No transaction can read the version any more, so it can be removed.
     Dead,
     /// The version is needed by transactions that read at this time: they see it, or must find out that the row was
     /// deleted. Transactions that read at other times may need it, too.
@@ -144,7 +144,7 @@ impl View {
         self.until = until;
     }
 
-    /// Returns the verdict on a version with this life: whether a transaction can want it.
+    /// Returns whether a version with this life can be removed, or which transactions still need it.
     pub fn verdict(&self, life: Life) -> Verdict {
         if self.until < life.end {
             return Verdict::TooEarly;

@@ -384,9 +384,9 @@ impl Transactions {
         called.into_iter().for_each(|place| self.queues.release(place, me));
     }
 
-    /// Returns the number of times that a transaction has given up locks before its end. If a caller asks for the
-    /// number, and then finds that the transaction still has a lock, the number does not count the release of that lock
-    /// yet.
+    /// Returns the number of times that a transaction has given up locks before its end, in rollbacks to savepoints. If
+    /// a caller first reads the number and then finds that the transaction still has a lock, the release of that lock
+    /// is not counted yet.
     #[cold]
     pub fn recalls(&self, of: TxnId) -> u64 {
         let dependents = self.slot_of(of).dependents.lock();

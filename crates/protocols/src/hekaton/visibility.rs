@@ -122,8 +122,8 @@ pub(super) enum Validity {
     Again,
 }
 
-/// Returns whether a version that was seen is seen at `end_time`, too. A transaction that is preparing to end the
-/// version earlier is taken to commit.
+/// Returns whether a version that was seen is seen at `end_time`, too. A transaction that is preparing, and ends the
+/// version before `end_time`, is taken to commit.
 pub(super) fn still_seen(end: EndWord, end_time: Timestamp) -> Validity {
     match (end, end_sight(end, end_time)) {
         // The transaction replaced it itself, so no other one did.
@@ -180,7 +180,7 @@ pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
     }
 }
 
-/// The answer to whether another version with the same key lets a new version have the key.
+/// The answer to whether a new version may have its key, given another version with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Free,

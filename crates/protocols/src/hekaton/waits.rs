@@ -71,7 +71,7 @@ impl Transactions {
         debug_assert!(shut.is_ok(), "an active transaction shuts its counter");
     }
 
-    /// Whether `me`, an active transaction, has none to wait for.
+    /// Whether `me`, an active transaction, waits for no other transaction before its end.
     pub fn waits_for_nobody(&self, me: TxnId) -> bool {
         matches!(self.slot_of(me).status(), Status::Active(WaitFor { count: 0, .. }))
     }

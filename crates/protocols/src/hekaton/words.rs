@@ -16,7 +16,8 @@ const NOBODY: u64 = WRITER;
 const READERS_SHIFT: u32 = TxnId::BITS;
 const CLOSED: u64 = 1 << 62;
 
-/// When a version's life begins and ends, or which transactions decide that.
+/// The header of a version: two words that say from when until when the version is the row, or which transactions
+/// decide that.
 ///
 /// **Invariant.** The transaction whose id stands in Begin made the version, and changes Begin once: to its end
 /// timestamp, or to infinity when it aborts. The transaction whose id stands in End has the version's write lock: the

@@ -56,7 +56,7 @@ impl WriteSet {
         self.log.len()
     }
 
-    /// Whether the write set has nothing but locks.
+    /// Whether the transaction has changed nothing: the write set has at most write locks.
     pub fn is_empty(&self) -> bool {
         self.log.iter().all(|change| change.locks_only)
     }

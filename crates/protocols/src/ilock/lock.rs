@@ -62,7 +62,7 @@ enum Turn {
     Writers,
 }
 
-/// The outcome of a request.
+/// The outcome of a request for a record's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOutcome {
     /// The transaction has the lock.
@@ -189,8 +189,8 @@ impl ILock {
         self.set(State::owned_by(tid));
     }
 
-    /// Takes the lock if that can be done at once, and returns whether it was taken. Line 2 of Fig. 6, lines 2 to 16 of
-    /// Fig. 7.
+    /// Takes the lock if that is possible without waiting, and returns whether it was taken. Line 2 of Fig. 6, lines 2
+    /// to 16 of Fig. 7.
     #[inline]
     pub(super) fn take(&self, wanted: LockRequest, tid: u64) -> bool {
         match wanted {

@@ -190,7 +190,8 @@ impl Protocol for Interactive {
         self.retired.as_ref().map(|retired| retired.statistics())
     }
 
-    /// Waits for everything but records: of a record only the number of its owner is known.
+    /// Returns the waits for gaps, absent keys and unique columns. Waits for records are left out, since a record's
+    /// lock has only the number of its owner.
     fn lock_waits(&self) -> Vec<LockWait> {
         self.names.waits()
     }

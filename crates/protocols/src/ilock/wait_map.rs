@@ -81,7 +81,7 @@ impl WaitMaps {
         (self.workers.fetch_add(1, Ordering::AcqRel) % u64::from(WORKERS)) as u32
     }
 
-    /// Returns the number of a new transaction in flight.
+    /// Returns a source of transaction numbers for a new transaction object.
     pub(super) fn number(&self) -> Number {
         Number::new(&self.numbers)
     }

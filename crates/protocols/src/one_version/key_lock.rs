@@ -139,8 +139,9 @@ impl KeyLock {
         self.is_used() && self.word() & !AWAITED != 0
     }
 
-    /// Takes the lock, or notes that it is awaited. The caller has the latch of the lock's queue. If the lock is not
-    /// taken, the caller's request stands last in the queue from then on, or first if it is an upgrade.
+    /// Takes the lock in the modes `wanted`, or notes that it is awaited. The transaction has held the lock in the
+    /// modes `held` before. The caller has the latch of the lock's queue, and queues the request there if the lock is
+    /// not taken. An upgrade waits for holders only, and any other request also for the requests in the queue.
     pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> RequestOutcome {
         loop {
             let word = self.word();

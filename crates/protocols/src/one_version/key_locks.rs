@@ -169,7 +169,7 @@ impl KeyLocks {
         let _ = level.next.compare_exchange(0, log2, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Splits all free locks of the first level, if they are to be split.
+    /// Splits all free locks of the coarsest level that still has whole locks, if a finer level has been made.
     pub(super) fn split_free(&self) {
         let level = self.first();
         if level.next().is_none() {

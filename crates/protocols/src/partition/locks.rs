@@ -80,7 +80,7 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// counts on them.
     fn forget(&mut self, _scene: Scene<'_, Self::Header>, _absent: &[(TableId, Key)]) {}
 
-    /// Checks the locks against the requests of the transactions in the queue, in `books`.
+    /// Checks the locks against `books`, the requests of the transactions in the queue.
     fn audit(&self, books: &[Book]) -> Result<(), String>;
 
     /// Checks the records' headers against the requests of the transactions in all partitions. `is_all_counted` says

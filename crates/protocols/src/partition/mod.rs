@@ -144,9 +144,9 @@ pub struct Partitioned<E: PartitionLocking> {
 pub struct PartitionConfig {
     /// The number of partitions: at least 1, and at most `PARTITIONS_MAX`. Other values are clamped.
     pub partitions: usize,
-    /// The number of blocked transactions that the queue of a partition may hold before its thread takes no new
-    /// request. The longer the queue, the likelier a new transaction conflicts with one in it; but the thread needs
-    /// others to go on with while some wait for other partitions.
+    /// The number of blocked transactions in a partition's queue at which the partition's thread stops beginning new
+    /// transactions. In a long queue a new transaction is likely to be blocked. With a short one the thread may have no
+    /// transaction to run while some wait for other partitions.
     pub blocked_limit: usize,
     /// The time by which each message between the threads of two partitions is delayed, in order to simulate a network.
     pub network_delay: Duration,

@@ -74,7 +74,7 @@ impl<L: LockState> Partitions<L> {
         self.all.len()
     }
 
-    /// Whether the calling thread has settled on this partition.
+    /// Whether the calling thread has settled on this partition, so that no other thread works on it.
     #[inline]
     pub(super) fn is_mine(&self, partition: PartitionId) -> bool {
         self.at(partition).baton.is_mine()
@@ -118,8 +118,8 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).baton.0.take().map(|mut core| work(&mut core))
     }
 
-    /// Sends a message to a partition that another thread has settled on: over a ring if the caller's own thread has
-    /// settled on `home`, otherwise by the mailbox.
+    /// Sends a message to a partition on which another thread has settled: over a ring if the calling thread has
+    /// settled on `home`, and otherwise through the partition's mailbox.
     pub(super) fn send(
         &self,
         visitor: &mut Visitor<'_, L>,
@@ -233,7 +233,7 @@ impl<L: LockState> Partitions<L> {
         received.expect("the calling thread has settled there")
     }
 
-    /// Whether outsiders have left messages for a partition.
+    /// Whether there are messages in a partition's mailbox, where threads leave them that have settled on no partition.
     #[inline]
     pub(super) fn has_mail(&self, partition: PartitionId) -> bool {
         self.at(partition).mailbox.is_full()

@@ -27,7 +27,8 @@ pub(super) enum State {
 pub(super) struct Asker {
     pub(super) node: Arc<Node>,
     pub(super) attempt: Attempt,
-    /// The partition whose thread runs the transaction, or `None` if an outsider runs it.
+    /// The partition whose thread runs the transaction, or `None` if it runs on a thread that has settled on no
+    /// partition.
     pub(super) home: Option<PartitionId>,
     /// Whether the transaction asks other partitions too, or runs elsewhere.
     pub(super) is_distributed: bool,

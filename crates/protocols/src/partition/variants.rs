@@ -6,7 +6,7 @@ use super::queued::InQueues;
 use super::whole::Whole;
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
-/// The properties in which the engines of the family differ.
+/// The properties in which the engines with partitioned data differ.
 pub trait PartitionLocking: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;

@@ -117,8 +117,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Returns the first blocked transaction, in the queue's order, that conflicts with none before it. `queue` yields
-    /// each transaction, whether it is blocked, and its marks (Fig. 4). Returns `None` if there is none.
+    /// Returns the first blocked transaction of a queue that conflicts with no transaction before it (Fig. 4), or
+    /// `None` if there is none. `queue` yields the transactions in order, each with whether it is blocked, and its
+    /// marks.
     pub(crate) fn find<T, M>(&mut self, queue: impl IntoIterator<Item = (T, bool, M)>) -> Option<T>
     where
         M: Iterator<Item = Mark> + Clone,

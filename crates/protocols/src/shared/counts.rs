@@ -178,7 +178,7 @@ pub(crate) fn count(requests: &impl Requests) -> Result<bool, Refused> {
     Ok(is_free)
 }
 
-/// Returns the counters of a request's record without the same transaction's earlier requests.
+/// Returns the counters of a request's record, less the earlier requests of the same transaction.
 #[cold]
 fn others(requests: &impl Requests, at: usize, counts: Counts) -> Counts {
     let own = (0..at).filter(|&earlier| requests.is_same(earlier, at));

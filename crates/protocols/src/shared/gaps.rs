@@ -128,7 +128,7 @@ impl Gap {
         Self { name: name_of(table, part, stripe), target: LockTarget::Table { table, part, key: None } }
     }
 
-    /// Returns the pseudo-gap of a hash index that a key belongs to.
+    /// Returns the pseudo-gap into which a key of a hash index falls.
     pub(crate) fn unordered(table: TableId, index: IndexRef, key: &Key) -> Self {
         match index {
             IndexRef::Primary => Self::stripe(table, key.hash64() % STRIPES),

@@ -34,8 +34,8 @@ use std::ops::ControlFlow;
 
 /// The locks that entries of an index need beside the lock on their row. Each method may wait, and fail.
 pub trait IndexLocks<H: RecordHeader> {
-    /// Whether the key of the row that is inserted had no record when it was locked. If the key has a record by now,
-    /// that record is not locked.
+    /// Whether the key of the row that is inserted had no record when the key was locked. A record that the key has got
+    /// since is not locked.
     fn makes(&self) -> bool {
         false
     }
@@ -427,7 +427,7 @@ impl<H: RecordHeader> InPlace<H> {
     }
 
     /// Makes the changes final. The caller releases the locks after this. Deleted records for which `keeps` returns
-    /// true stay linked, as absent rows: a transaction counts on them, and the caller unlinks them once none does.
+    /// true stay linked, without a row, because a request is counted there. The caller unlinks them later.
     pub(crate) fn commit(
         &mut self,
         database: &Database<H>,

@@ -25,8 +25,8 @@ impl Parked {
         Self { granted, alarmed, doomed, label: AtomicU32::new(0), waiter }
     }
 
-    /// Sets the label of a transaction that begins. The transactions of a session have one label. It is written only if
-    /// it changes, so that the cache line stays as it is, wherever it is.
+    /// Sets the label of a transaction that begins. The transactions of a session have the same label, so it is written
+    /// only if it changes: then other cores keep their copies of the cache line.
     #[inline]
     pub(crate) fn set_label(&self, label: u32) {
         if self.label() != label {

@@ -1,4 +1,4 @@
-//! A value for each transaction in flight.
+//! A value for each transaction object.
 
 use super::lock_table::OwnerId;
 use hotrow_sync::OnceLock;

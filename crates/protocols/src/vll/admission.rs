@@ -33,9 +33,9 @@ pub(super) struct Member {
 /// The reason why a transaction has not got its locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The record of a request is dead. The caller finds the record that took its place, and tries again.
+    /// The record of the request at this position is being unlinked. The caller looks the key up again, and retries.
     Dead(usize),
-    /// The transaction is over, with this error.
+    /// The transaction aborts with this error.
     Over(Abort),
 }
 

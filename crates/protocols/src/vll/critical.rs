@@ -1,10 +1,10 @@
-//! The critical section: what begins and finishes transactions, one at a time.
+//! The critical section, in which transactions ask for their locks and give them back, one at a time.
 //!
 //! | paper (Fig. 1) | code |
 //! | --- | --- |
 //! | BeginTransaction | [`Core::begin`] |
 //! | FinishTransaction | [`Core::finish`] |
-//! | first choice of VLLMainLoop: the blocked front | [`TxnQueue::remove`], by who leaves the front |
+//! | first choice of VLLMainLoop: the blocked front | [`TxnQueue::remove`], by the transaction that leaves the front |
 //! | `TxnQueue is not full` | [`Core::has_room`] |
 //! | SCA (Fig. 4) | [`Core::analyse`] |
 
@@ -23,7 +23,8 @@ pub(super) enum Begun {
     Free,
     /// The transaction is in the queue, and waits for its locks.
     Blocked,
-    /// A record that the transaction asks for is dead. Nothing is counted, and the transaction does not wait.
+    /// The record of the request at this position is being unlinked. Nothing is counted, and the transaction does not
+    /// wait.
     Dead(usize),
     /// A counter is exhausted: nothing is counted, and the transaction does not wait.
     Exhausted,

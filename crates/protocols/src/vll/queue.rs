@@ -126,7 +126,7 @@ impl Slots {
         (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
     }
 
-    /// Returns the marks of the requests of the transaction of `entry`, unless it conceals them.
+    /// Returns the marks of the requests of the transaction of `entry`, or `None` if the transaction conceals them.
     pub(crate) fn footprint(&self, entry: Entry) -> Option<impl Iterator<Item = Mark> + Clone + '_> {
         let footprint = &self.place(entry.number()).footprint;
         let len = footprint.len.load(Ordering::Acquire);

@@ -145,20 +145,20 @@ impl Ranges {
     }
 }
 
-/// A part of an index.
+/// A part of an index that can be locked.
 #[derive(Clone)]
 pub(super) enum Part {
     /// All keys with this hash.
     Hash(u64),
     /// All keys in a range. In a hash index such a part covers all keys of the index.
     Range(Arc<Range>),
-    /// The primary key with this hash, whose row must stay.
+    /// The primary key with this hash. While it is locked, its row may be replaced, but is not deleted.
     Kept(u64),
 }
 
 impl IndexLocks {
     /// Locks a part for a transaction, and returns whether the transaction had not locked it before. The caller issues
-    /// a SeqCst fence before it walks.
+    /// a SeqCst fence before it reads the part.
     pub(super) fn lock(&self, part: &Part, by: TxnId) -> bool {
         match part {
             Part::Hash(hash) => self.hashes.add(*hash, (), by, |()| true),

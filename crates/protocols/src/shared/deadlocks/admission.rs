@@ -120,7 +120,7 @@ pub(super) struct HotTickets {
     pub(super) tickets: Tickets,
     /// The number of tickets that were returned since the locks cooled last.
     returned: u32,
-    /// The number of transactions that were held back so far.
+    /// The number of transactions that have had to wait for a ticket so far.
     pub(super) held_back: u64,
 }
 

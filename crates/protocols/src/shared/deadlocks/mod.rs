@@ -153,9 +153,9 @@ impl<B: Blocked> Waits<B> {
         self.list.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Lists a transaction whose request is queued, and ends the deadlocks that this closes. Returns the deadlock of
-    /// which the transaction is the victim itself, if there is one. Other victims are woken, and have a
-    /// [verdict](Self::verdict).
+    /// Lists a transaction that begins to wait, after its request was queued, and ends the deadlocks that this wait
+    /// closes. Returns the deadlock of which the transaction is the victim itself, if there is one. Other victims are
+    /// woken, and have a [verdict](Self::verdict).
     pub(crate) fn begin(&self, request: Request<'_>, blocked: B) -> Option<Deadlock> {
         let now = request.parked.waiter().now();
         let mut list = self.list();
@@ -260,7 +260,8 @@ impl<B: Blocked> Waits<B> {
         wake(wakes);
     }
 
-    /// Returns the present state of admission, for statistics.
+    /// Returns statistics of admission: the numbers of hot locks, of tickets, and of transactions that wait for
+    /// tickets.
     pub(crate) fn admission(&self) -> AdmissionStatistics {
         let list = self.list();
         AdmissionStatistics {

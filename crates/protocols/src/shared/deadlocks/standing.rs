@@ -56,8 +56,8 @@ impl Standing {
         self.number
     }
 
-    /// Returns the transaction's rank among those that are held back from hot locks: the least is let in first, which
-    /// is the oldest transaction.
+    /// Returns the transaction's rank among the transactions that wait for a ticket for hot locks. The least rank,
+    /// which is that of the oldest transaction, is let in first.
     pub(super) fn turn(&self) -> (Time, u32) {
         (self.began.unwrap_or_default(), self.number)
     }

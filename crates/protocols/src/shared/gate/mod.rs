@@ -1,5 +1,5 @@
-//! The database gate: transactions that brought a plan pass through it together, one that brought none closes it and is
-//! alone.
+//! The database gate. Transactions that have a plan of their accesses are inside together. A transaction without a plan
+//! closes the gate, and is alone in the database.
 //!
 //! **The idea.** A big-reader lock. Each transaction in flight has a *pass* with a word of its own, in a cache line of
 //! its own. To enter is to write that word and to read the gate's word; no pass writes a shared line. To close is the

@@ -257,7 +257,7 @@ impl Requester {
         self.id
     }
 
-    /// Begins a transaction that reports call `label`, and whose waits have these limits.
+    /// Begins a transaction, whose waits have these limits. `label` is the number under which reports name it.
     #[inline]
     pub(crate) fn begin(&mut self, label: u32, limits: Limits) {
         self.parked.set_label(label);

@@ -39,7 +39,7 @@ impl<L: RecordLock> Foreseen<L> {
         self.may_write && self.foresight.as_ref().is_some_and(|foresight| foresight.is_any())
     }
 
-    /// Whether the read of a record is likely to become a write.
+    /// Whether a transaction that reads the record is expected to write it later.
     pub(super) fn becomes_write(&self, record: RecordPtr<L>) -> bool {
         self.foresight.as_ref().is_some_and(|foresight| foresight.is_read_to_write(hash(record)))
     }
@@ -60,8 +60,8 @@ impl<L: RecordLock> Foreseen<L> {
         }
     }
 
-    /// Notes that the transaction is the victim of a deadlock with another reader of a record that it wants to write.
-    /// Returns whether the record was read to be written before, or need not be because no foresight is kept.
+    /// Notes that the transaction is the victim of a deadlock with another reader of a record that both want to write.
+    /// Returns whether readers of the record were expected to write it before, or no such expectations are kept.
     pub(super) fn deadlocked(&self, record: RecordPtr<L>) -> bool {
         self.foresight.as_ref().is_none_or(|foresight| foresight.deadlocked(hash(record)))
     }

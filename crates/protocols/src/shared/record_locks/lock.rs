@@ -36,8 +36,8 @@ pub trait RecordLock: RecordHeader {
     /// Takes the lock of a record that no other transaction has seen, exclusively.
     fn take_made(&self, owner: &Self::Owner);
 
-    /// Waits until the transaction has the lock, or its patience ends, or `watch` finds a deadlock. If the wait
-    /// unwinds, nothing is left of it but an upgrade that was granted.
+    /// Waits until the transaction has the lock, or the time-outs of `patience` pass, or `watch` finds a deadlock. If
+    /// the wait unwinds, the request is withdrawn and a granted lock released, except for a granted upgrade.
     fn wait(
         &self,
         owner: &Self::Owner,
@@ -77,7 +77,7 @@ pub enum Ended {
     Granted,
     /// The transaction has the lock, but was cancelled, so it is to end.
     GrantedCancelled,
-    /// The transaction does not have the lock: its patience has ended.
+    /// The transaction does not have the lock: the wait has timed out.
     TimedOut,
     /// The transaction does not have the lock: it was cancelled, so it is to end.
     Cancelled,

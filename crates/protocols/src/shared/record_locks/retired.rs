@@ -158,7 +158,7 @@ pub(super) enum Found {
     Clean,
     /// The transaction follows a leader at this row.
     Followed,
-    /// The chain has dead entries, which must be undone. That takes the exclusive lock.
+    /// The chain has changes of transactions that cannot commit. They must be undone, under the exclusive lock.
     Dead,
 }
 

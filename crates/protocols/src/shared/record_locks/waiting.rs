@@ -13,7 +13,8 @@ use hotrow_sync::{Arc, Latch};
 use hotrow_txn::{Deadlock, LockTarget};
 use std::marker::PhantomData;
 
-/// Whether a transaction may take hot locks: see [`admission`](crate::shared::deadlocks).
+/// Whether a transaction needs or has a ticket for hot locks, which limits how many transactions contend for them: see
+/// [`admission`](crate::shared::deadlocks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ticket {
     /// The transaction needs no ticket.

@@ -1,4 +1,4 @@
-//! The wait-for graph, in partitions: one for each transaction in flight.
+//! The wait-for graph of transactions, whose edges are stored at the transactions that wait.
 //!
 //! **Source.** ORTHRUS §4, *wait-for graph*: edges are added only on conflict, and each transaction's edges are a
 //! partition of their own; there is no latch for the graph.

@@ -68,8 +68,8 @@ impl Counted {
     }
 }
 
-/// The prefixes that one transaction asks for, as the counts that are made for them. The next transaction uses the
-/// lists again.
+/// The prefixes that one transaction asks to lock, as the counts that the request makes: the locks, and the intentions
+/// on shorter prefixes. The next transaction uses the lists again.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixLocks {
     counted: Vec<Counted>,
@@ -103,8 +103,8 @@ impl PrefixLocks {
         self.exclusive.contains(&Counted::new(name, Claim::Exclusive).name)
     }
 
-    /// Adds a lock on everything below a prefix. Prefixes above it that the last added one has too are not counted
-    /// again.
+    /// Adds a lock on everything below a prefix. Intentions on shorter prefixes that the last added prefix has as well
+    /// are not counted again.
     #[inline]
     pub(crate) fn push(&mut self, prefix: Prefix, exclusive: bool) {
         let last = &mut self.last[usize::from(exclusive)];
@@ -147,7 +147,7 @@ impl PrefixLocks {
     }
 }
 
-/// The counters of all prefixes that have been asked for.
+/// The counters of the locks that transactions have requested on prefixes.
 ///
 /// **Thread safety.** The type has none of its own: it belongs to the critical section, or to the partition, in which
 /// locks are requested.
@@ -310,13 +310,13 @@ impl PrefixCounters {
         })
     }
 
-    /// Returns the number of prefixes that have been asked for.
+    /// Returns the number of prefixes on which a request is counted.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether no prefix has been asked for.
+    /// Whether no request is counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }
