@@ -5,14 +5,14 @@
 //! thread of its own, is done by the transactions that make it necessary, and keeps up with them: each looks at more
 //! versions than it ended.
 //!
-//! A backlog is in the order of the versions' ends. A version that stands first and is still read by a transaction goes
-//! to the versions that are *held* by the transactions that read at that time. So a long reader keeps what it can see,
-//! nothing that came and went since, and keeps no other transaction busy. What stays is said in
-//! [`snapshots`](super::snapshots).
+//! A backlog is in the order of the versions' ends. A version that is first, and that a transaction still reads, is
+//! moved to the versions that are *held* by the transactions that read at that time. So a long reader keeps the
+//! versions that it can see, but none that began and ended since, and costs other transactions no time.
+//! [`snapshots`](super::snapshots) says which versions stay.
 //!
-//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan
-//! goes over to the present epoch after each part of its range, up to 256 keys, unless it depends on a transaction that
-//! is about to commit.
+//! **Memory.** The memory of collected versions is freed when all transactions have left the epochs in which they might
+//! have met them. A long scan goes over to the present epoch after each part of its range, up to 256 keys, unless it
+//! depends on a transaction that is about to commit.
 //!
 //! **Short-lived clients collect.** The sweeper stays in the slot too: the next transaction object that runs there goes
 //! on where the last one was. Otherwise clients that end after a few transactions, or connect for each of them, would

@@ -81,7 +81,7 @@ pub(super) struct Outbox<H> {
     pub(super) wakes: Vec<Arc<Node>>,
     /// The partitions whose threads are to be woken, because messages were sent to them.
     pub(super) nudges: Vec<PartitionId>,
-    /// Messages that did not fit into their rings.
+    /// The messages that did not fit into their rings, and go to the mailboxes of their partitions.
     pub(super) mail: Vec<(PartitionId, Message<H>)>,
     /// The number of *finished* messages on which the thread has acted.
     pub(super) finished: u64,
@@ -352,7 +352,7 @@ impl<L: LockState> Core<L> {
         while !caller.is_settled && self.analyse(caller) {}
     }
 
-    /// Looks for a blocked transaction that conflicts with none before it, and tells it that it can run (SCA). Returns
+    /// Looks for a blocked transaction that conflicts with none before it in the queue, and wakes it (SCA). Returns
     /// whether there was one.
     pub(super) fn analyse(&mut self, caller: &mut Caller<'_, L>) -> bool {
         let Some(analysis) = self.analysis.as_mut().filter(|_| self.may_find && self.queue.blocked() > 0) else {

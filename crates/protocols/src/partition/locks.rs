@@ -12,7 +12,8 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// The locks of one partition. One thread at a time uses them: the one that has the partition's baton.
+/// The locks of one partition. One thread at a time uses them: the thread that has the partition's baton, the right to
+/// work on it.
 pub trait LockState: Default + Debug + Send + 'static {
     /// The header of each record.
     type Header: RecordHeader + Debug;
@@ -76,15 +77,16 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// Looks up the records of rows again that were unlinked between the plan and the request for locks.
     fn refresh(_scene: Scene<'_, Self::Header>, _rows: &mut [PlannedRow<Self::Header>]) {}
 
-    /// Unlinks the records of absent rows that a transaction meant to ask for and will not, if no other transaction
-    /// counts on them.
+    /// Unlinks the records that were made for absent rows of a transaction which does not ask for them after all, if no
+    /// request is counted there.
     fn forget(&mut self, _scene: Scene<'_, Self::Header>, _absent: &[(TableId, Key)]) {}
 
     /// Checks the locks against `books`, the requests of the transactions in the queue.
     fn audit(&self, books: &[Book]) -> Result<(), String>;
 
     /// Checks the records' headers against the requests of the transactions in all partitions. `is_all_counted` says
-    /// that no transaction is yet to ask for a record that was made for it, or has the database alone.
+    /// whether each transaction has asked for all records that were made for it, and no transaction has the database
+    /// alone.
     fn audit_records(_scene: Scene<'_, Self::Header>, _books: &[Book], _is_all_counted: bool) -> Result<(), String> {
         Ok(())
     }

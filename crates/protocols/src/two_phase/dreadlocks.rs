@@ -1,8 +1,9 @@
 //! Dreadlocks: all transactions wait, and a transaction that finds itself among those that it waits for aborts.
 //!
-//! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all that it waits for, through whomever;
-//! a bitmap that only the transaction itself changes and others read without a latch. It waits looking at the digests
-//! of those in its way, and unites them; its own bit among them is a deadlock.
+//! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all transactions that it waits for,
+//! directly or through others; a bitmap that only the transaction itself changes and others read without a latch. While
+//! it waits, it reads the digests of the transactions in its way, and unites them. If the union has its own bit, there
+//! is a deadlock.
 //!
 //! **Invariants**
 //!

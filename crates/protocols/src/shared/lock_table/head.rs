@@ -63,8 +63,8 @@ impl Heads {
         self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
     }
 
-    /// Returns the transactions that hold a name, or wait for it before `owner`, which waits for it. Returns none if
-    /// `owner` does not wait for it.
+    /// Returns the other transactions that hold a name, or wait for it before `owner`, which waits for it. Returns an
+    /// empty list if `owner` does not wait for the name.
     pub(super) fn in_the_way(&mut self, name: Name, owner: OwnerId) -> Blockers {
         let Some(head) = self.find(name) else { return Blockers::new() };
         let mut queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -148,7 +148,8 @@ impl Heads {
         std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
     }
 
-    /// Appends all waits of the bucket, with the transactions' labels.
+    /// Appends all waits of the bucket to `waits`, for reports. `label` returns the number under which reports name a
+    /// transaction.
     pub(super) fn waits(&self, label: &impl Fn(OwnerId) -> u32, waits: &mut Vec<LockWait>) {
         for head in self.heads() {
             let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -276,8 +277,9 @@ impl Head {
         }
     }
 
-    /// Tells the policy the blockers of those requests from `place` on whose blockers can have changed. These are the
-    /// requests up to the first that hides the requests before it from those behind it.
+    /// Tells the policy the blockers of the requests from `place` on, up to the first request that conflicts with all
+    /// modes: the blockers of requests behind that one have not changed. Transactions that must look for a deadlock are
+    /// added to `wakes`.
     pub(super) fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {

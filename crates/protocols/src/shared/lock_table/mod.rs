@@ -35,7 +35,7 @@ use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// The name of the thing that a lock protects, hashed.
+/// The name of a lock: a 64-bit hash of the thing that it protects. Things with the same hash share a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u64);
 
