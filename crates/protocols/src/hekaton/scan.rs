@@ -59,9 +59,6 @@ pub(super) type Visit<'v, 'g> = &'v mut dyn FnMut(VersionRef<'g, Words>, Option<
 ///
 /// # Errors
 /// [`Abort::User`] for a range of a secondary hash index.
-///
-/// # Errors
-/// [`Abort::User`] for a range of a hash index.
 pub(super) fn walk<'g>(
     table: &'g VersionTable<Words>,
     guard: Guard<'g>,
@@ -123,7 +120,7 @@ impl Course {
 /// range.
 ///
 /// # Errors
-/// [`Abort::User`] for a range of a hash index.
+/// [`Abort::User`] for a range of a secondary hash index.
 pub(super) fn walk_on<'g>(
     table: &'g VersionTable<Words>,
     guard: Guard<'g>,
