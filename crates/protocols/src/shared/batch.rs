@@ -6,7 +6,8 @@
 use hotrow_storage::{Database, Guard, RecordHeader, RecordRef, Table};
 use hotrow_txn::Access;
 
-/// Prefetches the index slots and records of `accesses`, and whatever `also` prefetches per access.
+/// Prefetches the index slots of all `accesses`, and then their records. `also` is called for each access and may
+/// prefetch more, such as a lock.
 #[inline]
 pub(crate) fn prefetch<'a, H: RecordHeader>(
     database: &Database<H>,

@@ -10,7 +10,7 @@ use hotrow_txn::{LockTarget, LockWait};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// The heads of one bucket.
+/// The heads of one bucket: one for each locked name that falls into the bucket.
 pub(super) type Heads = HeadChain<Head>;
 
 /// The head of a name in use: the transactions that hold it, and those that wait for it.
@@ -34,7 +34,7 @@ pub(super) struct Waiting {
     /// The modes that the owner is to hold once the request is granted, with those that it holds already.
     pub(super) mode: Mode,
     pub(super) upgrade: bool,
-    /// The thing that the name stands for.
+    /// The thing that the name stands for, for reports.
     pub(super) target: LockTarget,
     pub(super) parked: Arc<Parked>,
 }
@@ -48,8 +48,8 @@ impl Heads {
         self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
     }
 
-    /// Returns the transactions that hold a name, or wait for it before `owner`, which waits for it. Returns none if
-    /// `owner` does not wait for it.
+    /// Returns the other transactions that hold a name, or wait for it before `owner`, which waits for it. Returns an
+    /// empty list if `owner` does not wait for the name.
     pub(super) fn in_the_way(&mut self, name: Name, owner: OwnerId) -> Blockers {
         let Some(head) = self.find(name) else { return Blockers::new() };
         let mut queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -57,8 +57,8 @@ impl Heads {
         place.map_or_else(Blockers::new, |place| head.everybody(owner, place))
     }
 
-    /// Releases a name of a transaction for good: the transaction ends, or was granted a lock that it does not want any
-    /// more.
+    /// Releases a name of a transaction that ends, or that was granted a lock which it does not want any more. Grants
+    /// the requests that can be granted then, and appends their transactions to `wakes`.
     #[inline]
     pub(super) fn release(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
@@ -67,8 +67,8 @@ impl Heads {
         self.tidy();
     }
 
-    /// Releases a name of a transaction that goes on, and may come to wait for the requests that are still waiting
-    /// here.
+    /// Releases a name of a transaction that goes on, as [`release`](Self::release) does. It may wait for other locks
+    /// later, so the policy is also told the new blockers of the requests that still wait for the name.
     pub(super) fn release_early<P: WaitPolicy>(&mut self, name: Name, owner: OwnerId, policy: &P, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
         head.granted.retain(|granted| granted.owner != owner);
@@ -79,7 +79,8 @@ impl Heads {
         self.tidy();
     }
 
-    /// Takes a request out of the queue. Returns `false` if the request is not there, as it was granted.
+    /// Takes a request out of the queue, and grants the requests that can be granted then. Returns `false` if the
+    /// request is not in the queue, since it was granted.
     pub(super) fn withdraw<P: WaitPolicy>(
         &mut self,
         name: Name,
@@ -100,7 +101,8 @@ impl Heads {
         true
     }
 
-    /// Appends all waits of the bucket, with the transactions' labels.
+    /// Appends all waits of the bucket to `waits`, for reports. `labels` has the numbers under which reports name
+    /// transactions.
     pub(super) fn waits(&self, labels: &Labels, waits: &mut Vec<LockWait>) {
         for head in self.heads() {
             let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -235,8 +237,9 @@ impl Head {
         }
     }
 
-    /// Tells the policy the blockers of those requests from `place` on whose blockers can have changed. These are the
-    /// requests up to the first that hides the requests before it from those behind it.
+    /// Tells the policy the blockers of the requests from `place` on, up to the first request that conflicts with all
+    /// modes: the blockers of requests behind that one have not changed. Transactions that must look for a deadlock are
+    /// added to `wakes`.
     pub(super) fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {

@@ -36,11 +36,12 @@ use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// The name of the thing that a lock protects, hashed.
+/// The name of a lock: a 64-bit hash of the thing that it protects. Things with the same hash share a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u64);
 
-/// A transaction object as the lock table knows it. The numbers are small, and used again once their owner is gone.
+/// The number of a transaction object in the lock table. Numbers are small. When the object is dropped, its number
+/// becomes that of a later object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnerId(pub(crate) u32);
 
@@ -58,9 +59,9 @@ pub trait WaitPolicy: Send + Sync {
     /// Whether the policy keeps the wait-for graph.
     const TRACKS: bool = false;
 
-    /// Whether a transaction that holds no lock may wait for any other, and the policy is not asked. Then transactions
-    /// that hold a lock are asked about all that hold the lock or stand before them, in whatever mode: see
-    /// [`may_wait`](Self::may_wait).
+    /// Whether a transaction that holds no lock may always wait, without a call of [`may_wait`](Self::may_wait). If so,
+    /// the blockers that are passed for a transaction that holds locks are all other holders of the lock, and all
+    /// requests before its own, in whatever modes.
     const NEWCOMERS_WAIT: bool = false;
 
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
@@ -75,11 +76,12 @@ pub trait WaitPolicy: Send + Sync {
         false
     }
 
-    /// Whether the policy is told when a transaction begins to wait, and when it ends to.
+    /// Whether the policy has a list of the waiting transactions. If so, [`begins_to_wait`](Self::begins_to_wait) and
+    /// [`verdict`](Self::verdict) are called, and [`find_deadlock`](Self::find_deadlock) is not.
     const LISTS: bool = false;
 
-    /// Called under no latch when a request is queued and its transaction is about to wait. Returns the deadlock that
-    /// this closes, if the transaction itself is to be its victim.
+    /// Called under no latch when a request has been queued and its transaction is about to wait. If this wait closes a
+    /// deadlock of which the transaction itself is to be the victim, returns the deadlock.
     fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
         None
     }
@@ -89,7 +91,8 @@ pub trait WaitPolicy: Send + Sync {
         None
     }
 
-    /// Whether the transaction that waits can never commit, since a transaction that it follows has not.
+    /// Whether the transaction that waits can never commit, because it has read or changed a row of an uncommitted
+    /// transaction that was then rolled back. Its wait ends with [`Abort::Cascade`].
     fn is_doomed(&self) -> bool {
         false
     }
@@ -97,8 +100,8 @@ pub trait WaitPolicy: Send + Sync {
     /// Called when the request of a transaction that waits was granted, or is about to be withdrawn.
     fn ends_to_wait(&self, _requester: &Requester) {}
 
-    /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, the transaction does not wait any
-    /// more.
+    /// Looks for a deadlock of which `waiter` is to be the victim, before it suspends and after each alarm. If there is
+    /// one, its wait ends with [`Abort::Deadlock`].
     fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
         None
     }
@@ -140,7 +143,8 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held(Name);
 
-/// A transaction object as a user of the lock table.
+/// The handle of a transaction object on the lock table, through which it acquires and releases locks. A requester that
+/// is dropped releases all its locks.
 pub struct Requester {
     id: OwnerId,
     parked: Arc<Parked>,
@@ -186,7 +190,7 @@ enum Refused {
     Deadlock(Deadlock),
 }
 
-/// The answer to whether an acquired lock is new to its requester.
+/// Whether a lock that was acquired is new to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
     /// The requester held no mode of the name before.
@@ -202,7 +206,7 @@ impl LockTable {
         Arc::new(Self { buckets, owners: Owners::default() })
     }
 
-    /// Makes a requester that waits through `waiter`.
+    /// Makes a requester for a transaction object that waits through `waiter`.
     pub(crate) fn requester(self: &Arc<Self>, waiter: Waiter) -> Requester {
         let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
         let id = self.owners.add(&parked);
@@ -236,7 +240,7 @@ impl Requester {
         self.id
     }
 
-    /// Begins a transaction that reports call `label`, and whose waits have these limits.
+    /// Begins a transaction, whose waits have these limits. `label` is the number under which reports name it.
     #[inline]
     pub(crate) fn begin(&mut self, label: u32, limits: Limits) {
         self.parked.set_label(label);
@@ -245,21 +249,20 @@ impl Requester {
         self.deadlock = None;
     }
 
-    /// Begins the transaction's standing, where deadlocks have victims. `again` says that it is the retry of the one
-    /// before.
+    /// Sets the transaction's age and clears its defeats, by which a deadlock's victim is chosen. If the transaction is
+    /// a retry of the last one (`again`), both stay as they are.
     #[inline]
     pub(crate) fn stand(&mut self, one_shot: bool, again: bool) {
         let Self { standing, parked, .. } = self;
         standing.begin(self.id.0, one_shot, again, || parked.waiter().now());
     }
 
-    /// Returns the standing of the transaction when a deadlock's victim is chosen.
+    /// Returns the age and the defeats of the transaction, by which a deadlock's victim is chosen.
     pub(crate) fn standing(&mut self) -> &mut Standing {
         &mut self.standing
     }
 
-    /// Sets whether a lock that is not free is refused with [`Abort::Timeout`] from now on. Other transactions do not
-    /// learn that it was asked for.
+    /// Sets whether a request for a lock that is not free fails with [`Abort::Timeout`] from now on, and is not queued.
     pub(crate) fn refuse_waits(&mut self, refuse: bool) {
         self.refuses_waits = refuse;
     }
@@ -290,8 +293,14 @@ impl Requester {
         !self.held.is_empty()
     }
 
-    /// Locks `name` in `mode`, in addition to the modes in which it is held. `target` returns the thing that the name
-    /// stands for; it is called only when the request has to wait.
+    /// Locks `name` in `mode`, in addition to the modes in which it is held. If the lock is not free, waits for it as
+    /// `policy` allows. `target` returns the thing that the name stands for, and is called only if the request has to
+    /// wait.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if the policy refuses the wait, [`Abort::Timeout`] if a limit has passed or waits are
+    /// refused, [`Abort::Deadlock`] if the transaction is the victim of a deadlock, [`Abort::Cascade`] if it can never
+    /// commit, and [`Abort::Cancelled`] if its waiter was cancelled. In the last case the lock may be held.
     #[inline]
     pub(crate) fn acquire<P: WaitPolicy>(
         &mut self,
@@ -460,7 +469,7 @@ impl Requester {
         self.table.bucket(name).0.lock().held(name, self.id)
     }
 
-    /// Releases one name in all modes, while the transaction goes on.
+    /// Releases one name in all modes, while the transaction goes on. Has no effect if the name is not held.
     pub(crate) fn release(&mut self, name: Name, policy: &impl WaitPolicy) {
         let Some(position) = self.held.iter().rposition(|held| held.0 == name) else { return };
         self.held.remove(position);
@@ -500,7 +509,8 @@ impl LockTable {
         wake(wakes);
     }
 
-    /// Returns all waits: which transaction waits for which lock, and for which transactions.
+    /// Returns all waits, for reports: for each of them the waiting transaction, the lock, and the transactions that
+    /// hold the lock or asked for it before.
     pub(crate) fn waits(&self) -> Vec<LockWait> {
         let labels = self.owners.labels();
         let mut waits = Vec::new();
@@ -513,8 +523,7 @@ impl LockTable {
         self.bucket(name).0.lock().held(name, owner) != Mode::NONE
     }
 
-    /// Returns the number of names that are held or waited for, and the number of waiting requests. People read them,
-    /// and tests expect none.
+    /// Returns the number of names that are held, and the number of requests that wait, for reports and tests.
     pub(crate) fn usage(&self) -> (usize, usize) {
         self.buckets.iter().fold((0, 0), |(names, waiting), bucket| {
             let (more, queued) = bucket.0.lock().usage();
