@@ -53,7 +53,7 @@ impl Agents {
     }
 
     /// Returns the number of requests that all agents keep, invalid ones included.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn inherited(&self) -> usize {
         self.0.iter().map(|agent| agent.0.lock().len()).sum()
     }

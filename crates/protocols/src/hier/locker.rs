@@ -501,7 +501,7 @@ impl Locker {
     }
 
     /// Returns a page that the transaction has locked, if there is one.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn page(&self) -> Option<Place> {
         (0..self.higher.len()).map(|position| self.higher.get(position).place).find(|place| place.is_page())
     }

@@ -223,7 +223,7 @@ impl LockManager {
     }
 
     /// Makes the last requests for a lock look as if they had met latch contention.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn heat(&self, lock: Lock) {
         let mut heads = self.bucket(lock).lock();
         let head = heads.find_or_make(lock.name);

@@ -95,8 +95,5 @@ pub use variants::{Inherited, Released, Variant};
 
 #[cfg(all(test, shuttle))]
 mod model;
-
-#[cfg(all(test, shuttle))]
-mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
