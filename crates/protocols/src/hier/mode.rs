@@ -19,6 +19,7 @@ use crate::shared::mode::Mode as FlatMode;
 /// A lock mode of a node in the hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
+#[expect(clippy::upper_case_acronyms, reason = "the modes have these names in every text on locking")]
 pub(crate) enum Mode {
     /// No lock.
     #[default]

@@ -35,10 +35,10 @@ pub(crate) fn prefetch_records<'a, H: RecordHeader>(
         }
     }
     for access in accesses {
-        if let Some(table) = database.table(guard, access.table) {
-            if let Some(record) = table.prefetch_record(guard, &access.key, access.hash) {
-                reached(table, record);
-            }
+        if let Some(table) = database.table(guard, access.table)
+            && let Some(record) = table.prefetch_record(guard, &access.key, access.hash)
+        {
+            reached(table, record);
         }
     }
 }
