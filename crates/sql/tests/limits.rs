@@ -202,7 +202,7 @@ fn a_limit_that_is_set_in_the_middle_of_a_transaction_holds_for_its_next_wait() 
         }
         seen += 1;
     }
-    assert_eq!(seen, 25, "all but `none`");
+    assert_eq!(seen, 27, "all but `none`");
 }
 
 #[test]

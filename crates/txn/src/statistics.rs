@@ -71,8 +71,8 @@ pub struct HierarchyStatistics {
     pub invalidated: u64,
     /// The nanoseconds of [`Statistics::lock_manager_ns`] that were spent spinning for taken latches.
     pub contention_ns: u64,
-    /// The nanoseconds spent on inheritance: on choosing, passing on and releasing inherited locks. They are not part of
-    /// [`Statistics::lock_manager_ns`].
+    /// The nanoseconds spent on inheritance: on choosing, passing on and releasing inherited locks. They are not part
+    /// of [`Statistics::lock_manager_ns`].
     pub inheritance_ns: u64,
 }
 

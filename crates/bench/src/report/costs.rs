@@ -26,8 +26,8 @@ pub(crate) struct CostReport {
     pub hierarchy: Hierarchy,
 }
 
-/// The locks of a hierarchical lock manager: counts of the whole run, those of aborted attempts among them. All are zero
-/// under an engine without a hierarchy.
+/// The locks of a hierarchical lock manager: counts of the whole run, those of aborted attempts among them. All are
+/// zero under an engine without a hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Hierarchy {
     /// The number of granted locks, of all levels.

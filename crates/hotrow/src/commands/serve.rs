@@ -132,8 +132,8 @@ struct EngineOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..1024))]
     cc_threads: Option<u32>,
 
-    /// Locks on rows of a page at which the page is locked as a whole, under engines with such locks; a table is at four
-    /// times as many locks in it; 0 for never
+    /// Locks on rows of a page at which the page is locked as a whole, under engines with such locks; a table is at
+    /// four times as many locks in it; 0 for never
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32))]
     escalate_after: Option<u32>,
 

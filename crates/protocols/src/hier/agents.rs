@@ -7,8 +7,8 @@ use std::mem;
 /// The agents of one database. Each thread has an agent; with more threads than [`AGENTS`], some threads share one.
 ///
 /// An inherited request stays linked in its head's queue whatever becomes of its agent. A conflicting request takes it
-/// away without the agent's help. So an agent that is idle, or whose thread has ended, keeps no transaction waiting. The
-/// next thread with the same agent inherits what it left.
+/// away without the agent's help. So an agent that is idle, or whose thread has ended, keeps no transaction waiting.
+/// The next thread with the same agent inherits what it left.
 pub(super) struct Agents(Box<[CachePadded<Latch<Vec<HigherLock>>>]>);
 
 /// The number of agents of a database.
@@ -50,6 +50,11 @@ impl Agents {
             if is_known || list.len() == MOST_INHERITED { left.push(lock) } else { list.push(lock) }
         }
         *passed_on = left;
+    }
+
+    /// Removes and returns all inherited locks.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = HigherLock> {
+        self.0.iter_mut().flat_map(|agent| mem::take(agent.0.get_mut()))
     }
 
     /// Returns the number of requests that all agents keep, invalid ones included.

@@ -8,7 +8,7 @@ use crate::shared::owners::Labels;
 use crate::shared::parked::Parked;
 use crate::shared::wait_graph::WaitGraph;
 use hotrow_sync::Arc;
-use hotrow_txn::{LockTarget, LockWait};
+use hotrow_txn::{LockPart, LockTarget, LockWait};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -72,6 +72,8 @@ impl Modes {
 /// A request that waits.
 pub(super) struct Waiting {
     pub(super) owner: OwnerId,
+    /// The mode that the owner asks for.
+    pub(super) mode: Mode,
     /// The mode that the owner is to hold once the request is granted, with what it holds already.
     pub(super) goal: Mode,
     /// Whether the owner holds the lock in a weaker mode: `request` is among the granted ones.
@@ -107,6 +109,17 @@ impl ChainedHead for Head {
     #[inline]
     fn rename(&mut self, Name(name): Name) {
         (self.name, self.recent) = (name, 0);
+    }
+}
+
+/// Returns the name of a mode in reports, as a mode of a certain target. A gap has no nodes below it: a transaction
+/// that holds it in an intention mode inserts into it.
+fn name(mode: Mode, target: &LockTarget) -> &'static str {
+    let is_lower =
+        matches!(target, LockTarget::Table { part, .. } if !matches!(part, LockPart::Whole | LockPart::Page(_)));
+    match mode {
+        Mode::IX | Mode::SIX if is_lower => "insert",
+        mode => mode.name(),
     }
 }
 
@@ -269,8 +282,8 @@ impl Head {
 
     /// Publishes in the wait-for graph that a request is about to wait at `place`.
     pub(super) fn publish(&self, place: usize, waiting: &Waiting, graph: &WaitGraph) {
-        let Waiting { owner, goal, target, parked, .. } = waiting;
-        let queued = Queued { waiter: *owner, mode: goal.name(), target: target.clone(), parked };
+        let Waiting { owner, mode, goal, target, parked, .. } = waiting;
+        let queued = Queued { waiter: *owner, mode: name(*mode, target), target: target.clone(), parked };
         graph.publish(queued, &self.blockers(*owner, *goal, place));
     }
 
@@ -285,8 +298,8 @@ impl Head {
             waits.push(LockWait {
                 waiter: labels.of(request.owner),
                 target: request.target.clone(),
-                mode: request.goal.name(),
-                holders: held.map(|state| (labels.of(state.owner), state.held.name())).collect(),
+                mode: name(request.mode, &request.target),
+                holders: held.map(|state| (labels.of(state.owner), name(state.held, &request.target))).collect(),
                 before: before.map(|before| labels.of(before.owner)).collect(),
             });
         }

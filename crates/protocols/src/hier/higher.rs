@@ -1,6 +1,6 @@
 //! The locks of one transaction on the database, on tables and on pages.
 
-use super::manager::Lock;
+use super::lock::Lock;
 use super::mode::Mode;
 use super::request::RequestPtr;
 use crate::shared::lock_table::Name;

@@ -1,16 +1,15 @@
 //! The inheritance of one transaction: the locks that it may reclaim, and those that it passes on.
 
-use super::agents::Agents;
 use super::higher::{HigherLock, Place};
 use super::manager::Requester;
 use super::mode::Mode;
-use hotrow_sync::Arc;
 use hotrow_txn::Statistics;
 use std::mem;
 
-/// What a transaction inherits from the one before it on the same agent, and passes on to the next one.
+/// The locks that a transaction inherits from the one before it on the same agent, and those that it passes on to the
+/// next one.
+#[derive(Default)]
 pub(super) struct Inheritance {
-    agents: Arc<Agents>,
     /// The inherited locks that the transaction has not asked for.
     unused: Vec<HigherLock>,
     /// Whether the transaction has taken over the locks of its agent.
@@ -20,10 +19,6 @@ pub(super) struct Inheritance {
 }
 
 impl Inheritance {
-    pub(super) fn new(agents: Arc<Agents>) -> Self {
-        Self { agents, unused: Vec::new(), has_taken: false, passed_on: Vec::new() }
-    }
-
     /// Reclaims the inherited lock on a node, in `mode`, without the lock manager. Returns `None` if there is none, or
     /// it cannot be used any more. `is_orphan` says that the lock on the node above was not inherited: it was
     /// invalidated, and so is the lock on this node.
@@ -36,7 +31,7 @@ impl Inheritance {
         statistics: &mut Statistics,
     ) -> Option<HigherLock> {
         if !mem::replace(&mut self.has_taken, true) {
-            self.unused = self.agents.take(mem::take(&mut self.unused));
+            self.unused = requester.manager.agents.take(mem::take(&mut self.unused));
         }
         let position = self.unused.iter().position(|lock| lock.place == place)?;
         let lock = self.unused.swap_remove(position);
@@ -74,7 +69,7 @@ impl Inheritance {
             return;
         }
         let passed_on = self.passed_on.len();
-        self.agents.give(&mut self.passed_on);
+        requester.manager.agents.give(&mut self.passed_on);
         statistics.hierarchy.inherited += (passed_on - self.passed_on.len()) as u64;
         while let Some(lock) = self.passed_on.pop() {
             release(requester, lock);

@@ -2,7 +2,8 @@
 
 use super::higher::{HigherLock, HigherLocks, Place};
 use super::inheritance::Inheritance;
-use super::manager::{Lock, Own, Requester};
+use super::lock::Lock;
+use super::manager::{Own, Requester};
 use super::mode::Mode;
 use super::request::RequestPtr;
 use crate::shared::batch;
@@ -26,7 +27,7 @@ pub(super) struct Locker {
     higher: HigherLocks,
     /// The locks on rows, gaps and unique keys, in the order in which they were granted.
     lower: Vec<LowerLock>,
-    /// What the transaction inherits and passes on, if the engine inherits locks.
+    /// The locks that the transaction inherits and passes on, if the engine inherits locks.
     inheritance: Option<Inheritance>,
     /// The number of locks on rows of a page at which the page is locked as a whole; zero for never.
     escalation: usize,
@@ -127,8 +128,8 @@ impl Locker {
         batch::prefetch_records(database, guard, accesses.rows(), prefetch_row, prefetch_page);
     }
 
-    /// Locks a row, present or absent, and the nodes above it. Returns whether the row's own lock is new, and the record
-    /// that the row has now, if it has one: the row may be deleted.
+    /// Locks a row, present or absent, and the nodes above it. Returns whether the row's own lock is new, and the
+    /// record that the row has now, if it has one: the row may be deleted.
     #[inline]
     pub(super) fn row<'g>(
         &mut self,
@@ -359,8 +360,8 @@ impl Locker {
         counts.hot += u64::from(is_hot);
     }
 
-    /// Counts a lock below the node at `position`, and if that is a page, below its table. If there are too many below a
-    /// node, it is locked as a whole, unless another transaction is in the way.
+    /// Counts a lock below the node at `position`, and if that is a page, below its table. If there are too many below
+    /// a node, it is locked as a whole, unless another transaction is in the way.
     #[inline]
     fn count_below(&mut self, position: usize) -> Result<(), Abort> {
         if self.escalation == 0 {

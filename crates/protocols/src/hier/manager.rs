@@ -1,8 +1,10 @@
 //! The lock manager: two hash tables of lock heads, and what a transaction asks of them.
 
+use super::agents::Agents;
 use super::head::{Head, REMEMBERED, Waiting, Wakes};
+use super::lock::Lock;
 use super::mode::Mode;
-use super::request::{RequestPtr, Requests};
+use super::request::{self, RequestPtr};
 use crate::shared::chain::{ChainedHead, HeadChain};
 use crate::shared::lock_table::{Name, OwnerId};
 use crate::shared::owners::Owners;
@@ -21,7 +23,8 @@ pub(crate) struct LockManager {
     lower: Box<[Bucket]>,
     owners: Owners,
     graph: WaitGraph,
-    requests: Requests,
+    /// The threads, with what their next transactions inherit.
+    pub(super) agents: Agents,
     /// The number of the last requests for a lock that must have met latch contention for the lock to be hot.
     hot: u32,
 }
@@ -35,15 +38,7 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 /// The number of buckets for the locks on the database, tables and pages.
 const HIGHER_BUCKETS: usize = 1 << 10;
 
-/// A lock, as the manager finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lock {
-    pub(super) name: Name,
-    /// Whether the lock is on the database, a table or a page.
-    pub(super) is_higher: bool,
-}
-
-/// What a transaction that asks for a lock knows of its own requests for it.
+/// The knowledge that a transaction which asks for a lock has of its own requests for the lock.
 #[derive(Clone, Copy)]
 pub(super) enum Own {
     /// The transaction may hold the lock.
@@ -138,7 +133,7 @@ impl LockManager {
             lower: make(buckets),
             owners: Owners::default(),
             graph: WaitGraph::new(),
-            requests: Requests::default(),
+            agents: Agents::new(),
             hot: (u32::from(hot_percent) * REMEMBERED).div_ceil(100),
         })
     }
@@ -257,10 +252,9 @@ impl Requester {
         request.map_or(Mode::None, |request| request.state().held)
     }
 
-    /// Locks `lock` in `mode`, in addition to the mode in which the transaction holds it. `own` says what the caller knows
-    /// of that. `parent` is the name of the
-    /// node of whose children a new request is one. `target` returns the thing that is locked; it is called only if the
-    /// request has to wait.
+    /// Locks `lock` in `mode`, in addition to the mode in which the transaction holds it. `own` says what the caller
+    /// knows of that. `parent` is the name of the node of whose children a new request is one. `target` returns the
+    /// thing that is locked; it is called only if the request has to wait.
     #[inline(always)]
     pub(super) fn acquire(
         &mut self,
@@ -277,7 +271,7 @@ impl Requester {
             None => (contend(latch, self.parked.waiter(), statistics), true),
         };
         if self.spare.is_empty() {
-            manager.requests.make(&mut self.spare);
+            request::make(&mut self.spare);
         }
         let head = heads.find_or_make(lock.name);
         let is_hot = head.note(met_contention, manager.hot);
@@ -397,14 +391,21 @@ impl Requester {
     pub(super) fn spare(&mut self, request: RequestPtr) {
         self.spare.push(request);
         if self.spare.len() > KEPT_REQUESTS {
-            self.manager.requests.take_back(&mut self.spare, KEPT_REQUESTS / 2);
+            request::give_back(&mut self.spare, KEPT_REQUESTS / 2);
         }
+    }
+}
+
+impl Drop for LockManager {
+    /// Gives back the requests that agents have inherited. The heads are not used any more.
+    fn drop(&mut self) {
+        request::give_back(&mut self.agents.drain().map(|lock| lock.request).collect(), 0);
     }
 }
 
 impl Drop for Requester {
     fn drop(&mut self) {
-        self.manager.requests.take_back(&mut self.spare, 0);
+        request::give_back(&mut self.spare, 0);
         self.manager.owners.remove(self.id);
     }
 }
@@ -458,7 +459,7 @@ impl Asking<'_> {
             return Asked::Granted { request, is_new: !converts };
         }
         let place = head.place(converts);
-        let waiting = Waiting { owner: id, goal, converts, request, target: target(), parked: parked.clone() };
+        let waiting = Waiting { owner: id, mode, goal, converts, request, target: target(), parked: parked.clone() };
         head.publish(place, &waiting, &manager.graph);
         head.enqueue(place, waiting);
         head.tell_blockers(place + 1, &manager.graph, &mut wakes);

@@ -1,14 +1,14 @@
 //! Strict two-phase locking in a hierarchy, without and with speculative lock inheritance: `hier`, `sli`.
 //!
-//! **Paper.** Johnson, Pandis, Ailamaki: Improving OLTP Scalability using Speculative Lock Inheritance. §3 describes the
-//! lock manager of Shore-MT, which is `hier`; §4 the inheritance, which makes it `sli`.
+//! **Paper.** Johnson, Pandis, Ailamaki: Improving OLTP Scalability using Speculative Lock Inheritance. §3 describes
+//! the lock manager of Shore-MT, which is `hier`; §4 the inheritance, which makes it `sli`.
 //!
 //! **The idea.** The database, its tables, their pages and their rows are a hierarchy. A transaction that locks a row
 //! first announces so with intention locks on all nodes above it. So a transaction can also lock a table or a page as a
 //! whole. The price is that all transactions meet at the locks of the few nodes high in the hierarchy. These locks are
-//! compatible, but their queues are protected by latches, and there the threads of many cores wait for each other. Under
-//! inheritance, a transaction that ends passes such locks on to the next transaction of its thread, and the lock manager
-//! learns nothing of it. A transaction that needs a conflicting lock takes them away.
+//! compatible, but their queues are protected by latches, and there the threads of many cores wait for each other.
+//! Under inheritance, a transaction that ends passes such locks on to the next transaction of its thread, and the lock
+//! manager learns nothing of it. A transaction that needs a conflicting lock takes them away.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -37,17 +37,18 @@
 //! At four times as many locks in a table, it locks the table. It does so only if no other transaction is in the way;
 //! otherwise it tries again after as many more. A row's lock is released only if the node covers the row.
 //!
-//! **FOR UPDATE** takes the update mode: plain readers go on, and the transaction waits for them when it updates the row.
+//! **FOR UPDATE** takes the update mode: plain readers go on, and the transaction waits for them when it updates the
+//! row.
 //!
 //! # Invariants
 //!
 //! 1. The modes of all requests in a head's queue are pairwise compatible, inherited ones included.
-//! 2. If a transaction holds a lock in a mode, it holds the node above in the intention mode of that, or stronger, until
-//!    it ends or locks a node above as a whole.
+//! 2. If a transaction holds a lock in a mode, it holds the node above in the intention mode of that, or stronger,
+//!    until it ends or locks a node above as a whole.
 //! 3. A waiting request conflicts with no inherited mode. A request that is about to wait takes conflicting inherited
 //!    modes away and marks all requests in the queue as awaited, and a request that is awaited is not passed on.
-//! 4. The wait-for graph has all edges ([`wait_graph`](crate::shared::wait_graph)). Edges lead to transactions that hold
-//!    a lock or wait for it. By 3, no edge can come into being when an inherited lock is reclaimed.
+//! 4. The wait-for graph has all edges ([`wait_graph`](crate::shared::wait_graph)). Edges lead to transactions that
+//!    hold a lock or wait for it. By 3, no edge can come into being when an inherited lock is reclaimed.
 //!
 //! # Why inheritance changes no outcome
 //!
@@ -59,8 +60,8 @@
 //! more than was inherited, the inherited request is released first: it does not wait with a lock that it has not asked
 //! for.
 //!
-//! **An idle agent keeps no transaction waiting**, and one whose thread has ended neither: taking an inherited lock away
-//! needs nothing of it.
+//! **An idle agent keeps no transaction waiting**, and one whose thread has ended neither: taking an inherited lock
+//! away needs nothing of it.
 //!
 //! # Isolation levels
 //!
@@ -83,6 +84,7 @@ mod agents;
 mod head;
 mod higher;
 mod inheritance;
+mod lock;
 mod locker;
 mod manager;
 mod mode;
@@ -93,7 +95,7 @@ mod variants;
 pub use transaction::{Hierarchical, HierarchicalLocking, HierarchicalTransaction, HierarchyConfig};
 pub use variants::{Inherited, Released, Variant};
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

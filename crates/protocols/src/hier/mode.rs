@@ -10,9 +10,9 @@
 //! | X | no | no | no | no | no | no |
 //!
 //! *Intention shared* (IS) and *intention exclusive* (IX) on a node of the hierarchy announce locks on the nodes below
-//! it. *Shared* (S) and *exclusive* (X) lock the node and all nodes below it. *Shared with intention exclusive* (SIX) is
-//! S and IX together. *Update* (U) is S for a transaction that may ask for X later: only one transaction at a time can
-//! hold it. A gap between two keys has these modes, too: S keeps new keys out, and IX announces a new key.
+//! it. *Shared* (S) and *exclusive* (X) lock the node and all nodes below it. *Shared with intention exclusive* (SIX)
+//! is S and IX together. *Update* (U) is S for a transaction that may ask for X later: only one transaction at a time
+//! can hold it. A gap between two keys has these modes, too: S keeps new keys out, and IX announces a new key.
 
 use crate::shared::mode::Mode as FlatMode;
 

@@ -27,65 +27,68 @@
 
 use super::mode::Mode;
 use crate::shared::lock_table::OwnerId;
+#[cfg(not(any(loom, shuttle)))]
 use hotrow_sync::Mutex;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::ops::Deref;
-use std::ptr::NonNull;
 
-/// The memory of all requests of one lock manager. It is freed with the manager.
-#[derive(Default)]
-pub(super) struct Requests(Mutex<Memory>);
-
-#[derive(Default)]
-struct Memory {
-    chunks: Vec<Box<[Request]>>,
-    /// The requests that no transaction object keeps.
-    free: Vec<RequestPtr>,
-}
+/// The requests that no transaction object keeps, for any lock manager of the process.
+///
+/// A request is never freed, so that a head may refer to it without a count of references. It is used again. The models
+/// have no such pool, as their atomics live for one run.
+#[cfg(not(any(loom, shuttle)))]
+static POOL: Mutex<Vec<RequestPtr>> = Mutex::new(Vec::new());
 
 /// The number of requests that a transaction object gets at a time.
 const CHUNK: usize = 32;
 
-impl Requests {
-    /// Adds requests to `spare`, which are not linked. New ones share no cache line with those of other objects.
-    #[cold]
-    pub(super) fn make(&self, spare: &mut Vec<RequestPtr>) {
-        let Memory { chunks, free } = &mut *self.0.lock().expect("no panic under the mutex");
-        if free.is_empty() {
-            let chunk: Box<[Request]> = (0..CHUNK).map(|_| Request::default()).collect();
-            spare.extend(chunk.iter().map(|request| RequestPtr(NonNull::from(request))));
-            chunks.push(chunk);
-        } else {
-            spare.extend(free.drain(free.len().saturating_sub(CHUNK)..));
-        }
+/// Adds requests to `spare`, which are not linked. New ones share no cache line with those of other transaction
+/// objects.
+#[cold]
+pub(super) fn make(spare: &mut Vec<RequestPtr>) {
+    #[cfg(not(any(loom, shuttle)))]
+    {
+        let mut pool = POOL.lock().expect("no panic under the mutex");
+        let kept = pool.len().saturating_sub(CHUNK);
+        spare.extend(pool.drain(kept..));
     }
-
-    /// Takes all but `kept` of the requests in `spare` back.
-    #[cold]
-    pub(super) fn take_back(&self, spare: &mut Vec<RequestPtr>, kept: usize) {
-        self.0.lock().expect("no panic under the mutex").free.extend(spare.drain(kept.min(spare.len())..));
+    if spare.is_empty() {
+        let chunk: Box<[Request]> = (0..CHUNK).map(|_| Request::default()).collect();
+        spare.extend(Box::leak(chunk).iter().map(|request| RequestPtr(request)));
     }
 }
 
-/// A reference to a request. Requests live as long as their lock manager. References are only in the manager's heads, in
-/// its agents' lists and in its transaction objects, which keep the manager alive.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct RequestPtr(NonNull<Request>);
+/// Gives all but `kept` of the requests in `spare` back to the pool.
+#[cold]
+pub(super) fn give_back(spare: &mut Vec<RequestPtr>, kept: usize) {
+    let unneeded = spare.drain(kept.min(spare.len())..);
+    #[cfg(not(any(loom, shuttle)))]
+    POOL.lock().expect("no panic under the mutex").extend(unneeded);
+    #[cfg(any(loom, shuttle))]
+    drop(unneeded);
+}
 
-// SAFETY: a request is atomic, and any thread may use it.
-unsafe impl Send for RequestPtr {}
-// SAFETY: as above.
-unsafe impl Sync for RequestPtr {}
+/// A reference to a request. It is in the head of a lock while the request is linked, and in the list of its owner.
+#[derive(Clone, Copy)]
+pub(super) struct RequestPtr(&'static Request);
+
+impl PartialEq for RequestPtr {
+    /// Whether both are references to one request.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for RequestPtr {}
 
 impl Deref for RequestPtr {
     type Target = Request;
 
     #[inline]
     fn deref(&self) -> &Request {
-        // SAFETY: the request is in a chunk of `Requests`, which is neither moved nor freed while its lock manager
-        // lives. Every owner of a reference keeps the manager alive, as the type says.
-        unsafe { self.0.as_ref() }
+        self.0
     }
 }
 
@@ -239,96 +242,4 @@ pub(super) enum Admitted {
     Invalid,
     /// The request cannot be granted: a transaction holds the other one in a conflicting mode.
     Not,
-}
-
-#[cfg(all(test, loom))]
-mod model {
-    //! Every interleaving of the owner of a request with a conflicting request, with a value that both access.
-
-    use super::*;
-    use hotrow_sync::cell::UnsafeCell;
-    use hotrow_sync::{Arc, Latch, thread};
-
-    const AGENT: OwnerId = OwnerId(1);
-
-    /// A lock with one granted request, and the value that the lock protects.
-    struct Scene {
-        request: Request,
-        /// The head's latch, with the number of waiters.
-        head: Latch<usize>,
-        value: UnsafeCell<u64>,
-    }
-
-    // SAFETY: the value is accessed as the request's states allow; loom checks that.
-    unsafe impl Sync for Scene {}
-
-    impl Scene {
-        fn read(&self) -> u64 {
-            // SAFETY: the caller holds the lock shared. loom checks that nobody writes at the same time.
-            self.value.with(|value| unsafe { *value })
-        }
-
-        /// Asks for the lock exclusively. Returns whether it was granted at once; then the value was changed.
-        fn write(&self, awaits: bool) -> bool {
-            let mut waiting = self.head.lock();
-            if self.request.admits(Mode::X, awaits) == Admitted::Not {
-                *waiting += usize::from(awaits);
-                return false;
-            }
-            // SAFETY: no transaction holds the lock. loom checks that nobody reads at the same time.
-            self.value.with_mut(|value| unsafe { *value += 1 });
-            true
-        }
-    }
-
-    /// The owner reads, passes the lock on, reclaims it and reads again, while another transaction asks for it.
-    fn check(awaits: bool) {
-        loom::model(move || {
-            let scene = Arc::new(Scene { request: Request::default(), head: Latch::new(0), value: UnsafeCell::new(0) });
-            scene.request.set(State::granted(AGENT, Mode::S, false));
-            let writer = scene.clone();
-            let writer = thread::spawn(move || writer.write(awaits));
-            let before = scene.read();
-            if scene.request.pass_on() {
-                if scene.request.reclaim(AGENT, Mode::S) {
-                    assert_eq!(scene.read(), before, "it holds the lock as if it had never passed it on");
-                    assert_eq!(scene.request.state().held, Mode::S);
-                } else {
-                    assert_eq!(scene.request.state().mode, Mode::None);
-                }
-            } else {
-                // A transaction waits, so the owner releases the lock under the latch, and sees that.
-                assert!(awaits && *scene.head.lock() == 1);
-            }
-            let written = writer.join().expect("the writer ends");
-            let state = scene.request.state();
-            assert_eq!(written, state.mode == Mode::None, "{state:?}");
-        });
-    }
-
-    #[test]
-    fn an_inherited_request_is_reclaimed_or_taken_away() {
-        check(false);
-    }
-
-    #[test]
-    fn a_request_for_which_a_transaction_waits_is_not_passed_on() {
-        check(true);
-    }
-
-    /// The owner strengthens its mode by what it has inherited, while another transaction takes that away.
-    #[test]
-    fn the_rest_of_an_inherited_mode_is_used_or_taken_away() {
-        loom::model(|| {
-            let request = Arc::new(Request::default());
-            request.set(State { owner: AGENT, held: Mode::IS, mode: Mode::IX, awaited: false });
-            let other = request.clone();
-            let reader = thread::spawn(move || other.admits(Mode::S, false));
-            let strengthened = request.strengthen(Mode::IX);
-            let admitted = reader.join().expect("the reader ends");
-            assert_eq!(admitted, if strengthened { Admitted::Not } else { Admitted::Beside });
-            let mode = if strengthened { Mode::IX } else { Mode::IS };
-            assert_eq!(request.state(), State { owner: AGENT, held: mode, mode, awaited: false });
-        });
-    }
 }

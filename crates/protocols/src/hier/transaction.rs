@@ -1,6 +1,5 @@
 //! A transaction under the hierarchical lock manager.
 
-use super::agents::Agents;
 use super::inheritance::Inheritance;
 use super::locker::Locker;
 use super::manager::LockManager;
@@ -26,7 +25,6 @@ use std::time::Duration;
 /// Strict two-phase locking in a hierarchy of database, tables, pages and rows.
 pub struct Hierarchical<V> {
     pub(super) manager: Arc<LockManager>,
-    pub(super) agents: Arc<Agents>,
     config: HierarchyConfig,
     variant: PhantomData<fn() -> V>,
 }
@@ -80,7 +78,7 @@ impl<V: Variant> Protocol for Hierarchical<V> {
 
     fn new(config: Self::Config) -> Self {
         let manager = LockManager::new(config.buckets, config.hot_percent);
-        Self { manager, agents: Arc::new(Agents::new()), config, variant: PhantomData }
+        Self { manager, config, variant: PhantomData }
     }
 
     fn audit(&self, _database: &Database<()>) -> Result<(), String> {
@@ -104,7 +102,7 @@ impl<V: Variant> Protocol for Hierarchical<V> {
         _worker: &mut (),
         waiter: Waiter,
     ) -> HierarchicalTransaction<V> {
-        let inheritance = V::INHERITS.then(|| Inheritance::new(self.agents.clone()));
+        let inheritance = V::INHERITS.then(Inheritance::default);
         let page_shift = self.config.page_bytes.max(1).ilog2();
         let requester = self.manager.requester(waiter);
         let locking = HierarchicalLocking {

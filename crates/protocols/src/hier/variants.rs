@@ -2,7 +2,7 @@
 
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
-/// What tells the engines of the family apart.
+/// The properties that tell the engines of the family apart.
 pub trait Variant: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;

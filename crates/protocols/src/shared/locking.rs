@@ -55,8 +55,9 @@ pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + S
     /// not there.
     fn write<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
-    /// Returns the record of a row that the transaction may write later, locked to the transaction's end against writers
-    /// and others that may write it. Returns `None` if the row is not there. By default it is locked as to be written.
+    /// Returns the record of a row that the transaction may write later, locked to the transaction's end against
+    /// writers and others that may write it. Returns `None` if the row is not there. By default it is locked as to be
+    /// written.
     fn read_for_update<'s>(
         &mut self,
         row: Sought<'_, 's, Self::Header>,

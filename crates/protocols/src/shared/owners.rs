@@ -1,8 +1,12 @@
 //! The transaction objects of a lock manager, by small numbers.
 
-use super::lock_table::OwnerId;
 use super::parked::Parked;
 use hotrow_sync::{Arc, Mutex};
+
+/// The number of a transaction object in the lock table. Numbers are small. When the object is dropped, its number
+/// becomes that of a later object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OwnerId(pub(crate) u32);
 
 /// The transaction objects of a lock manager: the number of each, and the place where it waits. A number is used again
 /// once its transaction object is gone.

@@ -101,7 +101,7 @@ impl Mix {
 pub enum Home {
     /// Drawn for each transaction, as if the worker served all terminals
     Random,
-    /// The same for all transactions of a worker; workers are bound to the warehouses in turn
+    /// One for all transactions of a worker; workers are bound to the warehouses in turn
     Bound,
 }
 

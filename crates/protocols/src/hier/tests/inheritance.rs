@@ -13,7 +13,7 @@ fn world() -> World<Inherited> {
 impl World<Inherited> {
     /// Returns the number of requests that all agents have inherited.
     fn inherited(&self) -> usize {
-        self.instance.protocol().agents.inherited()
+        self.instance.protocol().manager.agents.inherited()
     }
 
     /// Reads a row in a transaction of its own. Returns what that added to the counts.
@@ -120,7 +120,8 @@ fn no_exclusive_lock_is_inherited() {
     world.assert_at_rest();
 }
 
-/// Criterion 4: no other transaction waits for the lock. If the lock were inherited, the transaction would wait in vain.
+/// Criterion 4: no other transaction waits for the lock. If the lock were inherited, the transaction would wait in
+/// vain.
 #[test]
 fn no_lock_is_inherited_for_which_a_transaction_waits() {
     let world = world();
@@ -177,7 +178,8 @@ fn what_was_inherited_in_a_weaker_mode_is_released_first() {
     world.assert_at_rest();
 }
 
-/// §4.3: a transaction holds an inherited lock in the mode that it has asked for, and not in the mode of the one before.
+/// §4.3: a transaction holds an inherited lock in the mode that it has asked for, and not in the mode of the one
+/// before.
 #[test]
 fn the_rest_of_an_inherited_mode_keeps_no_transaction_waiting() {
     let world = world();

@@ -8,7 +8,7 @@ use super::higher::Place;
 use super::{Hierarchical, HierarchyConfig, Variant};
 use crate::Instance;
 use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
-use hotrow_sync::{Arc, Waiter};
+use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{
     Abort, Begin, Engine, HierarchyStatistics, Inspection, Isolation, LockPart, LockTarget, Scan, Transaction,
     WorkerId, Write,
@@ -184,7 +184,7 @@ fn a_wait_for_a_page_is_reported_with_its_level_and_mode() {
     let world = World::<super::Released>::new(config);
     let mut holder = world.begin();
     world.read_all(&mut holder, 0..4);
-    let waits = std::thread::scope(|scope| {
+    let waits = thread::scope(|scope| {
         let (world, waiter) = (&world, Waiter::thread(Duration::ZERO));
         let writer = scope.spawn({
             let waiter = waiter.clone();
@@ -200,7 +200,7 @@ fn a_wait_for_a_page_is_reported_with_its_level_and_mode() {
             if !waits.is_empty() {
                 break waits;
             }
-            std::thread::yield_now();
+            thread::yield_now();
         };
         waiter.cancel();
         writer.join().expect("the writer ends");

@@ -27,6 +27,7 @@ mod head;
 
 use super::deadlocks::{Request, Standing};
 use super::mode::Mode;
+pub(crate) use super::owners::OwnerId;
 use super::owners::Owners;
 use super::parked::Parked;
 use super::time_outs::Limits;
@@ -39,11 +40,6 @@ use std::fmt;
 /// The name of a lock: a 64-bit hash of the thing that it protects. Things with the same hash share a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u64);
-
-/// The number of a transaction object in the lock table. Numbers are small. When the object is dropped, its number
-/// becomes that of a later object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OwnerId(pub(crate) u32);
 
 /// The deadlock policy: which transaction may wait for which.
 ///
