@@ -26,7 +26,7 @@ pub(super) fn deref<'g>(
     unsafe { version.deref(guard, table.format()) }
 }
 
-/// Returns the Begin and End words of a version that the transaction found in an earlier call, as [`deref`] does.
+/// Returns the Begin and End words of a version that the transaction found in an earlier call, as [`deref()`] does.
 #[inline]
 pub(super) fn words<'g>(version: VersionPtr<Words>, guard: Guard<'g>) -> &'g Words {
     // SAFETY: as in `deref`.

@@ -143,6 +143,11 @@ impl HigherLocks {
         &mut self.locks[position]
     }
 
+    /// Returns the position of the lock with this name, if the transaction holds it.
+    pub(super) fn named(&self, name: u64) -> Option<usize> {
+        self.locks.iter().position(|lock| lock.request.name() == name)
+    }
+
     /// Adds a lock, and returns its position.
     #[inline]
     pub(super) fn push(&mut self, lock: HigherLock) -> usize {

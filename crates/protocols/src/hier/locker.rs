@@ -235,6 +235,12 @@ impl Locker {
     fn release(&mut self, Name(name): Name) {
         let Some(position) = self.lower.iter().rposition(|lock| lock.request.name() == name) else { return };
         let request = self.lower.remove(position).request;
+        let mut node = self.higher.named(request.parent());
+        while let Some(position) = node {
+            let lock = self.higher.get_mut(position);
+            lock.below = lock.below.saturating_sub(1);
+            node = lock.place.is_page().then_some(lock.parent);
+        }
         self.timed(|locker| locker.requester.manager.unlink_early(lower(Name(name)), request));
         self.requester.spare(request);
     }

@@ -76,6 +76,19 @@ fn many_gaps_of_a_table_are_locked_as_a_table() {
     world.assert_at_rest();
 }
 
+/// A lock that is released counts no more: at read committed a transaction that reads many rows locks no page.
+#[test]
+fn rows_that_are_locked_for_a_moment_add_up_to_no_page() {
+    let world = world(10);
+    let mut txn = world.idle();
+    txn.begin(&Begin::at(Isolation::ReadCommitted)).expect("it begins");
+    world.read_all(&mut txn, 0..KEYS);
+    assert_eq!((counts(&mut txn).escalations, world.sum(&mut txn)), (0, Ok(0)));
+    assert_eq!(counts(&mut txn).escalations, 0);
+    txn.commit().expect("it commits");
+    world.assert_at_rest();
+}
+
 /// The inserted row is in the page that the reader has locked as a whole, but its insert has not committed.
 #[test]
 fn a_lock_on_a_page_covers_no_row_that_is_being_inserted() {
