@@ -151,8 +151,10 @@ fn locks_are_counted_while_they_are_held_and_waited_for() {
         read(&mut *txn, table, 2).expect("nobody is in the way");
         // The row, which may have its name locked beside its record, the key that is not there, four gaps and two
         // unique names.
+        // In a hierarchy the database, the table and the page come on top.
+        let above = if ["hier", "sli"].contains(&name) { 3 } else { 0 };
         if let Some(LockStatistics { held, .. }) = engine.locks() {
-            assert!((5..=9).contains(&held), "{name}: {held}");
+            assert!((5 + above..=9 + above).contains(&held), "{name}: {held}");
         }
         txn.commit().expect("it holds all that it needs");
         assert_eq!(engine.locks().unwrap_or_default(), LockStatistics::default(), "{name}");
