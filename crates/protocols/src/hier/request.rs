@@ -55,7 +55,7 @@ pub(super) fn make(spare: &mut Vec<RequestPtr>) {
     }
     if spare.is_empty() {
         let chunk: Box<[Request]> = (0..CHUNK).map(|_| Request::default()).collect();
-        spare.extend(Box::leak(chunk).iter().map(|request| RequestPtr(request)));
+        spare.extend(Box::leak(chunk).iter().map(RequestPtr));
     }
 }
 
