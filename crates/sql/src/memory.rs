@@ -88,8 +88,8 @@ impl Bound {
     }
 }
 
-/// A collection that moves its elements to larger memory when it is full. [`MemoryLimit`] checks the size of that memory
-/// before an element is added.
+/// A collection that moves its elements to larger memory when it is full. [`MemoryLimit`] checks the size of that
+/// memory before an element is added.
 pub(crate) trait Growing {
     /// Returns the size of the memory to which the collection moves when one element is added, in bytes, or 0 if the
     /// collection has room for the element.
