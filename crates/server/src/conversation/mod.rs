@@ -1,4 +1,5 @@
-//! A client's visit from its first byte to its last, in steps. A step answers the messages that have come.
+//! The conversation with one client, from the first byte of its connection to the last. It proceeds in steps, each of
+//! which answers the messages that have come.
 //!
 //! | file | what it holds |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Where clients connect: at a TCP address, or at a Unix socket, which is a file in a directory.
+//! Listening sockets, to which clients connect: at a TCP address, or at a Unix socket, which is a file in a directory.
 //!
 //! As in PostgreSQL the file's name is `.s.PGSQL.` and the port, so a client that is given the directory in place of a
 //! host finds it. A message through the Unix socket costs about half of the system's time that a message over TCP does.
@@ -115,8 +115,8 @@ impl Listener {
     /// Blocks until a client connects, and returns its socket.
     ///
     /// # Errors
-    /// The system's error, such as too many open files. After [`ListenerStopper::stop`] calls do not block, and usually
-    /// fail.
+    /// The system's error, such as too many open files. After [`ListenerStopper::stop`] a call fails, or returns a last
+    /// connection, which the stopper itself has made.
     pub fn accept(&self) -> io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
         if let Endpoint::Tcp(_) = self.endpoint {
