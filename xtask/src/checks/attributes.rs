@@ -5,7 +5,8 @@ use crate::Violation;
 use crate::tokens::close_of;
 use crate::tree::{File, Tree};
 
-/// Refuses `#[allow]` and `#[expect]` without a reason, in the attribute or in a comment near, and every `#[ignore]`.
+/// Refuses `#[allow]` and `#[expect]` without a reason in the attribute or in a comment on its line or the line above,
+/// and every `#[ignore]`.
 pub fn attributes(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check).collect()
 }
