@@ -123,12 +123,12 @@ impl fmt::Display for Anomaly {
 
 impl std::error::Error for Anomaly {}
 
-/// The reason why a history is not accepted.
+/// The reason why a check does not accept a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
     /// The history is not isolated as its levels promise.
     Anomaly(Anomaly),
-    /// It is unknown whether the history is isolated, because the search ended at its bound on trials.
+    /// The search ended at its bound on trials, so it is unknown whether the history is isolated.
     Undecided,
 }
 

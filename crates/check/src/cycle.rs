@@ -1,4 +1,4 @@
-//! Cycles of dependencies.
+//! The search for cycles in a graph of dependencies between transactions.
 
 use crate::edges::Edge;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! The errors that keep a server from starting or from running on.
+//! The errors with which a server fails to start or to continue.
 
 use std::fmt;
 use std::io;

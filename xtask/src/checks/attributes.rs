@@ -1,4 +1,4 @@
-//! A lint is silenced with a reason, and no test is switched off.
+//! The attributes that silence lints, which need a reason, and those that switch tests off, which are refused.
 
 use super::has_comment_near;
 use crate::Violation;

@@ -1,4 +1,4 @@
-//! `hotrow bench`
+//! The command `hotrow bench`, which runs a benchmark on engines.
 
 use super::Failure;
 use hotrow_bench::BenchCommand;

@@ -1,4 +1,4 @@
-//! `hotrow check`
+//! The command `hotrow check`, which checks whether transactions were isolated.
 
 use super::Failure;
 use clap::ArgGroup;

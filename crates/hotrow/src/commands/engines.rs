@@ -1,4 +1,4 @@
-//! `hotrow engines`
+//! The command `hotrow engines`, which lists the engines.
 
 use super::Failure;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};

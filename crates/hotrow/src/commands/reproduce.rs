@@ -1,4 +1,4 @@
-//! `hotrow reproduce`
+//! The command `hotrow reproduce`, which measures figures of papers.
 
 use super::Failure;
 use hotrow_bench::ReproduceOptions;

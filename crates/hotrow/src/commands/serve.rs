@@ -1,4 +1,4 @@
-//! `hotrow serve`
+//! The command `hotrow serve`, which serves PostgreSQL clients.
 
 use super::Failure;
 use super::memory::default_limit;

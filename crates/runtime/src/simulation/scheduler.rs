@@ -1,4 +1,4 @@
-//! The simulator's flavour of waiting, and a task's view of it.
+//! The scheduler through which simulated tasks wait, and the handle of a task.
 
 use super::{Schedule, Simulated};
 use hotrow_sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The connections that are ready for a worker's look, and their order.
+//! The connections that are ready to be served by a worker, and their order.
 //!
 //! A client in the middle of a transaction has locks, and other sessions wait for these from one of its requests to the
 //! next. So a worker looks at the connections in a transaction first. Of the others it looks at a few in a turn; then

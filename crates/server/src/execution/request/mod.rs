@@ -68,7 +68,7 @@ enum Message {
     /// The messages that had come on the connection with this number are answered. The conversation is given back
     /// unless it is over.
     Answered(usize, Option<Box<Conversation>>),
-    /// All clients have left, and none will come.
+    /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
 
