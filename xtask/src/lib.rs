@@ -1,5 +1,5 @@
-//! Tidiness of the repository, as a test: `cargo test -p xtask` fails where the tree breaks a rule of `STYLE.md` or an
-//! arrow of `ARCHITECTURE.md`.
+//! Checks of the repository's sources, run as a test: `cargo test -p xtask` fails if a file breaks a rule of `STYLE.md`
+//! or of `ARCHITECTURE.md`.
 //!
 //! | part | what it is |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | [`modules`] | which files of a crate use which others |
 //! | [`checks`] | one file per family of rules; each rule is a function from files to [`Violation`]s |
 //!
-//! A rule never edits anything, and each rule has tests beside it that it catches what it is there for.
+//! A rule never edits a file. Each has tests, in the same file, which show that it finds violations.
 
 pub mod checks;
 pub mod modules;
@@ -17,14 +17,14 @@ pub mod tree;
 
 use std::fmt;
 
-/// A place where the tree breaks a rule.
+/// A violation of a rule, at a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// The file, from the root of the repository.
+    /// The file's path from the root of the repository.
     pub path: String,
-    /// The line, from one.
+    /// The number of the line, from one.
     pub line: usize,
-    /// The message: the mistake and its correction.
+    /// The message, which names the mistake and how to correct it.
     pub message: String,
 }
 

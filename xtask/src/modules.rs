@@ -1,4 +1,4 @@
-//! The uses of one file's names by another file of the same crate.
+//! The modules of a crate, and which module uses names of which other module.
 //!
 //! A module that uses a name through a re-export (`pub use`) counts as a user of the module that defines the name. Code
 //! of tests is left out, because tests may use everything. Calls of methods are not seen.
@@ -7,7 +7,7 @@ use crate::tokens::{Kind, Token, close_of, paths};
 use crate::tree::{File, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The path of a module from the root of its crate. The path of the root itself is empty.
+/// The path of a module from the root of its crate, as a list of names. The path of the root itself is empty.
 pub type ModulePath = Vec<String>;
 
 /// The modules of one crate, each with its file, and their uses of each other.
@@ -19,14 +19,14 @@ pub struct Modules<'t> {
     uses: Vec<Use>,
 }
 
-/// A name of another module that a module uses.
+/// A use of a name that another module of the same crate defines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
     /// The module that uses the name.
     pub from: ModulePath,
     /// The module that defines the name.
     pub to: ModulePath,
-    /// The line of the use.
+    /// The number of the line with the use, from one.
     pub line: usize,
 }
 
@@ -34,7 +34,8 @@ pub struct Use {
 const TEST_MODULES: [&str; 2] = ["tests", "model"];
 
 impl<'t> Modules<'t> {
-    /// Reads the modules of a crate. `folder` holds its sources, such as `crates/sql/src/`.
+    /// Finds the modules of a crate and their uses of each other. `folder` is the path of the crate's sources, such as
+    /// `crates/sql/src/`. Modules of tests are left out.
     pub fn read(tree: &'t Tree, folder: &str) -> Self {
         let in_folder = |file: &'t File| Some((module_path(file.path.strip_prefix(folder)?), file));
         let is_tested = |path: &ModulePath| path.iter().any(|part| TEST_MODULES.contains(&part.as_str()));
@@ -65,17 +66,20 @@ impl<'t> Modules<'t> {
         modules
     }
 
-    /// Returns every use of another module's names.
+    /// Returns all uses of names between the modules of the crate.
     pub fn uses(&self) -> &[Use] {
         &self.uses
     }
 
-    /// Returns the file of a module, which has to be one of the crate.
+    /// Returns the file of a module.
+    ///
+    /// # Panics
+    /// If the crate has no such module.
     pub fn file(&self, module: &[String]) -> &'t File {
         self.files[module]
     }
 
-    /// Returns the names of the modules at the crate's root.
+    /// Returns the names of the modules that the crate's root declares.
     pub fn at_root(&self) -> BTreeSet<&str> {
         self.files.keys().filter_map(|path| path.first()).map(String::as_str).collect()
     }

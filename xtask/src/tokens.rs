@@ -1,4 +1,4 @@
-//! A Rust file as a flat list of tokens, and the paths in it.
+//! The tokens of a Rust file, as a flat list, and the paths among them.
 //!
 //! Comments and white space are gone, groups are flat (an opening and a closing token), and the operators that the
 //! rules look for are one token each.
@@ -10,9 +10,9 @@ use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 pub enum Kind {
     /// A word: a name or a keyword.
     Word,
-    /// A literal as it stands in the source, quotes included. Doc comments are literals too.
+    /// A literal as in the source, quotes included. The text of a doc comment is a literal, too.
     Literal,
-    /// An operator, or one character of it.
+    /// One of the operators `::`, `=>`, `==` and `!=`, or a single character of another operator.
     Punct,
     /// An opening bracket.
     Open,
@@ -20,19 +20,19 @@ pub enum Kind {
     Close,
 }
 
-/// A token and its line.
+/// A token of a Rust file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The token's kind.
     pub kind: Kind,
     /// The token's text, as in the source.
     pub text: String,
-    /// The line, from one.
+    /// The number of the token's line, from one.
     pub line: usize,
 }
 
 impl Token {
-    /// Whether the token has this text.
+    /// Whether the token has this text and is not a literal.
     pub fn is(&self, text: &str) -> bool {
         self.kind != Kind::Literal && self.text == text
     }
@@ -41,7 +41,8 @@ impl Token {
 /// Operators of two characters that are kept together.
 const JOINED: [&str; 4] = ["::", "=>", "==", "!="];
 
-/// Returns the tokens of a Rust source, or `None` if the source does not lex.
+/// Returns the tokens of a Rust source, without white space and ordinary comments, or `None` if the source is not valid
+/// Rust tokens.
 pub fn tokenize(source: &str) -> Option<Vec<Token>> {
     let stream: TokenStream = source.parse().ok()?;
     let mut tokens = Vec::new();
@@ -86,8 +87,8 @@ fn push(tokens: &mut Vec<Token>, kind: Kind, text: String, line: usize) {
     tokens.push(Token { kind, text, line });
 }
 
-/// Returns the position of the token that closes the group which opens at `open`, or the length of the list if none
-/// does.
+/// Returns the position of the bracket that closes the one at position `open`, or the length of the list if there is
+/// none.
 pub fn close_of(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
@@ -101,23 +102,24 @@ pub fn close_of(tokens: &[Token], open: usize) -> usize {
     tokens.len()
 }
 
-/// A path of a source, such as `std::sync::Arc`. A group in a `use` gives one path for each of its members.
+/// A path in a source, such as `std::sync::Arc`. A group, as in `use std::{fmt, io}`, counts as one path for each of
+/// its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathUse {
-    /// The words of the path; the last one may be `*`.
+    /// The names in the path. The last one may be `*`.
     pub segments: Vec<String>,
-    /// The line of the path's last word.
+    /// The number of the line with the path's last name, from one.
     pub line: usize,
 }
 
 impl PathUse {
-    /// Whether the path begins with these words.
+    /// Whether the path begins with these names.
     pub fn starts_with(&self, words: &[&str]) -> bool {
         self.segments.len() >= words.len() && self.segments.iter().zip(words).all(|(a, b)| a == b)
     }
 }
 
-/// Returns all paths of two or more words.
+/// Returns all paths of two or more names that occur among the tokens.
 pub fn paths(tokens: &[Token]) -> Vec<PathUse> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -9,14 +9,14 @@ const SKIPPED_FOLDERS: [&str; 4] = ["target", "out", ".git", "__pycache__"];
 
 /// A text file of the repository.
 pub struct File {
-    /// The file's path from the root of the repository, with forward slashes.
+    /// The path of the file from the root of the repository, with forward slashes.
     pub path: String,
     /// The text of the file.
     pub text: String,
 }
 
 impl File {
-    /// Makes a file that is only in memory, for tests.
+    /// Makes a file in memory, for tests. Nothing is written to disk.
     pub fn new(path: &str, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned() }
     }
@@ -31,41 +31,46 @@ impl File {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Whether the file is compiled for tests and benches only.
+    /// Whether the file is in a folder `tests` or `benches`, so that only tests and benchmarks compile it.
     pub fn is_test_target(&self) -> bool {
         self.path.split('/').any(|part| part == "tests" || part == "benches")
     }
 
-    /// Returns the tokens of a Rust file. There are none if the file does not lex, which the compiler reports better.
+    /// Returns the tokens of a Rust file, or an empty list if it is not valid Rust tokens. The compiler reports that
+    /// error.
     pub fn tokens(&self) -> Vec<Token> {
         tokenize(&self.text).unwrap_or_default()
     }
 
-    /// Returns the lines, numbered from one.
+    /// Iterates over the lines of the file, with their numbers from one.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
     }
 }
 
-/// All files of one repository.
+/// All text files of a repository, read into memory.
 pub struct Tree {
     /// The root folder of the repository.
     pub root: PathBuf,
-    /// The files that are text, sorted by path.
+    /// The files, sorted by path.
     pub files: Vec<File>,
 }
 
 impl Tree {
-    /// Reads the repository that this crate belongs to.
+    /// Reads the files of the repository to which this crate belongs.
     ///
     /// # Panics
-    /// If a folder of the repository cannot be read.
+    /// If a folder of the repository cannot be listed.
     pub fn of_this_repository() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root of the repository");
         Self::read(root).expect("the repository can be read")
     }
 
-    /// Reads all text files below `root`.
+    /// Reads all text files below the folder `root`, except for logs and folders such as `target`. Files that are not
+    /// UTF-8 are left out.
+    ///
+    /// # Errors
+    /// If a folder cannot be listed.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         read_folder(root, "", &mut files)?;
@@ -73,12 +78,12 @@ impl Tree {
         Ok(Self { root: root.to_owned(), files })
     }
 
-    /// Returns the Rust files.
+    /// Iterates over the Rust files.
     pub fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_rust())
     }
 
-    /// Returns the file at a path from the root of the repository, or `None` if there is none.
+    /// Returns the file with this path from the root of the repository, or `None` if there is none.
     pub fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }

@@ -36,24 +36,24 @@ const LEAST_TRIALS: usize = 20;
 /// The number of edges that all these trials may examine.
 const MOST_EDGES: usize = 60_000_000;
 
-/// Checks a history, and judges each transaction at its own level.
+/// Checks whether a history is isolated, with each transaction judged at its own isolation level.
 ///
-/// If all transactions are serializable, the check searches a serial order. In it each transaction has its place during
-/// its call of commit, or during its run if it changed nothing, and sees exactly the state that the transactions before
-/// it have left. With such an order the history is strictly serializable; without one it is refused. At other levels
-/// the check searches for the phenomena that they rule out: cycles of dependencies.
+/// If all committed transactions are serializable, the check searches for a serial order that explains their reads. In
+/// this order, each transaction takes place at one moment during its call of commit, or during its run if it changed
+/// nothing. If there is such an order, the history is strictly serializable. If there is none, it is refused. At other
+/// levels, the check searches for the anomalies that they rule out, such as cycles of dependencies.
 ///
-/// The time is about linear in the size of the history, plus the rows that its scans did not find but that were in
-/// their ranges at other times. It is longer for histories with cycles.
+/// The time is about linear in the size of the history, plus, for each scan, the rows that were in its range only at
+/// other times. It is longer for histories with cycles.
 ///
 /// # Errors
-/// The worst phenomenon found, with its evidence; for a cycle, a shortest one. If neither an order nor a cycle was
-/// found before the trials ran out, the error says so.
+/// [`Objection::Anomaly`] with the worst anomaly that was found. For a cycle, it is a shortest one.
+/// [`Objection::Undecided`] if the search ended at its bound on trials.
 pub fn check(history: &History) -> Result<Evidence, Objection> {
     judge(history, |transaction| history.transactions[transaction].isolation)
 }
 
-/// Checks a history, and judges all transactions at `level`, whatever levels they asked for.
+/// Checks a history as [`check()`] does, but with all transactions judged at `level`, whatever levels they asked for.
 ///
 /// # Errors
 /// The same errors as those of [`check()`].
@@ -116,10 +116,11 @@ fn search_cycle(
     Ok((evidence, resolution))
 }
 
-/// Returns the last version of each item that committed transactions left in the database.
+/// Returns the rows that the database must contain after the history: the items that exist, each with the stamp of its
+/// last committed version.
 ///
 /// # Errors
-/// If the versions of some item cannot be ordered.
+/// [`AnomalyKind::LostWrite`] if the versions of an item cannot be ordered.
 pub fn final_versions(history: &History) -> Result<BTreeMap<Item, Stamp>, Anomaly> {
     let versions = order(history)?;
     let last = versions.iter().filter_map(|(item, states)| {

@@ -1,4 +1,4 @@
-//! Cycles of dependencies.
+//! The search for cycles in a graph of dependencies between transactions.
 
 use crate::edges::Edge;
 use std::collections::VecDeque;
@@ -7,14 +7,16 @@ use std::collections::VecDeque;
 /// histories of very long runs, where any short cycle will do.
 const MOST_STEPS: usize = 20_000_000;
 
-/// Returns the wanted edges that are part of a cycle of wanted edges. In most histories there are few.
+/// Returns the edges that satisfy `is_wanted` and are part of a cycle of such edges. `nodes` is the number of
+/// transactions. A caller discards all other edges before it searches for cycles.
 pub(crate) fn in_cycles(nodes: usize, edges: &[Edge], is_wanted: impl Fn(&Edge) -> bool) -> Vec<Edge> {
     let component = components(nodes, &out_edges(nodes, edges, &is_wanted), edges);
     edges.iter().filter(|edge| component[edge.from] == component[edge.to] && is_wanted(edge)).copied().collect()
 }
 
-/// Finds a shortest cycle among `nodes` transactions. The cycle consists of an edge that may come first and then of
-/// edges that may come after it. Returns `None` if there is no such cycle.
+/// Returns a shortest cycle whose first edge satisfies `is_first` and whose other edges satisfy `is_rest`, or `None` if
+/// there is no such cycle. `nodes` is the number of transactions. In very large graphs, the cycle may not be a shortest
+/// one.
 pub(crate) fn shortest_cycle(
     nodes: usize,
     edges: &[Edge],

@@ -8,30 +8,31 @@ use hotrow_storage::IndexRef;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
-/// The way in which the later of two transactions depends on the earlier one.
+/// The kind of a dependency: the way in which a later transaction depends on an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum EdgeKind {
-    /// The later transaction replaced a version that the earlier one wrote.
+    /// A write dependency: the later transaction replaced a version that the earlier one wrote.
     Write,
-    /// The later transaction read a version that the earlier one wrote.
+    /// A read dependency: the later transaction read a version that the earlier one wrote.
     Read,
-    /// The later transaction replaced a version that the earlier one had read.
+    /// An anti-dependency: the later transaction replaced a version that the earlier one had read.
     Anti,
-    /// The later transaction changed what the earlier one would have found in a range, or when it looked for an absent
-    /// item.
+    /// An anti-dependency over a predicate: the later transaction added or removed a row in a range that the earlier
+    /// one had scanned, or inserted an item that the earlier one had not found.
     PredicateAnti,
 }
 
-/// A dependency between two transactions.
+/// A dependency of transaction `to` on transaction `from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub from: usize,
     pub to: usize,
     pub kind: EdgeKind,
-    /// The number of the item, and the position of the state that the later transaction made or read.
+    /// The number of the item over which the dependency is. `state` is the position, among the item's states, of the
+    /// state that `to` made or read.
     pub item: usize,
     pub state: usize,
-    /// The guess on which this edge rests, if any.
+    /// The number of the guess from which this edge follows, or `None` if the edge is certain.
     pub guess: Option<usize>,
 }
 
@@ -53,7 +54,7 @@ impl Edge {
 }
 
 impl Anomaly {
-    /// Makes the phenomenon of a cycle of dependencies, with a sentence for each edge.
+    /// Makes the anomaly of a cycle of dependencies, with a sentence of evidence for each edge.
     pub(crate) fn cycle(history: &History, versions: &Versions, kind: AnomalyKind, cycle: &[Edge]) -> Self {
         let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
         let mut evidence: Vec<_> = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
@@ -66,8 +67,8 @@ impl Anomaly {
     }
 }
 
-/// A stretch of consecutive states of an item that a look at the item cannot distinguish. It reaches from the first
-/// such state up to the state after the last.
+/// A run of consecutive states of an item among which the result of a read does not distinguish, such as the versions
+/// of a row that lie outside of a scanned range. It begins at the state `first` and ends before the state `next`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     item: usize,
@@ -75,8 +76,8 @@ pub(crate) struct Stretch {
     next: Option<usize>,
 }
 
-/// A guess about a look at the database whose result does not say which of several stretches of states it met: it found
-/// nothing, or learned only that there is a row.
+/// A read of which it must be guessed which states it saw. It found no row, or learned only that some row exists, and
+/// this may have been true more than once.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess<'h> {
     pub reader: usize,
@@ -84,7 +85,7 @@ pub(crate) struct Guess<'h> {
     /// earlier.
     at: u64,
     look: Look<'h>,
-    /// The stretch that the look has met most likely.
+    /// The stretch of states that the read has most likely seen.
     pub likeliest: Stretch,
 }
 
@@ -97,18 +98,19 @@ enum Look<'h> {
     Present(Vec<usize>, &'h Range),
 }
 
-/// A look whose result no stretch of states explains.
+/// A read whose result no state of the database explains, which is an anomaly.
 #[derive(Clone, Debug)]
 pub(crate) struct Unexplained {
     pub reader: usize,
     pub kind: AnomalyKind,
-    /// A description of what the look did or did not find.
+    /// The end of the sentence about the reader, such as "did not find 0/3, which had always been there".
     pub what: String,
-    /// The transaction, besides the reader, that takes part in the anomaly, if one is known.
+    /// The transaction that is involved besides the reader, if there is one.
     pub other: Option<usize>,
 }
 
-/// The dependencies of a history: those that are certain, and the guesses from which the others follow.
+/// The dependencies between the committed transactions of a history: the edges that are certain, the guesses from which
+/// further edges follow, and the reads that nothing explains.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies<'h> {
     pub certain: Vec<Edge>,
@@ -140,7 +142,8 @@ impl<'h> Dependencies<'h> {
         dependencies
     }
 
-    /// Returns the edges of all guesses. Each guess is resolved as `others` says, or else to its likeliest stretch.
+    /// Returns the edges that follow from the guesses. A guess is resolved to the stretch that `others` holds for its
+    /// number, or else to its likeliest stretch.
     pub fn guessed(&self, versions: &Versions, others: &HashMap<usize, Stretch>) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (number, guess) in self.guesses.iter().enumerate() {
@@ -161,15 +164,15 @@ impl<'h> Dependencies<'h> {
         edges
     }
 
-    /// Resolves all guesses about the transaction `reader` as if it had read as of its beginning. Returns the numbers
-    /// of the guesses with their stretches.
+    /// Resolves all guesses about the transaction `reader` as if it had read a snapshot as of its begin. Returns the
+    /// number of each guess with its stretch.
     pub fn as_of_beginning(&self, history: &History, versions: &Versions, reader: usize) -> Vec<(usize, Stretch)> {
         let (looks, began) = (Looks { history, versions }, history.transactions[reader].began);
         let own = self.guesses.iter().enumerate().filter(|(_, guess)| guess.reader == reader);
         own.filter_map(|(number, guess)| Some((number, looks.likeliest(began, &guess.look)?))).collect()
     }
 
-    /// Returns all stretches that a guess could have met, except for `known`, the likeliest first.
+    /// Returns all stretches to which a guess can be resolved, except for `known`, the likeliest first.
     pub fn alternatives(&self, history: &History, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
         let guess = &self.guesses[guess];
         let mut all = match &guess.look {

@@ -5,22 +5,21 @@ use crate::history::{History, Operation, Outcome};
 use hotrow_txn::Abort;
 use std::fmt;
 
-/// The evidence behind a verdict: what a history that was judged contains. If an engine aborts everything, or if
-/// transactions never meet, the history proves nothing.
+/// The evidence behind a verdict that a history is isolated: counts that show how much the history proves. It proves
+/// nothing if the engine aborted all transactions, or if no transaction depends on another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Whether a serial order was found that explains what all transactions saw, with each transaction placed during
-    /// its call of commit, or during its run if it changed nothing. Then the history is strictly serializable. If
-    /// false, no phenomenon was found that the levels rule out.
+    /// Whether a serial order was found that explains the reads of all transactions, so that the history is strictly
+    /// serializable. If false, the verdict is only that there is no anomaly that the levels rule out.
     pub serial_order: bool,
     /// The number of transactions that committed.
     pub committed: u64,
-    /// The reasons for which the engine gave transactions up, each with the number of transactions. Reasons that did
-    /// not occur are left out.
+    /// The reasons for which the engine aborted transactions, each with their number. Reasons that did not occur are
+    /// left out.
     pub aborted: Vec<(Abort, u64)>,
     /// The number of transactions that their own code rolled back.
     pub rolled_back: u64,
-    /// The number of reads by committed transactions, including those of scans and updates.
+    /// The number of reads by committed transactions. Each update, and each row that a scan saw, counts as one.
     pub reads: u64,
     /// The number of scans by committed transactions.
     pub scans: u64,
@@ -33,8 +32,8 @@ pub struct Evidence {
     pub read_dependencies: u64,
     /// The number of dependencies in which the later transaction replaced a version that the earlier one had read.
     pub anti_dependencies: u64,
-    /// The number of dependencies in which the later transaction changed what the earlier one would have found in a
-    /// range, or at an absent key.
+    /// The number of dependencies in which the later transaction added or removed a row in a range that the earlier one
+    /// had scanned, or inserted a row that the earlier one had not found.
     pub predicate_dependencies: u64,
 }
 
@@ -75,7 +74,8 @@ impl Evidence {
         evidence
     }
 
-    /// Returns the share of transactions that committed, in per cent of those that their own code did not roll back.
+    /// Returns the share of committed transactions, in per cent of all transactions that their own code did not roll
+    /// back.
     pub fn committed_percent(&self) -> f64 {
         let aborted: u64 = self.aborted.iter().map(|(_, count)| count).sum();
         match self.committed + aborted {

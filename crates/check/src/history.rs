@@ -5,11 +5,12 @@ use hotrow_txn::{Abort, Isolation};
 use std::fmt;
 use std::ops::Bound;
 
-/// The unique number of a write. Rows that were loaded have stamps that are not positive.
+/// The number of a version of a row. Each write has its own, which is positive. Rows that existed before the first
+/// transaction have a stamp of zero or less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub i64);
 
-/// The identity of a row, whether or not the row exists.
+/// The identity of a row: its table and primary key, whether or not the row exists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Item {
     /// The row's table.
@@ -35,22 +36,22 @@ impl fmt::Display for KeyName<'_> {
     }
 }
 
-/// A version of an item that exists: its stamp, and its key in each of the table's secondary indexes.
+/// A version of an item, as a write has made it: its stamp, and its key in each of the table's secondary indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The stamp of the write that made it.
+    /// The stamp of the write that made the version.
     pub stamp: Stamp,
-    /// The version's key in each secondary index, in the schema's order.
+    /// The version's key in each secondary index, in the order of the table's schema.
     pub index_keys: Vec<Key>,
 }
 
-/// The range of an index that a scan asked for. As in a scan, a bound that is a prefix stands for all keys that begin
-/// with it.
+/// A range of keys in an index, as a scan asks for it. A bound may be a prefix of keys: then it includes or excludes
+/// all keys that begin with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The table.
     pub table: TableId,
-    /// The index.
+    /// The index of the table to which the keys belong.
     pub index: IndexRef,
     /// The lower bound of the range.
     pub lower: Bound<Key>,
@@ -59,12 +60,12 @@ pub struct Range {
 }
 
 impl Range {
-    /// Makes the range of all keys of an index that equal `key`, or begin with it.
+    /// Makes the range of all keys of an index that equal `key` or begin with it.
     pub fn at(table: TableId, index: IndexRef, key: Key) -> Self {
         Self { table, index, lower: Bound::Included(key.clone()), upper: Bound::Included(key) }
     }
 
-    /// Whether a version of `item` lies in the range.
+    /// Whether `version`, which is a version of `item`, lies in the range by its key in the range's index.
     pub fn contains(&self, item: &Item, version: &Version) -> bool {
         let key = match self.index {
             IndexRef::Primary => Some(&item.key),
@@ -111,51 +112,52 @@ impl fmt::Display for Range {
     }
 }
 
-/// An operation of a transaction. It has succeeded, or at least has not aborted the transaction.
+/// An operation that a transaction has made. Operations that aborted their transaction are not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The transaction looked at an item. It saw a version of the item, or that the item does not exist.
+    /// The transaction read an item: it saw a version of the item, or that the item does not exist.
     Read {
         /// The item.
         item: Item,
-        /// The version that was seen, or `None` if the item did not exist.
+        /// The stamp of the version that the transaction saw, or `None` if the item did not exist.
         seen: Option<Stamp>,
     },
     /// The transaction inserted an item that did not exist.
     Insert {
         /// The item.
         item: Item,
-        /// The version that was made.
+        /// The version that the insert made.
         made: Version,
     },
-    /// The transaction looked at a version and replaced it by another.
+    /// The transaction read a version of an item and replaced it by a new one.
     Update {
         /// The item.
         item: Item,
-        /// The version that was there.
+        /// The stamp of the version that the transaction read and replaced.
         replaced: Stamp,
-        /// The version that was made.
+        /// The version that the update made.
         made: Version,
     },
-    /// The transaction deleted an existing item; the version is not known.
+    /// The transaction deleted an existing item. It is not known which version the item had.
     Delete {
         /// The item.
         item: Item,
     },
-    /// The transaction scanned a range and saw these rows, and no others.
+    /// The transaction scanned a range and saw exactly the rows in `seen`.
     Scan {
-        /// The range, as far as the scan went.
+        /// The range, up to the row at which the scan was stopped.
         range: Range,
-        /// The rows visited.
+        /// The rows that the scan saw, each with the stamp of its version.
         seen: Vec<(Item, Stamp)>,
     },
-    /// A unique index refused a write, because another row has this key already.
+    /// A unique index refused an insert or update, because another row had the key. Nothing was written, and the
+    /// transaction continued.
     Refused {
-        /// The index, and the key as a range.
+        /// The index that refused the write, and the key as a range.
         range: Range,
     },
-    /// The transaction rolled back to a savepoint. The writes that this undid hold its position in
-    /// [`Event::undone_by`].
+    /// The transaction rolled back to a savepoint. [`Event::undone_by`] of each write that this undid refers to this
+    /// event.
     RolledBack,
 }
 
@@ -168,7 +170,7 @@ impl Operation {
         }
     }
 
-    /// Returns the version that this operation made, or `None` if it made none.
+    /// Returns the version that this operation made, or `None` if it is neither an insert nor an update.
     pub fn made(&self) -> Option<&Version> {
         match self {
             Operation::Insert { made, .. } | Operation::Update { made, .. } => Some(made),
@@ -198,15 +200,15 @@ impl fmt::Display for Operation {
     }
 }
 
-/// An operation of a transaction, and its time.
+/// An operation of a transaction, with its time, and whether it was undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The operation.
     pub operation: Operation,
-    /// The time at which the call returned, as a position among all events of the history.
+    /// The time at which the call returned. All times of a history are positions in one order of its events.
     pub at: u64,
-    /// The rollback to a savepoint that undid this write, as a position in its transaction's events. `None` if the
-    /// event is not a write, or was not undone.
+    /// The position, in the transaction's events, of the [rollback to a savepoint](Operation::RolledBack) that undid
+    /// this write. `None` if the event is not a write, or was not undone.
     pub undone_by: Option<usize>,
 }
 
@@ -215,26 +217,26 @@ pub struct Event {
 pub enum Outcome {
     /// The transaction's commit succeeded.
     Committed,
-    /// The engine gave the transaction up for this reason.
+    /// The engine aborted the transaction for this reason.
     Aborted(Abort),
-    /// The transaction's own code rolled it back, or dropped it.
+    /// The transaction's own code rolled it back, or dropped it without a commit.
     RolledBack,
 }
 
-/// A transaction of a history.
+/// A transaction of a history: its operations, its times and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The name of the session that ran the transaction, for people.
+    /// The name of the session that ran the transaction, for messages.
     pub session: String,
-    /// The isolation level that the transaction asked for, and by which it is judged.
+    /// The isolation level that the transaction asked for, and at which [`check`](fn@crate::check) judges it.
     pub isolation: Isolation,
-    /// The transaction's operations, in their order.
+    /// The transaction's operations, in the order in which they were made.
     pub events: Vec<Event>,
-    /// The time at which the transaction began, as a position among all events.
+    /// The time at which the transaction began.
     pub began: u64,
     /// The time at which the transaction's commit or abort was called.
     pub ending: u64,
-    /// The time at which that call returned.
+    /// The time at which the call of commit or abort returned.
     pub ended: u64,
     /// The way in which the transaction ended.
     pub outcome: Outcome,
@@ -252,7 +254,7 @@ impl Record {
     }
 }
 
-/// The initial contents of a database, and the transactions that ran on it.
+/// A history: the initial rows of a database, and the transactions that ran on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// The rows that existed before the first transaction.

@@ -16,7 +16,11 @@ struct Write<'a> {
     is_undone: bool,
 }
 
-/// Checks every read of every committed transaction, each at its own level.
+/// Checks the reads of every committed transaction, as far as that needs no order of versions. `level` returns the
+/// level at which a transaction is judged.
+///
+/// # Errors
+/// The first anomaly that was found, such as a read of a version whose writer aborted.
 pub(crate) fn check_reads(history: &History, level: impl Fn(usize) -> Isolation) -> Result<(), Anomaly> {
     let writes = writes_by_stamp(history);
     let initial = history.initial.iter().map(|(item, version)| (item, version.stamp)).collect();
@@ -171,8 +175,8 @@ fn own_write(record: &Record, position: usize, item: &Item) -> Option<Option<Sta
     writes.last().map(|event| event.operation.made().map(|made| made.stamp))
 }
 
-/// Returns the transaction that had deleted an item before a time, and undid that; `None` if there is no such
-/// transaction.
+/// Returns a transaction that deleted an item before the time `at`, and whose delete was undone, or `None` if there is
+/// none.
 pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<usize> {
     history.transactions.iter().position(|record| {
         let removes =
@@ -182,8 +186,8 @@ pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<
     })
 }
 
-/// Returns, for each item, a transaction's last write to it before the event at `position`, among the writes that were
-/// in place then.
+/// Returns a transaction's own last write to each item, as of its event at `position`. Writes that were undone before
+/// this event do not count.
 pub(crate) fn own_rows(record: &Record, position: usize) -> HashMap<&Item, &Event> {
     writes_before(record, position).filter_map(|event| event.operation.written().map(|item| (item, event))).collect()
 }

@@ -4,7 +4,7 @@ use crate::history::{Item, Range, Version};
 use hotrow_storage::{IndexId, IndexRef, Key, TableId};
 use std::collections::{BTreeMap, HashMap};
 
-/// The items of a history, which are numbered, and the keys that they ever had in each index.
+/// The items of a history, with consecutive numbers from zero, and the keys that they ever had in each index.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     list: Vec<Item>,
@@ -14,7 +14,7 @@ pub(crate) struct Items {
 }
 
 impl Items {
-    /// Numbers items. Each item comes with all versions that it ever had, in their order.
+    /// Numbers the items in their order. Each is passed with all versions that it ever had.
     pub fn new<'v, V: IntoIterator<Item = &'v Version>>(items: impl IntoIterator<Item = (Item, V)>) -> Self {
         let mut all = Self::default();
         for (item, versions) in items {
@@ -45,7 +45,7 @@ impl Items {
         self.list.len()
     }
 
-    /// Returns an item's number, or `None` if the item is unknown.
+    /// Returns the number of an item, or `None` if it is not among the items.
     pub fn number(&self, item: &Item) -> Option<usize> {
         self.numbers.get(item).copied()
     }
@@ -55,7 +55,7 @@ impl Items {
         &self.list[number]
     }
 
-    /// Returns the numbers, ascending, of all items of which some version lies in the range.
+    /// Returns the numbers of all items of which any version ever lay in the range, in ascending order.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
         let Some(list) = self.entries.get(&(range.table, range.index)) else { return Vec::new() };
         let from = list.partition_point(|(key, _)| range.is_above(key));

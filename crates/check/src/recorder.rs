@@ -9,10 +9,11 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// A transaction object that wraps another one and records its transactions.
+/// A transaction object that wraps another one, and records the operations of its transactions in a [`Recording`].
 ///
-/// A recorder owns each table's stamp column: the stamp of a write replaces any value that the caller stores there. It
-/// makes only the calls that the caller makes. A reconnaissance is not a transaction, and is not recorded.
+/// Each write stores its stamp in the table's stamp column, and replaces any value that the caller stores there. So a
+/// read shows which write made the version that it saw. The recorder passes the caller's calls on, and makes no others.
+/// Reconnaissances are not recorded.
 pub struct Recorder {
     inner: Box<dyn Transaction>,
     log: Log,
@@ -72,7 +73,7 @@ impl Log {
 }
 
 impl Recorder {
-    /// Makes a recorder around `inner`. Messages name it by `session`.
+    /// Makes a recorder around `inner`. `session` is the name of the recorder in messages about its transactions.
     pub fn new(inner: Box<dyn Transaction>, recording: &Arc<Recording>, session: &str) -> Self {
         let log = Log { recording: recording.clone(), session: session.to_owned(), current: None, gave_up: None };
         Self { inner, log, savepoints: Vec::new() }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// A history in the making. All recorders share it, and may run on any threads.
+/// A history that recorders are still writing. All recorders of a history share one recording, and may run on any
+/// threads.
 #[derive(Default)]
 pub struct Recording {
     clock: AtomicU64,
@@ -18,13 +19,13 @@ pub struct Recording {
     history: Mutex<History>,
 }
 
-/// The properties of a table that a recorder needs.
+/// The properties of a table that a recorder needs: how to make the keys of its rows, and where a row holds its stamp.
 pub(crate) struct Shape {
     pub table: TableId,
     pub layout: Arc<RowLayout>,
     /// The `bigint` column that belongs to the recorder.
     pub stamp_column: usize,
-    /// Whether scans of the primary key have an order.
+    /// Whether a scan by the primary key visits the rows in the order of their keys.
     pub ordered: bool,
     key: KeySpec,
     indexes: Vec<KeySpec>,
@@ -66,16 +67,17 @@ fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
 }
 
 impl Recording {
-    /// Makes an empty history.
+    /// Makes a recording without tables and transactions.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Adds a table to the recording. Its present rows, with zero in their stamp column, are initial rows of the
-    /// history. No transaction may use the table yet.
+    /// Adds a table to the recording, before any transaction uses it. `stamp_column` is the position of a `bigint`
+    /// column that the caller does not use. It must hold zero in all present rows, which become initial rows of the
+    /// history.
     ///
     /// # Errors
-    /// If the engine aborts the transaction that reads the rows.
+    /// The abort, if the engine aborts the transaction that reads the rows.
     pub fn table(&self, engine: &dyn Engine, table: TableId, stamp_column: usize) -> Result<(), Abort> {
         let schema = engine.schema(table);
         let index = |index: &hotrow_storage::IndexSchema| KeySpec::bytes(&schema.columns, &index.columns);
@@ -93,16 +95,17 @@ impl Recording {
         Ok(())
     }
 
-    /// Returns the rows that are in a table now: the stamp of each, by item. No transaction may change them meanwhile.
+    /// Reads the rows that a table contains now, and returns the stamp of each, to be compared with
+    /// [`final_versions`](crate::final_versions). No transaction may change the table meanwhile.
     ///
     /// # Errors
-    /// If the engine aborts the transaction that reads the rows.
+    /// The abort, if the engine aborts the transaction that reads the rows.
     pub fn present(&self, engine: &dyn Engine, table: TableId) -> Result<BTreeMap<Item, Stamp>, Abort> {
         let rows = versions_now(engine, &self.shape(table))?;
         Ok(rows.into_iter().map(|(item, version)| (item, version.stamp)).collect())
     }
 
-    /// Returns the history until now. It does not include transactions that still run.
+    /// Returns the history of all transactions that have ended. Recorders block while the caller holds the guard.
     pub fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(|poison| poison.into_inner())
     }
@@ -111,7 +114,7 @@ impl Recording {
         self.history().transactions.push(record);
     }
 
-    /// Returns the next position in the order of all events.
+    /// Returns a time that is later than all before: the next position in the order of events.
     pub(crate) fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::AcqRel)
     }

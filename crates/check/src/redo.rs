@@ -15,10 +15,12 @@ use std::time::Duration;
 /// began.
 const LONGEST_PAUSE_NS: u64 = 100_000;
 
-/// Keeps a database's redo records, to compare the rows that they make with the rows of the database.
+/// A redo sink for tests: it stores the redo records of a database, rebuilds the rows from them, and compares these
+/// with the database's rows.
 ///
-/// The recorder is given to an engine before the first table is made. It checks the promises of [`RedoSink`]: records
-/// are about known tables that were not dropped, each row occurs once in a record, and no end occurs twice.
+/// It must be set as the sink of an engine before the first table is created. It also checks that the engine obeys the
+/// contract of [`RedoSink`]: records concern tables that exist, no row occurs twice in a record, and no two records
+/// have the same [`End::At`].
 #[derive(Default)]
 pub struct RedoRecorder {
     pauses: AtomicBool,
@@ -122,26 +124,27 @@ impl Kept {
 }
 
 impl RedoRecorder {
-    /// Makes a recorder without records.
+    /// Makes a sink without records.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Sets whether a transaction pauses when it appends a record, and when it waits until the record is durable.
-    /// Others continue meanwhile, and may finish sooner.
+    /// Sets whether calls pause for a pseudo-random time, of at most 100 µs, before they append a record or return that
+    /// it is durable. So transactions end in another order than that in which they began to commit.
     pub fn set_pauses(&self, pauses: bool) {
         self.pauses.store(pauses, Ordering::Release);
     }
 
-    /// Returns the number of transactions that have changed something.
+    /// Returns the number of records so far: of transactions that have changed something.
     pub fn transactions(&self) -> usize {
         self.kept().ends.len()
     }
 
-    /// Rebuilds the database from the records, and compares it with the engine's. No transaction may run.
+    /// Rebuilds the rows of all tables from the records, and compares them with the rows in the engine. No transaction
+    /// may be running.
     ///
     /// # Errors
-    /// If the rows of the records differ from those of the engine, or the records break a promise. The text says where.
+    /// A text that describes the first difference, or the first breach of the sink's contract.
     pub fn compare(&self, engine: &dyn Engine) -> Result<(), String> {
         self.rebuild()
             .and_then(|(tables, rows)| {

@@ -5,17 +5,18 @@ use crate::history::{History, Item, Operation, Range, Stamp, Version};
 use crate::items::Items;
 use std::collections::{BTreeMap, HashMap};
 
-/// The transaction that made a state of an item, or `None` for the initial state.
+/// The number of the transaction that made a state of an item, or `None` for an initial state.
 pub(crate) type Writer = Option<usize>;
 
-/// A state of an item: a version, or its absence.
+/// A state of an item: a version, or `None` while the item does not exist, with the transaction that made it so.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub writer: Writer,
     pub version: Option<Version>,
 }
 
-/// All committed states of an item, in their order. They include versions that their own writer replaced.
+/// All states of an item that committed transactions made, in their order. They include versions that their own writer
+/// replaced before it committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct States {
     pub list: Vec<State>,
@@ -30,19 +31,20 @@ impl States {
         self.list.push(State { writer, version });
     }
 
-    /// Returns the position of a version among the states; `None` if it is not among them.
+    /// Returns the position of the version with this stamp among the states, or `None` if it is not among them.
     pub fn position(&self, stamp: Stamp) -> Option<usize> {
         self.positions.get(&stamp).copied()
     }
 
-    /// Returns the position of the first state after `position` that another transaction made; `None` if there is none.
+    /// Returns the position of the first state after `position` that another transaction made than the state at
+    /// `position`, or `None` if there is none.
     pub fn successor(&self, position: usize) -> Option<usize> {
         let writer = self.list[position].writer;
         (position + 1..self.list.len()).find(|&next| self.list[next].writer != writer)
     }
 }
 
-/// The states of all items of a history.
+/// The version order of a history: the committed states of each item, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     items: Items,
@@ -60,12 +62,12 @@ impl Versions {
         Self { items: numbered, states: items.into_iter().map(|(_, states)| states).collect() }
     }
 
-    /// Iterates over every item with its states; an item's number is its position.
+    /// Iterates over all items with their states, in the order of the items' numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&Item, &States)> {
         self.states.iter().enumerate().map(|(number, states)| (self.items.item(number), states))
     }
 
-    /// Returns an item's number, or `None` if the item is unknown.
+    /// Returns the number of an item, or `None` if it is not among the items.
     pub fn number(&self, item: &Item) -> Option<usize> {
         self.items.number(item)
     }
@@ -80,7 +82,7 @@ impl Versions {
         &self.states[number]
     }
 
-    /// Returns the numbers, ascending, of all items of which some version lies in the range.
+    /// Returns the numbers of all items of which any version ever lay in the range, in ascending order.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
         self.items.ever_in(range)
     }
@@ -98,7 +100,10 @@ struct Writes<'a> {
     deletes: Vec<(u64, usize)>,
 }
 
-/// Orders the committed versions of every item.
+/// Determines the version order of a history: the order of the committed states of each item.
+///
+/// # Errors
+/// [`AnomalyKind::LostWrite`] if two transactions replaced the same version, or an item was inserted while it existed.
 pub(crate) fn order(history: &History) -> Result<Versions, Anomaly> {
     let mut items: BTreeMap<&Item, Writes<'_>> = BTreeMap::new();
     for (item, version) in &history.initial {

@@ -30,14 +30,14 @@ struct CommandLine {
 enum Command {
     /// Serve PostgreSQL clients
     Serve(commands::serve::Options),
-    /// Run a benchmark in this process, on one engine after the other
+    /// Run a benchmark on one engine after another
     Bench {
         #[command(subcommand)]
         workload: hotrow_bench::BenchCommand,
     },
-    /// Judge whether transactions were isolated: recorded ones, or those of a trial
+    /// Check whether transactions were isolated, in a recorded history or on engines
     Check(commands::check::Options),
-    /// Measure the figures of papers again, and compare them with what the papers say
+    /// Measure figures of papers again, and compare the results with the papers' claims
     Reproduce(hotrow_bench::ReproduceOptions),
     /// List the engines
     Engines(commands::engines::Options),

@@ -3,7 +3,8 @@
 use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
 use hotrow_storage::Value;
 
-/// A client of a session that keeps the last result, for programs that embed the database.
+/// The result of the last statement that a session has executed, collected in memory. A program that embeds the
+/// database passes it to a session as its [`Client`].
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: Vec<OutputColumn>,
@@ -19,7 +20,7 @@ impl Rows {
         &self.columns
     }
 
-    /// Returns the rows of the last result.
+    /// Returns the rows of the last result. Each holds a value for each column.
     pub fn rows(&self) -> &[Vec<Value<'static>>] {
         &self.rows
     }
@@ -29,7 +30,7 @@ impl Rows {
         &self.tag
     }
 
-    /// Returns all notices so far.
+    /// Returns all notices that the session has sent so far, for any statement.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }

@@ -1,4 +1,5 @@
-//! The threads of attendants: workers of an engine that serve the transactions of sessions and run none themselves.
+//! The threads of attendants: additional workers of an engine that do concurrency control for the transactions of
+//! sessions, and run no transactions themselves.
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::wait::LONGEST_SPIN;
@@ -6,8 +7,9 @@ use hotrow_sync::{Arc, Doorbell, Time, Waiter, thread};
 use hotrow_txn::{Duties, Engine};
 use std::fmt;
 
-/// The threads on which the [attendants](Engine::attendants) of one engine work. Dropping it stops the threads, and
-/// waits until all of them have ended.
+/// The threads of an engine's [attendants](Engine::attendants): workers that do concurrency control for the
+/// transactions of sessions, and run none themselves. A program with sessions starts them once for each engine.
+/// Dropping the value stops the threads, and waits until all of them have ended.
 #[derive(Default)]
 pub struct Attendants {
     threads: Vec<Attendant>,
@@ -20,8 +22,8 @@ struct Attendant {
 }
 
 impl Attendants {
-    /// Starts a thread for each attendant of an engine, in order. If the system cannot start a thread, this attendant
-    /// and those after it get none. The threads of sessions do the work of these attendants.
+    /// Starts a thread for each attendant of an engine, in order. If the system refuses a thread, this attendant and
+    /// all later ones get none, and the threads of sessions do their work.
     pub fn start(engine: &dyn Engine) -> Self {
         let attendants = engine.attendants().into_iter().enumerate();
         Self { threads: attendants.map_while(|(number, duties)| Attendant::start(number, duties).ok()).collect() }

@@ -6,17 +6,20 @@ use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Transaction, WorkerId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `threads` workers through the warm-up and the measured period, and adds up what they counted.
+/// Runs a benchmark: starts `threads` workers, runs them through the warm-up and the measured period, and returns the
+/// sum of their counts. Blocks until all of them have ended.
 ///
 /// Each worker calls `make` on its own thread for a transaction object and a client, and then calls the client again
-/// and again. Each call is a step, usually one [`Runner::run`](hotrow_txn::Runner::run). The transaction must wait
-/// through the waiter that is passed to `make`. A step that returns [`Abort::User`] was rolled back on purpose, and the
-/// run goes on.
+/// and again. Each call is a *step*, usually one [`Runner::run`](hotrow_txn::Runner::run). The transaction object must
+/// wait through the waiter that is passed to `make`. If a step returns [`Abort::User`], its transaction was rolled back
+/// on purpose, and the run continues.
 ///
-/// At the end of the period the steps under way are cancelled. They count neither as committed nor as aborted.
+/// At the end of the measured period, steps that still run are cancelled. They count neither as committed nor as
+/// aborted.
 ///
 /// # Errors
-/// The first failure, if a worker panicked or ended with an abort that no retry cures. The other workers are stopped.
+/// The first failure, if a worker has panicked, or if one of its steps has returned another error than [`Abort::User`].
+/// The other workers are stopped.
 pub fn drive<T, C>(config: &RunConfig, make: impl Fn(WorkerId, &Waiter) -> (T, C) + Sync) -> Result<RunReport, RunError>
 where
     T: Transaction,

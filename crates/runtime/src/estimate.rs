@@ -14,23 +14,28 @@
 use crate::reconnaissance::{Reconnaissance, Shapes};
 use hotrow_txn::{Abort, Accesses, Transaction};
 
-/// The number of times that one set is corrected.
+/// The number of times that one access set is corrected before it is replaced or given up.
 pub const CORRECTIONS: u32 = 4;
 
-/// The number of reconnaissances for one transaction before it runs without a set.
+/// The greatest number of reconnaissances for one transaction. If the last set also proves wrong too often, the
+/// transaction runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
-/// The rule that says when a new reconnaissance replaces a set that an earlier one found.
+/// The rule by which an access set that a reconnaissance has found, and that has proved wrong, is either corrected or
+/// replaced by another reconnaissance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Renewal {
-    /// A reconnaissance replaces the set after the first run for which the set was wrong.
+    /// The set is replaced after the first run for which it was wrong. This suits data that change between
+    /// reconnaissance and run.
     #[default]
     AtOnce,
-    /// A reconnaissance replaces the set after it was corrected [`CORRECTIONS`] times.
+    /// The set is replaced only after it was corrected [`CORRECTIONS`] times. This suits transactions that depend on
+    /// their own writes, which a reconnaissance does not see.
     Late,
 }
 
-/// The estimated access set of the transaction at hand, and how often it was wrong.
+/// The estimated access set of a transaction, for an engine that needs the set before the transaction begins. It counts
+/// how often the set was wrong, and decides between a correction and another reconnaissance.
 #[derive(Debug, Default)]
 pub struct Estimate {
     renewal: Renewal,
@@ -45,62 +50,66 @@ pub struct Estimate {
     estimates: Estimates,
 }
 
-/// Counts of reconnaissances, and of wrong estimates.
+/// The counts of reconnaissances, and of access sets that proved wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimates {
     /// The number of reconnaissances that were run.
     pub reconnaissances: u64,
-    /// The number of runs that accessed something outside their access set.
+    /// The number of runs that aborted because they accessed data outside their access set.
     pub wrong: u64,
 }
 
-/// The state of an access set after a correction.
+/// The outcome of [`Estimate::correct`]: how the next attempt gets its access set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corrected {
-    /// The set is good for the next attempt.
+    /// The set was corrected, and the next attempt uses it.
     Known,
-    /// A reconnaissance must find the set. The set holds the accesses that the last reconnaissance missed.
+    /// Another reconnaissance must find the set before the next attempt. Until then, the set holds the accesses that
+    /// the caller knows, and those that earlier reconnaissances have missed.
     Unknown,
-    /// The set was wrong too often, so the transaction runs without one.
+    /// The set was wrong too often. The next attempt runs without a set, and excludes all other transactions.
     Hopeless,
 }
 
 impl Estimate {
-    /// Makes an empty estimate, which renews its set by the rule `renewal`.
+    /// Makes an empty estimate that replaces wrong sets by the rule `renewal`.
     pub fn new(renewal: Renewal) -> Self {
         Self { renewal, ..Self::default() }
     }
 
-    /// Begins another transaction: its set is empty, and its corrections and reconnaissances count from zero.
+    /// Begins another transaction: empties the set, and sets the numbers of its corrections and reconnaissances to
+    /// zero.
     #[inline]
     pub fn begin(&mut self) {
         self.forget();
         (self.corrections, self.reconnaissances) = (0, 0);
     }
 
-    /// Forgets the set, but not how often it was wrong, so that the transaction still ends.
+    /// Empties the set, but keeps the numbers of its corrections and reconnaissances, which bound the attempts of the
+    /// transaction.
     #[inline]
     pub fn forget(&mut self) {
         self.accesses.clear();
         self.missing.clear();
     }
 
-    /// Returns the estimated set.
+    /// Returns the estimated access set.
     #[inline]
     pub fn accesses(&self) -> &Accesses {
         &self.accesses
     }
 
-    /// Returns the estimated set, for a caller that adds the accesses that it knows.
+    /// Returns the estimated access set, so that the caller can add accesses that it knows.
     #[inline]
     pub fn accesses_mut(&mut self) -> &mut Accesses {
         &mut self.accesses
     }
 
-    /// Calls `run` in reconnaissance on `txn`, on which no transaction runs, and adds to the set what `run` accesses.
+    /// Calls `run` with a reconnaissance on `txn`, and adds the accesses that `run` makes to the set. No transaction
+    /// may be running on `txn`.
     ///
     /// # Errors
-    /// The error of `run`, or the abort with which the engine refused to begin the reconnaissance.
+    /// The error of `run`, or the abort with which the engine refused to begin.
     pub fn reconnoitre<T: Transaction + ?Sized, E: From<Abort>>(
         &mut self,
         txn: &mut T,
@@ -115,8 +124,9 @@ impl Estimate {
         outcome
     }
 
-    /// Corrects the set after an attempt on `txn` that ended with [`Abort::OutsidePlan`] and is not yet undone. If a
-    /// reconnaissance must find the set, `know` fills in the accesses that the caller knows.
+    /// Corrects the set, or empties it for another reconnaissance, after an attempt on `txn` has failed with
+    /// [`Abort::OutsidePlan`]. The caller must not have aborted the attempt yet. If the set was emptied, `know` adds
+    /// the accesses that the caller knows.
     #[cold]
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, know: impl FnOnce(&mut Accesses)) -> Corrected {
         self.estimates.wrong += 1;
@@ -136,12 +146,12 @@ impl Estimate {
         }
     }
 
-    /// Returns the counts since the estimate was made or last [`reset`](Self::reset).
+    /// Returns the counts over all transactions since the estimate was made or last [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimates
     }
 
-    /// Sets the counts to zero.
+    /// Sets the counts that [`estimates`](Self::estimates) returns to zero.
     pub fn reset(&mut self) {
         self.estimates = Estimates::default();
     }

@@ -8,14 +8,14 @@ use hotrow_txn::{
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// A transaction object without data. Each commit fails with the next abort of the test's list, and succeeds once the
-/// list is empty.
+/// A transaction object without data, which records the calls that it gets. Each commit fails with the next abort of
+/// the list `aborts`, and succeeds once the list is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Fake {
     pub aborts: VecDeque<Abort>,
     /// The names of all calls, in order.
     pub calls: Vec<&'static str>,
-    /// The number of accesses that each `begin` was given.
+    /// The number of rows in the access set that was passed to each `begin`.
     pub told: Vec<usize>,
     /// The concurrency control that each `begin` asked for.
     pub ways: Vec<Option<Concurrency>>,
@@ -113,7 +113,7 @@ impl Diagnostics for Fake {
     standard!(deadlock, exclusion, prospect);
 }
 
-/// A procedure that needs an isolation level.
+/// A procedure that requires this isolation level and does nothing.
 pub(crate) struct NeedsLevel(pub Isolation);
 
 impl Procedure for NeedsLevel {
@@ -130,7 +130,7 @@ impl Procedure for NeedsLevel {
     }
 }
 
-/// A procedure that announces that it will read this many rows.
+/// A procedure that announces that it will read this number of rows, and reads none.
 pub(crate) struct Tells(pub i64);
 
 impl Procedure for Tells {
@@ -145,7 +145,7 @@ impl Procedure for Tells {
     }
 }
 
-/// A procedure that reads one key, and returns the given result.
+/// A procedure that reads one row, and returns this result.
 pub(crate) struct ReadOne(pub Result<i64, Abort>);
 
 impl Procedure for ReadOne {

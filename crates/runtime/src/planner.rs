@@ -1,4 +1,5 @@
-//! The access sets of procedures: announced by the procedure, or estimated by a reconnaissance.
+//! The access sets of procedures, for engines that need or use them: announced by the procedure, or estimated by a
+//! reconnaissance.
 //!
 //! **Paper.** ORTHRUS §3.2 calls it OLLP. If an engine needs the access set and a procedure's set is not known, the
 //! procedure first runs once without isolation and without effects. The accesses that it makes are the estimate of the
@@ -13,11 +14,12 @@
 use crate::estimate::{Corrected, Estimate, Estimates};
 use hotrow_txn::{Abort, Accesses, Capabilities, Procedure, Transaction};
 
-/// The greatest number of rows in a hint to an engine that only looks them up together. Rows that are fetched first
-/// must still be in a core's cache when the last ones are fetched.
+/// The greatest number of rows in an access set that is passed to an engine which does not need the set, but prefetches
+/// its rows. With more, the first rows would have left the cache before the transaction reads them.
 pub const HINT_ROWS_MAX: usize = 1024;
 
-/// The access set of the present procedure, and what is known about it. A runner keeps one planner.
+/// The planner of a runner: it determines which access set, if any, is passed to the engine for each attempt of the
+/// present procedure.
 #[derive(Debug, Default)]
 pub struct Planner {
     estimate: Estimate,
@@ -41,7 +43,8 @@ enum Stage {
 }
 
 impl Planner {
-    /// Asks the next procedure, which will run on a transaction with these capabilities, for its accesses.
+    /// Begins a procedure: asks it for its accesses, and decides by the engine's capabilities whether a reconnaissance
+    /// is needed.
     #[inline]
     pub fn begin(&mut self, capabilities: Capabilities, procedure: &impl Procedure) {
         self.estimate.begin();
@@ -55,24 +58,26 @@ impl Planner {
         }
     }
 
-    /// Begins a procedure whose accesses are not passed to the engine. The engine must not need them.
+    /// Begins a procedure whose accesses are not passed to the engine. Only for engines that do not need the access
+    /// set.
     #[inline]
     pub fn begin_without(&mut self) {
         self.estimate.begin();
         self.stage = Stage::Hint;
     }
 
-    /// Whether a reconnaissance must come before the next attempt.
+    /// Whether the caller must call [`reconnoitre`](Self::reconnoitre) before the next attempt.
     #[inline]
     pub fn is_unknown(&self) -> bool {
         self.stage == Stage::Unknown
     }
 
-    /// Runs the procedure in reconnaissance on `txn`, and adds the accesses that it makes to those that are known.
+    /// Runs the procedure as a reconnaissance on `txn`: without effects, only to find its accesses, which are added to
+    /// the access set.
     ///
     /// # Errors
-    /// If the engine aborts the reconnaissance. If the procedure itself gives up, the accesses until then are kept, and
-    /// there is no error.
+    /// The abort, if the engine aborts the reconnaissance. If the procedure itself rolls back ([`Abort::User`]), its
+    /// accesses up to then are added, and there is no error.
     pub fn reconnoitre<T: Transaction + ?Sized, P: Procedure>(
         &mut self,
         txn: &mut T,
@@ -87,7 +92,8 @@ impl Planner {
         }
     }
 
-    /// Returns the access set to pass to the engine for the next attempt, or `None` if none is to be passed.
+    /// Returns the access set for [`Begin::accesses`](hotrow_txn::Begin::accesses) of the next attempt, or `None` if
+    /// the attempt runs without one.
     #[inline]
     pub fn accesses(&self) -> Option<&Accesses> {
         let accesses = self.estimate.accesses();
@@ -99,7 +105,8 @@ impl Planner {
         }
     }
 
-    /// Corrects the set, after an attempt on `txn` has ended with [`Abort::OutsidePlan`] and before it is undone.
+    /// Corrects the access set after an attempt on `txn` has failed with [`Abort::OutsidePlan`]. The caller must not
+    /// have aborted the attempt yet.
     #[cold]
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, procedure: &impl Procedure) {
         self.stage = match self.estimate.correct(txn, |accesses| procedure.accesses(accesses)) {
@@ -109,12 +116,13 @@ impl Planner {
         };
     }
 
-    /// Returns the counts since the planner was made or last [`reset`](Self::reset).
+    /// Returns the counts of reconnaissances and wrong access sets since the planner was made or last
+    /// [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimate.estimates()
     }
 
-    /// Sets the counts to zero.
+    /// Sets the counts that [`estimates`](Self::estimates) returns to zero.
     pub fn reset(&mut self) {
         self.estimate.reset();
     }

@@ -2,8 +2,9 @@
 
 use hotrow_storage::mix;
 
-/// A small generator of random numbers (SplitMix64 with another finaliser). Back-off and the simulator use it, because
-/// their seeds must keep their meaning. It is not for secrets.
+/// A small generator of pseudo-random numbers (SplitMix64 with another finaliser). The same seed gives the same numbers
+/// on every machine and in every version, so that a failure that a seed has shown can be reproduced. It is not for
+/// secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -26,17 +27,20 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Draws a position in a list of `len` elements.
+    /// Draws a position in a list of `len` elements, which must not be zero.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// Returns true in `percent` of 100 calls, on average.
+    /// Returns `true` with a probability of `percent` per cent.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// Draws an element of a list that is not empty.
+    /// Draws an element of a list.
+    ///
+    /// # Panics
+    /// If the list is empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.index(list.len())]
     }

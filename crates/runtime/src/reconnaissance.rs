@@ -1,4 +1,5 @@
-//! A reconnaissance: a run that finds out which rows, ranges and entries a transaction will access.
+//! A reconnaissance: a run without effects that finds out which rows, ranges and index entries a transaction will
+//! access.
 
 use hotrow_storage::{
     IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowMut, RowRef, TableId, TableSchema,
@@ -11,8 +12,8 @@ use hotrow_txn::{
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 
-/// The rules that make the keys of tables, for each table that a reconnaissance has met so far. They stay valid: a
-/// table's definition never changes, and its number is never reused.
+/// A cache of how to make the keys of each table's indexes, which reconnaissances fill and use. Its entries stay valid:
+/// a table's definition never changes, and its number is never reused.
 #[derive(Debug, Default)]
 pub struct Shapes {
     tables: HashMap<TableId, Arc<Shape>>,
@@ -96,12 +97,12 @@ fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
     spec.key(spec.parts().iter().map(|part| row.value(part.column)))
 }
 
-/// A transaction that finds out what a procedure will access: it reads committed data, changes nothing, and adds every
-/// access to an access set.
+/// A transaction object that finds out which data a procedure will access. It reads committed data, changes nothing,
+/// and adds every access to an access set.
 ///
-/// Writes seem to succeed, as far as the existing rows allow, but later reads do not see them. So the estimate for a
-/// procedure that depends on its own writes is wrong, and its run corrects it. Dropping the value ends the
-/// reconnaissance.
+/// Writes return what they would return on the committed rows, but later reads do not see them. So the set may be wrong
+/// for a procedure that depends on its own writes. The later, real run then aborts, and the set is corrected. Dropping
+/// the value ends the reconnaissance.
 #[derive(Debug)]
 pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
     txn: &'a mut T,
@@ -110,11 +111,10 @@ pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
 }
 
 impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
-    /// Begins a reconnaissance on `txn`, on which no transaction runs. The accesses of the procedure are added to
-    /// `accesses`.
+    /// Begins a reconnaissance on `txn`, on which no transaction may be running. All accesses are added to `accesses`.
     ///
     /// # Errors
-    /// If the engine cannot begin a transaction.
+    /// The abort, if the engine refuses to begin.
     pub fn begin(txn: &'a mut T, shapes: &'a mut Shapes, accesses: &'a mut Accesses) -> Result<Self, Abort> {
         let begin = Begin { reconnaissance: true, one_shot: true, ..Begin::at(Isolation::ReadCommitted) };
         if let Err(abort) = txn.begin(&begin) {

@@ -5,28 +5,28 @@ use hdrhistogram::Histogram;
 use hotrow_txn::{Abort, Statistics};
 use std::time::Duration;
 
-/// The number of aborts of each kind.
+/// The number of aborted attempts for each reason of an abort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aborts([u64; Abort::ALL.len()]);
 
 impl Aborts {
-    /// Adds one to the number of aborts of the kind `abort`.
+    /// Counts an attempt that aborted for the reason `abort`.
     #[inline]
     pub fn count(&mut self, abort: Abort) {
         self.0[abort as usize] += 1;
     }
 
-    /// Returns the number of aborts of the kind `abort`.
+    /// Returns the number of attempts that aborted for the reason `abort`.
     pub fn of(&self, abort: Abort) -> u64 {
         self.0[abort as usize]
     }
 
-    /// Returns the number of aborts of all kinds.
+    /// Returns the number of attempts that aborted for any reason.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Iterates over the kinds of aborts that happened, with their counts, in the order of the reports.
+    /// Iterates over the reasons that occurred, each with its count, in the order of [`Abort::ALL`].
     pub fn nonzero(&self) -> impl Iterator<Item = (Abort, u64)> + '_ {
         Abort::ALL.into_iter().map(|abort| (abort, self.of(abort))).filter(|&(_, count)| count > 0)
     }
@@ -38,16 +38,17 @@ impl Aborts {
     }
 }
 
-/// The counts of committed procedures, by kind, as clients [noted](hotrow_txn::Runner::note) them.
+/// The counts of committed procedures, for each kind of procedure of the workload. Clients
+/// [note](hotrow_txn::Runner::note) the kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds([KindCount; Kinds::MAX]);
 
-/// The counts of one kind of procedures.
+/// The counts of one kind of procedure, such as TPC-C's Payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCount {
     /// The number of procedures that committed.
     pub committed: u64,
-    /// The number of committed procedures that found what they were looking for.
+    /// The number of these that succeeded in the sense of the workload: they found the rows that they looked for.
     pub succeeded: u64,
 }
 
@@ -55,8 +56,8 @@ impl Kinds {
     /// The greatest number of kinds that a workload may have.
     pub const MAX: usize = 8;
 
-    /// Counts a committed procedure of the kind numbered `kind`. `succeeded` says whether it found what it was looking
-    /// for.
+    /// Counts a committed procedure of the kind numbered `kind`. `succeeded` says whether it found the rows that it
+    /// looked for.
     ///
     /// # Panics
     /// If `kind` is not below [`MAX`](Self::MAX).
@@ -172,24 +173,26 @@ impl Breakdown {
     }
 }
 
-/// The counts of one runner, or of several together.
+/// The counts of one runner, or the sums of several runners' counts.
 #[derive(Clone, Debug)]
 pub struct Counts {
     /// The number of procedures that committed.
     pub committed: u64,
-    /// The numbers of attempts that aborted, by kind.
+    /// The number of attempts that aborted, for each reason.
     pub aborted: Aborts,
-    /// The number of attempts, without each procedure's first.
+    /// The number of attempts that aborted for a reason that a retry may cure, and were to be retried.
     pub retries: u64,
-    /// The reconnaissances, and the estimates that were wrong.
+    /// The numbers of reconnaissances, and of access sets that proved wrong.
     pub estimates: Estimates,
-    /// The committed procedures by kind, as clients noted them.
+    /// The number of committed procedures of each kind.
     pub kinds: Kinds,
-    /// The latencies of sampled procedures that committed: the nanoseconds from the first begin to the commit.
+    /// The latencies of those procedures that were sampled and have committed: the nanoseconds from the begin of the
+    /// first attempt to the end of the commit.
     pub latency_ns: Histogram<u32>,
     /// The parts of the time of sampled procedures.
     pub breakdown: Breakdown,
-    /// The locks and waits of all procedures; the times are those of sampled ones.
+    /// The engine's counts, such as locks and waits, for all procedures. The times in it are of sampled procedures
+    /// only.
     pub statistics: Statistics,
 }
 
@@ -216,7 +219,7 @@ impl Counts {
     /// third digit the histogram would be ten times as large, and take most of an L2 cache that the workload needs.
     const DIGITS: u8 = 2;
 
-    /// Adds the counts of another runner.
+    /// Adds the counts of another runner to these.
     pub fn add(&mut self, other: &Self) {
         self.committed += other.committed;
         self.aborted.add(&other.aborted);
@@ -230,18 +233,19 @@ impl Counts {
     }
 }
 
-/// The outcome of [`drive`](crate::drive): all workers together, in the measured period.
+/// The outcome of [`drive`](crate::drive) and [`drive_pool`](crate::drive_pool): the sums over all workers, in the
+/// measured period.
 #[derive(Clone, Debug)]
 pub struct RunReport {
     /// The number of workers.
     pub threads: usize,
     /// The length of the measured period.
     pub elapsed: Duration,
-    /// Whether the stop flag was raised from outside before the period's end.
+    /// Whether the run was stopped early through [`RunConfig::stop`](crate::RunConfig::stop).
     pub stopped_early: bool,
-    /// The counts of the workers.
+    /// The sum of the workers' counts.
     pub counts: Counts,
-    /// The CPU time of the workers, user and system.
+    /// The user and system CPU time that the workers' threads used in the measured period.
     pub cpu: Duration,
 }
 
@@ -259,18 +263,18 @@ impl RunReport {
         }
     }
 
-    /// Returns the latency in microseconds that the share `quantile` (0.0 to 1.0) of the committed transactions does
-    /// not exceed.
+    /// Returns a quantile of the sampled latencies, in microseconds: the latency that the share `quantile` (0.0 to 1.0)
+    /// of the sampled transactions does not exceed. Returns zero if none was sampled.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.counts.latency_ns.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// Returns the mean latency in microseconds.
+    /// Returns the mean of the sampled latencies, in microseconds.
     pub fn mean_latency_us(&self) -> f64 {
         self.counts.latency_ns.mean() / 1e3
     }
 
-    /// Returns the longest latency that was sampled, in microseconds.
+    /// Returns the longest of the sampled latencies, in microseconds.
     pub fn max_latency_us(&self) -> f64 {
         self.counts.latency_ns.max() as f64 / 1e3
     }

@@ -4,14 +4,14 @@ use crate::Random;
 use hotrow_sync::{Waiter, Wake};
 use std::time::Duration;
 
-/// The knobs of [`Retry`].
+/// The configuration of [`Retry`]: the lengths of its pauses, and the number of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryConfig {
-    /// The greatest length of the pause after the first abort. It doubles with each further abort.
+    /// The greatest length of the pause after the first abort. The greatest length doubles with each further abort.
     pub first: Duration,
-    /// The greatest length of the pause after any abort.
+    /// The greatest length of any pause, at which the doubling ends.
     pub longest: Duration,
-    /// The number of times that a procedure is run again before its abort is returned to the caller.
+    /// The number of retries after which an abort is returned to the caller.
     pub attempts: u32,
 }
 
@@ -24,10 +24,10 @@ impl Default for RetryConfig {
     }
 }
 
-/// The back-off between the attempts of a transaction: randomised, bounded and exponential.
+/// The back-off between the attempts of a transaction, which is exponential, randomised and bounded.
 ///
-/// Pauses go through the transaction's [`Waiter`]: a thread spins through short ones and blocks in long ones, a
-/// coroutine lets another transaction run, and the simulator moves its clock.
+/// It pauses through the transaction's [`Waiter`]. So in a pause a thread spins or blocks, a coroutine lets another
+/// transaction run, and the simulator moves its clock.
 #[derive(Clone, Debug)]
 pub struct Retry {
     config: RetryConfig,
@@ -36,24 +36,25 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Makes a back-off that has seen no abort yet. Workers take different seeds, so that their retries do not
-    /// coincide.
+    /// Makes a back-off that has counted no abort. Each worker should have its own seed, so that the pauses of
+    /// different workers differ.
     pub fn new(config: RetryConfig, seed: u64) -> Self {
         Self { config, random: Random::new(seed), attempt: 0 }
     }
 
-    /// Forgets the aborts of the previous transaction.
+    /// Sets the number of aborts to zero, when another transaction begins.
     pub fn reset(&mut self) {
         self.attempt = 0;
     }
 
-    /// Counts an abort. Returns whether another attempt is left.
+    /// Counts an abort. Returns whether the transaction may be retried.
     pub fn again(&mut self) -> bool {
         self.attempt = self.attempt.saturating_add(1);
         self.attempt <= self.config.attempts
     }
 
-    /// Pauses before the next attempt. Returns [`Wake::Cancelled`] if the waiter was cancelled meanwhile.
+    /// Pauses for a random time before the next attempt. Returns [`Wake::Cancelled`] if the waiter was cancelled
+    /// meanwhile.
     pub fn pause(&mut self, waiter: &Waiter) -> Wake {
         let pause = self.next_pause();
         waiter.pause(pause)

@@ -12,24 +12,25 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The configuration of [`drive`](crate::drive).
+/// The configuration of a run of [`drive`](crate::drive) or [`drive_pool`](crate::drive_pool).
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// The number of workers, each of which is a thread.
+    /// The number of workers. Each is a thread.
     pub threads: usize,
     /// The time for which the workers run before anything is counted.
     pub warmup: Duration,
-    /// The time for which the workers run after the warm-up: the measured period.
+    /// The length of the measured period, which follows the warm-up.
     pub measured: Duration,
-    /// The number of steps after which a worker stops in the measured period, which ends once all workers have stopped.
-    /// Workers that only serve others when the rest have stopped make no more steps. It is a bound for tests; `None`
-    /// means no bound.
+    /// The greatest number of steps, which are calls of a client, that each worker makes in the measured period, for
+    /// tests. The run ends early when all workers have made their steps, apart from workers that only serve others'
+    /// transactions. `None` means no bound.
     pub steps_per_worker: Option<u64>,
     /// The longest time that a waiting thread spins before it blocks.
     pub spin: Duration,
-    /// The configuration of each worker's procedures. Each client gets its own seed.
+    /// The configuration with which each client's procedures run. The number of the client is added to its seed.
     pub one_shot: OneShotConfig,
-    /// The flag that ends the run early if it is raised. The run itself raises it at its end.
+    /// The flag by which the caller ends the run early. The run itself raises it at its end, so each run needs a new
+    /// flag.
     pub stop: Stop,
 }
 
@@ -47,24 +48,24 @@ impl Default for RunConfig {
     }
 }
 
-/// The reason why a run failed as a whole.
+/// The failure that ends a run, with all its workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// A worker's code panicked with this message.
+    /// A worker, or a client that it ran, has panicked.
     Panicked {
-        /// The worker.
+        /// The number of the worker.
         worker: WorkerId,
         /// The message of the panic.
         message: String,
     },
-    /// A procedure ended in a way after which the workload cannot continue.
+    /// A client's step has returned an abort that neither a retry cures nor the client intended.
     Failed {
-        /// The worker.
+        /// The number of the worker.
         worker: WorkerId,
-        /// The abort with which the procedure ended.
+        /// The abort that the step returned.
         abort: Abort,
     },
-    /// The system has no memory for the stacks of a worker's slots. The text says why.
+    /// The system has no memory for the stacks of a worker's slots. The text is the system's error.
     NoStack(String),
 }
 
@@ -83,7 +84,8 @@ impl std::error::Error for RunError {}
 const WARMUP: u8 = 0;
 const MEASURED: u8 = 1;
 
-/// The state that the workers of one run share.
+/// The state that the workers of one run share: its phase, the sum of the counts of the workers that have ended, and
+/// the waiters that are cancelled at its end.
 pub(crate) struct Run<'a> {
     pub config: &'a RunConfig,
     phase: AtomicU8,
@@ -111,8 +113,8 @@ impl<'a> Run<'a> {
         Self { config, phase, total: Mutex::new(Total::default()) }
     }
 
-    /// Times the run's phases; it runs on a thread of its own. Returns the length of the measured period, and whether
-    /// the run was stopped from outside.
+    /// Times the phases of the run, and ends it. Blocks the calling thread, which is not a worker. Returns the length
+    /// of the measured period, and whether the run was stopped early.
     pub fn time(&self) -> (Duration, bool) {
         let stop = &self.config.stop;
         // The workers may have made all their steps by now.
@@ -130,7 +132,8 @@ impl<'a> Run<'a> {
         (elapsed, stopped_early)
     }
 
-    /// Adds a transaction's waiter to those that are cancelled at the end of the run.
+    /// Registers the waiter of a transaction object, which is cancelled at the end of the run. If the run has ended,
+    /// cancels it at once.
     pub fn enter(&self, waiter: &Waiter) {
         let mut total = self.total();
         total.waiters.push(waiter.clone());
@@ -139,13 +142,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes a runner for client number `client` of the run.
+    /// Makes the runner of the client with this number, which determines the runner's seed.
     pub fn runner<T: Transaction>(&self, txn: T, waiter: &Waiter, client: usize) -> OneShot<T> {
         let seed = self.config.one_shot.seed.wrapping_add(client as u64);
         OneShot::new(txn, waiter.clone(), OneShotConfig { seed, ..self.config.one_shot }).until(&self.config.stop)
     }
 
-    /// Steps a client through both phases, for as long as `pace` lets it.
+    /// Calls a client again and again, through warm-up and measured period, until the run is stopped or the worker's
+    /// `steps` are used up. Before each step it yields if `pace` says so. At the begin of the measured period it sets
+    /// the runner's counts to zero.
+    ///
+    /// # Errors
+    /// The abort of a step, unless it is [`Abort::User`], or [`Abort::Cancelled`] at the end of the run.
     pub fn step_until_stopped<T, C>(
         &self,
         pace: &impl Pace,
@@ -192,8 +200,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Adds the counts of a worker that has ended, and its CPU time. `made_all` says whether it made all its steps,
-    /// rather than being stopped; `serves`, whether it is among those that only serve others.
+    /// Records the end of a worker, and adds its counts and CPU time to the sums. `made_all` says whether it has made
+    /// all its steps, rather than being stopped. `serves` says whether it only served others' transactions at its end.
     pub fn finish(&self, counts: &Counts, cpu: Duration, made_all: bool, serves: bool) {
         let mut total = self.total();
         total.counts.add(counts);
@@ -212,19 +220,21 @@ impl<'a> Run<'a> {
         self.phase.load(Ordering::Acquire) == MEASURED
     }
 
-    /// Notes that a worker only serves others from now on, or no longer.
+    /// Records that from now on a worker only serves others' transactions, or, if `serves` is false, runs transactions
+    /// again.
     pub fn note_serving(&self, serves: bool) {
         let mut total = self.total();
         total.serving = if serves { total.serving + 1 } else { total.serving - 1 };
     }
 
-    /// Ends the run, because a worker failed.
+    /// Ends the run because a worker has failed. The report returns the first failure.
     pub fn fail(&self, error: RunError) {
         self.total().error.get_or_insert(error);
         self.config.stop.raise();
     }
 
-    /// Returns the report of the run, once all workers have ended.
+    /// Returns the report of the run, or the first failure. All workers must have ended. The argument is the result of
+    /// [`time`](Self::time).
     pub fn into_report(self, (elapsed, stopped_early): (Duration, bool)) -> Result<RunReport, RunError> {
         let total = self.total.into_inner().unwrap_or_else(|poison| poison.into_inner());
         match total.error {
@@ -236,7 +246,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether every worker has made all its steps, or only serves others.
+    /// Whether every worker has made all its steps, or only serves others' transactions, so that the run can end.
     pub fn is_finished(&self) -> bool {
         let total = self.total();
         total.finished + total.serving >= self.config.threads
@@ -247,33 +257,35 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The actions of a worker between the steps of its clients.
+/// The hooks by which a kind of worker acts between the steps of a client, such as to run other clients on the same
+/// thread.
 pub(crate) trait Pace {
-    /// Whether other clients must get the thread before the next step.
+    /// Whether the client must yield the thread to other clients before its next step.
     fn has_to_yield(&self) -> bool;
 
-    /// Lets other clients have the thread.
+    /// Yields the thread to other clients, and returns when this client may continue.
     fn yield_now(&self);
 
-    /// Tells the worker what happened in a step, after each step.
+    /// Called after each step, with what happened in it.
     fn has_stepped(&self, stepped: Stepped);
 
-    /// Tells the worker that the measured period begins, before the first step in it.
+    /// Called once for each worker when its measured period begins, before the first step in it.
     fn begin_measured(&self);
 }
 
-/// The effects of other transactions on a step.
+/// The effects of other transactions on one step of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stepped {
-    /// The number of attempts that failed.
+    /// The number of attempts in the step that failed and were retried.
     pub failed: u64,
-    /// The reason of the last attempt that failed, in this step or an earlier one.
+    /// The reason of the client's last attempt that failed and was retried, in this step or an earlier one.
     pub last_failure: Abort,
-    /// Whether the step has waited for a lock.
+    /// Whether the step had to wait for a lock.
     pub has_waited: bool,
 }
 
-/// The steps of one worker in the measured period, made by any of its clients.
+/// The number of steps that a worker may still make in the measured period, over all its clients, and the CPU time of
+/// its thread.
 pub(crate) struct Steps {
     left: Cell<Option<u64>>,
     cpu_before: Cell<Option<Duration>>,
@@ -284,7 +296,8 @@ impl Steps {
         Self { left: Cell::new(config.steps_per_worker), cpu_before: Cell::new(None) }
     }
 
-    /// Begins the measured period for this worker. Returns whether this call was the first.
+    /// Begins the measured period for this worker: its CPU time counts from now on. Only the first call, which returns
+    /// `true`, has an effect.
     pub fn begin_measured(&self) -> bool {
         let first = self.cpu_before.get().is_none();
         if first {
@@ -327,13 +340,13 @@ fn thread_cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Returns the message of a panic, or a substitute if it has none.
+/// Returns the message of a panic, or "no message" if the panic's value is not a text.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Converts the outcome of a worker's thread to a result that the run reports.
+/// Converts the outcome of a worker's code, which may be a panic or an abort, to the error that the run reports.
 pub(crate) fn outcome_of<R>(
     worker: WorkerId,
     outcome: Result<Result<R, Abort>, Box<dyn Any + Send>>,

@@ -5,15 +5,17 @@ use hotrow_sync::wait::let_others_finish;
 use hotrow_sync::{Time, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Concurrency, Isolation, Procedure, Runner, Statistics, Transaction};
 
-/// The knobs of [`OneShot`].
+/// The configuration of [`OneShot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneShotConfig {
     /// The isolation level of procedures that do not ask for another one.
     pub isolation: Isolation,
-    /// Whether procedures run optimistically or pessimistically, under an engine that offers both.
+    /// The choice between optimistic and pessimistic concurrency control, under an engine that offers both. Other
+    /// engines ignore it.
     pub concurrency: ConcurrencyMix,
-    /// Whether the engine is told beforehand which keys a procedure will access. If not, it looks the keys up, and
-    /// locks them, one by one. An engine that needs the access set gets it in any case.
+    /// Whether a procedure's access set is passed to the engine when the transaction begins, so that the engine can
+    /// look up or lock all rows together. Otherwise it does so row by row. An engine that needs the access set gets it
+    /// in any case.
     pub batch: bool,
     /// The sampling interval: one procedure in this many is sampled, beginning with the first; zero samples none. Most
     /// samples count toward the latency. One in [`BREAKDOWN_EVERY`] counts toward the breakdown instead, because
@@ -21,7 +23,7 @@ pub struct OneShotConfig {
     pub sample_every: u32,
     /// The back-off after an abort that a retry can cure.
     pub retry: RetryConfig,
-    /// The seed of the back-off's random numbers.
+    /// The seed of the random lengths of back-off pauses.
     pub seed: u64,
 }
 
@@ -33,15 +35,15 @@ impl Default for OneShotConfig {
     }
 }
 
-/// The assignment of procedures to optimistic and pessimistic concurrency control.
+/// The rule by which a runner chooses optimistic or pessimistic concurrency control for each procedure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConcurrencyMix {
-    /// The engine decides.
+    /// The engine uses its default.
     #[default]
     Default,
     /// All procedures use this concurrency control.
     All(Concurrency),
-    /// Procedures alternate between optimistic and pessimistic.
+    /// The runner's procedures are optimistic and pessimistic in turn.
     Alternating,
 }
 
@@ -67,9 +69,10 @@ enum Sample {
     Breakdown,
 }
 
-/// Runs procedures, one after the other, on a transaction object: the [`Runner`] that workloads see.
+/// The [`Runner`] of a benchmark's client: it runs procedures, one after the other, on one transaction object, retries
+/// them after aborts, and counts and samples what happens.
 ///
-/// One thread at a time may use it. Running a procedure allocates nothing.
+/// One thread at a time may use it. The runner itself allocates no memory to run a procedure.
 #[derive(Debug)]
 pub struct OneShot<T> {
     txn: T,
@@ -90,7 +93,7 @@ pub struct OneShot<T> {
 }
 
 impl<T: Transaction> OneShot<T> {
-    /// Makes a runner on `txn`, which was made with `waiter`.
+    /// Makes a runner on the transaction object `txn`, which must wait through `waiter`.
     pub fn new(txn: T, waiter: Waiter, config: OneShotConfig) -> Self {
         Self {
             txn,
@@ -109,7 +112,8 @@ impl<T: Transaction> OneShot<T> {
         }
     }
 
-    /// Makes the runner give a procedure up with [`Abort::Cancelled`], rather than run it again, once `stop` is raised.
+    /// Makes the runner obey `stop`: once the flag is raised, an attempt that fails is not retried, and
+    /// [`run`](Runner::run) returns [`Abort::Cancelled`].
     pub fn until(mut self, stop: &Stop) -> Self {
         self.stop = Some(stop.clone());
         self
@@ -122,32 +126,33 @@ impl<T: Transaction> OneShot<T> {
         &self.counts
     }
 
-    /// Returns how many attempts failed and were retried since the runner was made or last [`reset`](Self::reset).
+    /// Returns the number of attempts that failed and were retried since the runner was made or last
+    /// [`reset`](Self::reset).
     #[inline]
     pub(crate) fn retries(&self) -> u64 {
         self.counts.retries
     }
 
-    /// Returns how many requests for locks had to wait since the transaction object was made.
+    /// Returns the number of lock requests that had to wait since the transaction object was made.
     #[inline]
     pub(crate) fn waits(&mut self) -> u64 {
         self.txn.statistics().waits
     }
 
-    /// Returns the reason of the last failed attempt that was retried.
+    /// Returns the reason of the last attempt that failed and was retried, or [`Abort::User`] if there was none.
     #[inline]
     pub(crate) fn last_failure(&self) -> Abort {
         self.last_failure
     }
 
-    /// Sets the counts to zero.
+    /// Sets the counts that [`counts`](Self::counts) returns to zero, at the begin of a measured period.
     pub fn reset(&mut self) {
         self.counted = *self.txn.statistics();
         self.planner.reset();
         self.counts = Counts::default();
     }
 
-    /// Returns the transaction object, which the caller may use between two procedures.
+    /// Returns the transaction object. Between two procedures, the caller may run a transaction of its own on it.
     pub fn transaction(&mut self) -> &mut T {
         &mut self.txn
     }

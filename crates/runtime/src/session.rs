@@ -6,10 +6,11 @@ use hotrow_sync::{Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Runner, Transaction};
 use std::ops::{Deref, DerefMut};
 
-/// Runs transactions, one at a time, for one thread or one client of an embedding program.
+/// A session of a program that embeds the database. It runs transactions one at a time: interactive ones
+/// ([`begin`](Self::begin)) and procedures ([`run`](Runner::run)).
 ///
-/// One thread at a time uses a session, which may move between threads. [`waiter`](Self::waiter) may be cloned and
-/// given to another thread, which can then cancel a wait.
+/// One thread at a time may use a session, and the session may move between threads. Another thread can cancel its
+/// waits through a clone of its [`waiter`](Self::waiter).
 pub struct Session {
     txn: Box<dyn Transaction>,
     waiter: Waiter,
@@ -35,12 +36,18 @@ impl Session {
         }
     }
 
-    /// Begins a transaction at this level.
+    /// Begins an interactive transaction at this isolation level.
+    ///
+    /// # Errors
+    /// The abort, if the engine refuses to begin. No transaction is running then.
     pub fn begin(&mut self, isolation: Isolation) -> Result<Txn<'_>, Abort> {
         self.begin_with(&Begin::at(isolation))
     }
 
-    /// Begins a transaction as `begin` says.
+    /// Begins an interactive transaction with the properties in `begin`.
+    ///
+    /// # Errors
+    /// The abort, if the engine refuses to begin. No transaction is running then.
     pub fn begin_with(&mut self, begin: &Begin<'_>) -> Result<Txn<'_>, Abort> {
         if let Err(abort) = self.txn.begin(begin) {
             self.txn.abort();
@@ -49,13 +56,13 @@ impl Session {
         Ok(Txn { session: self })
     }
 
-    /// Sets the isolation level at which [`run`](Runner::run) runs procedures that do not need another one. Initially
-    /// the level is serializable.
+    /// Sets the isolation level at which [`run`](Runner::run) runs procedures that require no certain level. Initially
+    /// it is serializable.
     pub fn set_isolation(&mut self, isolation: Isolation) {
         self.isolation = isolation;
     }
 
-    /// Returns the session's waiter, with which another thread can cancel a wait.
+    /// Returns the waiter through which the session waits. Another thread can cancel a wait with a clone of it.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
@@ -106,18 +113,22 @@ impl Session {
     }
 }
 
-/// A running transaction. If it is dropped without [`commit`](Self::commit), it aborts.
+/// A running interactive transaction, which is used as a [`Transaction`]. Dropping it without [`commit`](Self::commit)
+/// rolls it back.
 pub struct Txn<'a> {
     session: &'a mut Session,
 }
 
 impl Txn<'_> {
-    /// Commits the transaction. If that fails, the transaction is aborted, and nothing of it is left.
+    /// Commits the transaction.
+    ///
+    /// # Errors
+    /// The abort, if the transaction cannot commit. All its changes are undone then.
     pub fn commit(self) -> Result<(), Abort> {
         self.session.txn.commit()
     }
 
-    /// Undoes everything and ends the transaction.
+    /// Rolls the transaction back: undoes its changes and ends it.
     pub fn rollback(self) {}
 }
 

@@ -4,8 +4,8 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// A flag that ends a run early: after Ctrl-C, after a failure, or at the request of the code that started the run. All
-/// clones are the same flag. Any thread may raise it, and it stays raised.
+/// A flag that ends a run early: after Ctrl-C, after a failure, or at the request of the code that started the run. Any
+/// thread may raise it, and it stays raised. A clone is a handle of the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -24,7 +24,7 @@ impl Stop {
         Self::default()
     }
 
-    /// Raises the flag and wakes the threads that wait for it.
+    /// Raises the flag, and wakes all threads that block in [`wait`](Self::wait).
     pub fn raise(&self) {
         self.shared.raised.store(true, Ordering::Release);
         // The latch is taken after the flag is set, so that a waiter has either seen the flag or is in `wait` by now.

@@ -10,8 +10,8 @@ const BESIDE: u64 = 64;
 /// threads.
 const OF_WORKER: u64 = 3;
 
-/// Raises the process's limit on open files as far as the system allows. Returns how many clients a server with
-/// `workers` workers can have at a time, or `None` if there is no limit.
+/// Raises the process's limit on open files (`RLIMIT_NOFILE`) as far as the system allows. Returns how many clients a
+/// server with `workers` workers can then have at a time, or `None` if there is no limit.
 pub fn raise_descriptor_limit(workers: usize) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {

@@ -1,36 +1,37 @@
-//! The errors that keep a server from starting or from running on.
+//! The errors with which a server fails to start or to continue.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The error that keeps a server from starting or from running on.
+/// The error with which a server fails to start or to continue.
 #[derive(Debug)]
 pub enum ServerError {
-    /// The configuration names no address.
+    /// The configuration has no address to listen on.
     NoAddress,
-    /// The server cannot listen at the address: it is taken, belongs to another machine, or is not allowed.
+    /// The server cannot listen at the address: it is in use, belongs to another machine, or is not allowed.
     Listen(SocketAddr, io::Error),
-    /// The Unix socket's file cannot be made: its directory is missing or forbidden, its path is too long, or another
-    /// server listens at it.
+    /// The file of the Unix socket cannot be made: its directory is missing or not writable, its path is too long,
+    /// another file has its name, or another server listens at it.
     ListenFile(PathBuf, io::Error),
-    /// Other machines can reach the address, and no passwords are configured.
+    /// The address is not a loopback address, so other machines may reach it, and no passwords are configured.
     Unprotected(SocketAddr),
-    /// Certificate and key cannot be used; the text says why.
+    /// The certificate or the key cannot be used. The text says why.
     Tls(String),
     /// The password file cannot be read.
     PasswordFile(PathBuf, io::Error),
     /// A line of the password file is not of the form `user:password`.
     PasswordLine {
-        /// The file.
+        /// The path of the password file.
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
         /// The mistake in the line.
         reason: &'static str,
     },
-    /// The system has refused a thread, memory for a stack, or random numbers.
+    /// The system has refused a thread, memory for a stack, a descriptor or random numbers, or a thread that accepts
+    /// clients has panicked.
     System(io::Error),
 }
 

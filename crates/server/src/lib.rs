@@ -20,7 +20,8 @@
 //! | `metrics`, `server` | the server's figures for Prometheus; [`Server`] and [`ServerHandle`], which accept and end |
 //!
 //! A conversation is plain synchronous code. It reads, writes and waits for locks as if each of these calls blocked its
-//! thread; the execution model decides what really happens. So all models run the same code.
+//! thread. The execution model decides whether a call blocks the thread or suspends a coroutine. So all models run the
+//! same code.
 //!
 //! This crate decodes what clients send. The decoder borrows from the input buffer and checks every step. Crate
 //! `pgwire` encodes the answers, except for the few messages that every statement needs: the server writes these

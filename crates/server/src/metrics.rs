@@ -30,28 +30,32 @@ const LONGEST_HEAD: usize = 8 << 10;
 /// The most headers of a request.
 const HEADERS: usize = 64;
 
-/// Listens for requests for the figures, and answers them.
+/// The HTTP server for Prometheus: it listens at one address, and answers `GET /metrics` with the server's figures.
 pub struct Metrics {
     listener: Listener,
 }
 
 impl Metrics {
-    /// Listens at an address. Requests wait until [`answer`](Self::answer).
+    /// Listens at an address. Requests get no answer until [`answer`](Self::answer) is called.
+    ///
+    /// # Errors
+    /// [`ServerError::Listen`] if the address is in use, not of this machine, or not allowed.
     pub fn bind(address: SocketAddr) -> Result<Self, ServerError> {
         Ok(Self { listener: Listener::at_address(address)? })
     }
 
-    /// Returns the address listened on.
+    /// Returns the address at which the metrics can be read, with the port that the system chose for port 0.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.address()
     }
 
-    /// Returns a handle that ends [`answer`](Self::answer) once the server is closing.
+    /// Returns a handle that wakes [`answer`](Self::answer) from its wait for a request, so that it sees that the
+    /// server shuts down.
     pub fn stopper(&self) -> ListenerStopper {
         self.listener.stopper()
     }
 
-    /// Answers requests until the server is closing.
+    /// Answers requests, one at a time, until the server shuts down. Blocks the calling thread.
     pub fn answer(&self, shared: &Arc<Shared>) {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Figures(shared.clone())));

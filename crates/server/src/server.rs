@@ -15,14 +15,15 @@ use std::time::{Duration, Instant};
 /// The shortest time between two lines in the log about connections that cannot be accepted.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A server that listens and, in [`run`](Self::run), serves.
+/// A server for PostgreSQL clients. It listens from [`bind`](Self::bind) on, and serves clients during
+/// [`run`](Self::run).
 pub struct Server {
     shared: Arc<Shared>,
     listeners: Vec<Listener>,
     metrics: Option<Metrics>,
 }
 
-/// Ends a running server, from any thread. Cheap to clone.
+/// A handle that ends a server, from any thread. A clone is cheap.
 #[derive(Clone)]
 pub struct ServerHandle {
     shared: Arc<Shared>,
@@ -30,22 +31,24 @@ pub struct ServerHandle {
 }
 
 impl Server {
-    /// Listens on the configured addresses. Clients that connect wait until [`run`](Self::run).
+    /// Makes a server that listens on the configured addresses. Clients can connect, but get no answer until
+    /// [`run`](Self::run) is called.
     ///
     /// # Errors
-    /// [`ServerError`] says what is wrong with the configuration, or what the system has refused.
+    /// If the configuration is invalid, if an address or a file cannot be used, or if a thread or memory is refused:
+    /// see [`ServerError`].
     pub fn bind(config: ServerConfig, database: Arc<Database>) -> Result<Self, ServerError> {
         Self::listen(config, database, None)
     }
 
-    /// Listens as [`bind`](Self::bind) does, but calls `waiters` when a session begins, to make the session's waiter:
-    /// the object through which the session waits, for locks among other things. With waiters of its own a test can
-    /// see which sessions wait, and set the time that the waits go by. `waiters` is called with the scheduler of the
-    /// session's connection. The waiter has to suspend the session through this scheduler: if it blocked the thread
-    /// instead, all other sessions of that thread would stop, too.
+    /// Makes a server as [`bind`](Self::bind) does, for a test that controls how sessions wait. When a session begins,
+    /// the server calls `waiters` to make the session's waiter, through which the session waits for locks. So the test
+    /// can see which sessions wait, and can set the clock that limits the waits. The argument is the scheduler of the
+    /// session's connection. The waiter must suspend the session through this scheduler: if it blocked the thread, all
+    /// other sessions of the thread would stop, too.
     ///
     /// # Errors
-    /// As for [`bind`](Self::bind).
+    /// The same errors as those of [`bind`](Self::bind).
     pub fn bind_with(config: ServerConfig, database: Arc<Database>, waiters: Waiters) -> Result<Self, ServerError> {
         Self::listen(config, database, Some(waiters))
     }
@@ -71,17 +74,19 @@ impl Server {
         Ok(Self { shared: Shared::new(config, database, tls, waiters), listeners, metrics })
     }
 
-    /// Returns the addresses listened on, in the order of the configuration, with the ports that were free.
+    /// Returns the TCP addresses on which the server listens, in the order of the configuration. If the configuration
+    /// asks for port 0, the address has the port that the system chose.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|listener| listener.address()).collect()
     }
 
-    /// Returns the address of the metrics, with the port that was free.
+    /// Returns the address at which the server answers requests for metrics, with the port that the system chose for
+    /// port 0. Returns `None` if the configuration has no such address.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().and_then(Metrics::address)
     }
 
-    /// Returns a handle that ends the server.
+    /// Returns a handle with which any thread can shut the server down.
     pub fn handle(&self) -> ServerHandle {
         let stoppers = self.listeners.iter().map(Listener::stopper).chain(self.metrics.iter().map(Metrics::stopper));
         ServerHandle { shared: self.shared.clone(), stoppers: stoppers.collect() }
@@ -90,7 +95,7 @@ impl Server {
     /// Serves until [`ServerHandle::shutdown`] is called and every session has ended after that.
     ///
     /// # Errors
-    /// [`ServerError::System`] if a thread cannot be started, or a thread that accepts has panicked.
+    /// [`ServerError::System`] if a thread cannot be started, or if a thread that accepts clients has panicked.
     pub fn run(self) -> Result<(), ServerError> {
         let executor = Executor::start(&self.shared)?;
         let accepted = thread::scope(|scope| {
@@ -116,8 +121,8 @@ impl Server {
 }
 
 impl ServerHandle {
-    /// Stops listening, cancels the sessions' waits, ends every session with error 57P01, and lets [`Server::run`]
-    /// return. Further calls have no effect.
+    /// Shuts the server down: stops listening, cancels the statements that run, ends every session with error 57P01,
+    /// and lets [`Server::run`] return. Does not wait for any of this. Further calls have no effect.
     pub fn shutdown(&self) {
         self.shared.clients.close();
         self.stoppers.iter().for_each(ListenerStopper::stop);

@@ -9,28 +9,29 @@ use std::io::Write;
 
 /// The state that all connections of one server share: its configuration, database, clients and certificate.
 ///
-/// **Thread safety.** Any thread may call anything.
+/// **Thread safety.** Any thread may call any method.
 pub struct Shared {
     /// The server's configuration.
     pub config: ServerConfig,
-    /// The database that makes the sessions.
+    /// The database on which the clients' sessions run.
     pub database: Arc<Database>,
     /// The connected clients.
     pub clients: Arc<Clients>,
     /// Certificate and key, if the server offers TLS.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Makes the sessions' waiters. Without it a session waits as its execution model decides.
+    /// The function that makes each session's waiter, in tests. If it is `None`, a session waits through the scheduler
+    /// of its connection.
     pub waiters: Option<Waiters>,
     /// How often a connection has moved to another worker.
     moves: AtomicU64,
 }
 
-/// Makes a session's waiter from the scheduler of its execution model. The waiter decides what waiting for a lock means
-/// to the session.
+/// A function that makes the waiter of a new session. The session waits for locks through this waiter. The argument is
+/// the scheduler of the session's connection, through which the waiter suspends the session.
 pub type Waiters = Box<dyn Fn(Arc<dyn Scheduler>) -> Waiter + Send + Sync>;
 
 impl Shared {
-    /// Makes the shared part of a server without clients.
+    /// Makes the state of a server that has no clients yet.
     pub fn new(
         config: ServerConfig,
         database: Arc<Database>,
@@ -52,13 +53,13 @@ impl Shared {
         let _ = writeln!(std::io::stderr(), "hotrow: {line}");
     }
 
-    /// Counts a connection that moves to another worker.
+    /// Adds one to the number of connection moves, when a connection is moved from one worker to another.
     pub fn count_move(&self) {
         // Relaxed: a figure for people; nothing is read because of it.
         self.moves.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often connections have moved to other workers.
+    /// Returns how many times a connection was moved to another worker since the server was made.
     pub fn moves(&self) -> u64 {
         // Relaxed: as above.
         self.moves.load(Ordering::Relaxed)

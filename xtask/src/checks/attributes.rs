@@ -1,11 +1,12 @@
-//! A lint is silenced with a reason, and no test is switched off.
+//! The attributes that silence lints, which need a reason, and those that switch tests off, which are refused.
 
 use super::has_comment_near;
 use crate::Violation;
 use crate::tokens::close_of;
 use crate::tree::{File, Tree};
 
-/// Refuses `#[allow]` and `#[expect]` without a reason, in the attribute or in a comment near, and every `#[ignore]`.
+/// Refuses `#[allow]` and `#[expect]` without a reason in the attribute or in a comment on its line or the line above,
+/// and every `#[ignore]`.
 pub fn attributes(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check).collect()
 }

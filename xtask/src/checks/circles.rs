@@ -8,7 +8,7 @@ use crate::modules::{ModulePath, Modules};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most files that a circle may have.
+/// The greatest number of files in a circle of files that use each other.
 pub const CIRCLE_FILES: usize = 5;
 
 /// A circle that stays.
@@ -119,8 +119,9 @@ const CIRCLES: &[Circle] = &[
     },
 ];
 
-/// Refuses circles of files that use each other, in each crate, unless they are listed and have at most
-/// [`CIRCLE_FILES`] files.
+/// Refuses circles: sets of files of one crate in which each file uses each other one, directly or through files in
+/// between. A circle is allowed if it is listed in this module and has at most [`CIRCLE_FILES`] files. Also refuses
+/// listed circles that no longer exist.
 pub fn circles(tree: &Tree) -> Vec<Violation> {
     check(tree, CIRCLES)
 }

@@ -1,4 +1,4 @@
-//! The arrows between crates run one way, as ARCHITECTURE.md draws them.
+//! The dependencies between the crates of the workspace, which must follow the arrows in ARCHITECTURE.md.
 
 use crate::Violation;
 use crate::tree::Tree;
@@ -119,8 +119,8 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("shuttle", &["hotrow-sync"]),
 ];
 
-/// Refuses dependencies in a `Cargo.toml` that go against the arrows, and entries of `TEST_ARROWS` that no test
-/// needs.
+/// Refuses dependencies in a `Cargo.toml` on crates of the workspace that the crate may not use, dependencies on
+/// third-party crates that are reserved for other crates, and listed exceptions for tests that are not needed.
 pub fn crate_edges(tree: &Tree) -> Vec<Violation> {
     let stale = TEST_ARROWS.iter().filter(|(user, used, _)| {
         let manifest =
@@ -198,7 +198,8 @@ fn dependencies<'a>(manifest: &'a Table, kind: &'a str) -> impl Iterator<Item = 
     tables.filter_map(move |table| table.get(kind)?.as_table()).flat_map(|table| table.keys().map(String::as_str))
 }
 
-/// Refuses third-party crates of the workspace without a line in ARCHITECTURE.md, and lines there for other crates.
+/// Refuses third-party crates of the workspace without a row in the table of ARCHITECTURE.md, and rows for crates that
+/// the workspace does not use.
 pub fn crates_are_explained(tree: &Tree) -> Vec<Violation> {
     let (Some(manifest), Some(map)) = (tree.file("Cargo.toml"), tree.file("ARCHITECTURE.md")) else {
         return vec![Violation::new("ARCHITECTURE.md", 1, "missing, or Cargo.toml is")];

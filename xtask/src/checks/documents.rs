@@ -1,4 +1,4 @@
-//! The links of documents, and the engines that README.md lists.
+//! The links of Markdown documents, and the table of engines in README.md.
 
 use super::vocabulary::engine_names;
 use crate::Violation;
@@ -6,13 +6,13 @@ use crate::tree::{File, Tree};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Refuses relative links in Markdown files that lead to no file of the repository.
+/// Refuses relative links in Markdown files whose target file does not exist.
 pub fn links(tree: &Tree) -> Vec<Violation> {
     let documents = tree.files.iter().filter(|file| file.path.ends_with(".md"));
     documents.flat_map(|file| check_links(file, |target| tree.root.join(target).exists())).collect()
 }
 
-/// Refuses engines of the registry that have no row in README.md.
+/// Refuses engines without a row in the table of README.md.
 pub fn engines_in_readme(tree: &Tree) -> Vec<Violation> {
     let readme = tree.file("README.md").map_or("", |file| &file.text);
     let engines = engine_names(tree);

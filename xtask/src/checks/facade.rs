@@ -1,4 +1,5 @@
-//! Threads, atomics and latches come from `hotrow_sync`, and an unusual ordering has its reason beside it.
+//! Threads, atomics and latches, which must come from `hotrow_sync` so that models can replace them, and the reasons
+//! for unusual memory orderings.
 
 use super::has_comment_near;
 use crate::Violation;
@@ -18,13 +19,14 @@ const MODELS: [&str; 2] = ["/model.rs", "/model/"];
 /// The number of lines above an ordering or a sleep in which its reason may stand.
 const REASON_LINES: usize = 3;
 
-/// Refuses code outside `sync` that names `std::thread`, or anything of `std::sync` but `Arc` and `Weak`, or loom and
-/// shuttle outside of tests.
+/// Refuses code outside of crate `sync` that uses `std::thread`, or an item of `std::sync` other than `Arc` and `Weak`.
+/// Also refuses uses of loom and shuttle outside of tests.
 pub fn facade(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check_facade).collect()
 }
 
-/// Refuses `Relaxed`, `SeqCst`, sleeping and parking without a comment near that says why.
+/// Refuses uses of `Relaxed` and `SeqCst`, and calls that sleep or park, without a comment on the same line or just
+/// above it, which must give the reason.
 pub fn reasons(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check_reasons).collect()
 }

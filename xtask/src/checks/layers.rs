@@ -1,4 +1,4 @@
-//! The layers of modules inside a crate: there, too, arrows run one way.
+//! The layers of the modules of a large crate: a module may only use modules of its own layer and of lower ones.
 
 use crate::Violation;
 use crate::modules::{Modules, Use};
@@ -84,7 +84,8 @@ const BENCH: Layered = Layered {
     ],
 };
 
-/// Refuses uses of a root module by one of a lower layer, and root modules without a layer.
+/// Refuses uses that lead from a module to one in a higher layer, modules at a crate's root that have no layer, and
+/// listed modules that do not exist. The layers of each crate are listed in this module.
 pub fn layers(tree: &Tree) -> Vec<Violation> {
     LAYERED.iter().flat_map(|layered| check(tree, layered)).collect()
 }

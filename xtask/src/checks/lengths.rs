@@ -9,9 +9,9 @@ use crate::tokens::{Kind, Token, close_of};
 use crate::tree::{File, Tree};
 use std::collections::BTreeMap;
 
-/// The most lines that a Rust file may have.
+/// The greatest number of lines in a Rust file.
 pub const FILE_LINES: usize = 700;
-/// The most lines that a function may have, its signature included.
+/// The greatest number of lines in a function, its signature included.
 pub const FUNCTION_LINES: usize = 100;
 
 const RATCHET: &str = "xtask/ratchet.toml";
@@ -20,7 +20,8 @@ const RATCHET: &str = "xtask/ratchet.toml";
 /// lines.
 type Allowances = BTreeMap<String, usize>;
 
-/// Refuses files and functions that are longer than their limit, or than their entry in the ratchet.
+/// Refuses files and functions that are longer than the limit or, if `xtask/ratchet.toml` has an entry for them, than
+/// the entry allows. Also refuses entries that allow more lines than are needed.
 pub fn lengths(tree: &Tree) -> Vec<Violation> {
     let ratchet = tree.file(RATCHET).map_or("", |file| &file.text);
     match ratchet.parse::<toml::Table>() {

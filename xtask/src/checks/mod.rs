@@ -1,4 +1,4 @@
-//! The rules, one file for each family.
+//! The rules of `STYLE.md` and `ARCHITECTURE.md` that a program can check, one file for each group of rules.
 
 pub mod attributes;
 pub mod circles;

@@ -5,7 +5,7 @@ use crate::Violation;
 use crate::tokens::{Kind, Token};
 use crate::tree::{File, Tree};
 
-/// The most columns of a comment's or a document's line.
+/// The greatest number of columns in a line of a comment or a document.
 pub const COLUMNS: usize = 120;
 
 /// Pronouns with which a doc may not begin, because then it leans on the item's name, or on another doc.
@@ -40,17 +40,18 @@ const PRONOUNS: [&str; 25] = [
 /// Modules that a table of modules need not name.
 const UNLISTED_MODULES: [&str; 2] = ["tests", "model"];
 
-/// Refuses lines of comments and of documents that have more than [`COLUMNS`] columns and can be broken.
+/// Refuses lines of comments and Markdown documents that have more than [`COLUMNS`] columns, except for tables, code,
+/// headings and single words.
 pub fn width(tree: &Tree) -> Vec<Violation> {
     tree.files.iter().flat_map(check_width).collect()
 }
 
-/// Refuses docs that begin with a pronoun.
+/// Refuses doc comments that begin with a pronoun, because they cannot be read without the name of the item.
 pub fn fragments(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check_fragments).collect()
 }
 
-/// Refuses a table of modules, in the doc of a module root, that does not name all modules of the root.
+/// Refuses module docs with a table of submodules that does not name all of them.
 pub fn module_tables(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter_map(check_module_table).collect()
 }

@@ -8,11 +8,11 @@ use crate::Violation;
 use crate::tokens::{Kind, Token, close_of};
 use crate::tree::{File, Tree};
 
-/// The most fields that a type may have, and the most methods that a trait may have.
+/// The greatest number of fields in a struct, and of methods in a trait.
 pub const MOST: usize = 15;
 
-/// Refuses structs and traits that have more than [`MOST`] fields or methods without a reason, and reasons that are
-/// not needed.
+/// Refuses structs with more than [`MOST`] fields and traits with more than [`MOST`] methods, unless a comment gives
+/// the reason (`// More than 15 fields: …`). Also refuses such a comment where it is not needed.
 pub fn sizes(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check).collect()
 }

@@ -19,12 +19,13 @@ const FORBIDDEN: &[(&str, &str)] = &[
 /// The endings of files that may contain tabs: tabs have a meaning in them, or their formatter writes tabs.
 const MAY_HAVE_TABS: [&str; 5] = [".slt", ".tsv", ".sql", ".go", "Makefile"];
 
-/// Refuses tabs, blanks at the end of a line, another end than one newline, and texts that are forbidden.
+/// Refuses text files with tabs, blanks at the end of a line, forbidden texts such as paths of a machine, or an end
+/// other than a single newline.
 pub fn text(tree: &Tree) -> Vec<Violation> {
     tree.files.iter().filter(|file| !file.path.ends_with(".svg") && file.path != "Cargo.lock").flat_map(check).collect()
 }
 
-/// Refuses Rust files that do not begin with a module doc.
+/// Refuses Rust files that do not begin with a `//!` doc comment.
 pub fn module_docs(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter_map(check_module_doc).collect()
 }

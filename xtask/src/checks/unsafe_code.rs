@@ -1,4 +1,4 @@
-//! The places of `unsafe`, and the reasons beside it.
+//! The files that may contain `unsafe`, and the reason that each use must have.
 
 use super::has_comment_near;
 use crate::Violation;
@@ -9,7 +9,8 @@ const SAFETY_LINES: usize = 8;
 /// The number of lines above an `unsafe fn` within which its `# Safety` section has to begin.
 const SAFETY_SECTION_LINES: usize = 30;
 
-/// Refuses `unsafe` outside `sync`, `storage` and the record access of a protocol, and `unsafe` without a reason near.
+/// Refuses `unsafe` outside of crates `sync` and `storage` and the `record.rs` of a protocol. Also refuses unsafe
+/// blocks and impls without a `SAFETY:` comment, and unsafe functions and traits without a `# Safety` section.
 pub fn unsafe_code(tree: &Tree) -> Vec<Violation> {
     tree.rust().flat_map(check).collect()
 }

@@ -33,25 +33,26 @@ const EVERYDAY_NAMES: [&str; 3] = ["none", "serial", "bare"];
 /// Crates in which an engine's everyday name can only mean the engine.
 const CRATES_THAT_TAKE_ENGINES: [&str; 5] = ["runtime", "server", "workloads", "bench", "hotrow"];
 
-/// Refuses words of protocols in `storage`, in code and in comments.
+/// Refuses names of protocols and papers in crate `storage`, in code and in comments, because storage must suit every
+/// protocol.
 pub fn storage_names_no_protocol(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter(|file| file.path.starts_with("crates/storage/src/")).flat_map(check_storage).collect()
 }
 
-/// Refuses paths in a protocol that name another protocol's folder.
+/// Refuses uses of one protocol's modules by another protocol. Code that both need belongs in `shared`.
 pub fn protocols_are_strangers(tree: &Tree) -> Vec<Violation> {
     let folders = protocol_folders(tree);
     tree.rust().flat_map(|file| check_stranger(file, &folders)).collect()
 }
 
-/// Refuses comparisons with the name of an engine outside the registry and tests.
+/// Refuses code that compares a text with the name of an engine, outside of the registry of engines and of tests.
 pub fn engines_are_not_matched(tree: &Tree) -> Vec<Violation> {
     let names = engine_names(tree);
     let files = tree.rust().filter(|file| !file.is_test_target() && !file.path.starts_with("xtask/"));
     files.flat_map(|file| check_engine_match(file, &names)).collect()
 }
 
-/// Returns the names by which users choose engines, as found in the sources of the protocols.
+/// Returns the names of all engines, as found in the `EngineInfo` literals in the sources of the protocols.
 pub fn engine_names(tree: &Tree) -> BTreeSet<String> {
     let sources = tree.rust().filter(|file| file.path.starts_with(PROTOCOLS));
     sources.flat_map(|file| names_in(&file.tokens())).collect()

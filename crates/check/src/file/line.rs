@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::Bound;
 
-/// A line of a history's file.
+/// A line of a history's file, as the JSON object that serde reads and writes. The name of its only field says which
+/// kind of line it is.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Line {
@@ -41,7 +42,7 @@ pub(super) struct End {
     pub transactions: u64,
 }
 
-/// The line of an initial row.
+/// The line of a row that existed before the first transaction.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RowLine {
@@ -129,7 +130,10 @@ impl Line {
 }
 
 impl RowLine {
-    /// Adds the row to a history.
+    /// Checks the row and adds it to a history.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with the line.
     pub fn into_history(self, history: &mut History, validator: &mut Validator) -> Result<(), String> {
         let item = Item { table: TableId(self.table), key: self.key.key()? };
         let version = version(self.version, self.index_keys)?;
@@ -140,7 +144,10 @@ impl RowLine {
 }
 
 impl TransactionLine {
-    /// Adds the transaction to a history.
+    /// Checks the transaction and adds it to a history.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with the line.
     pub fn into_history(self, history: &mut History, validator: &mut Validator) -> Result<(), String> {
         let isolation = self.isolation.parse()?;
         let outcome = match self.outcome.as_str() {

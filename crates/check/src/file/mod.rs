@@ -19,16 +19,16 @@ const FORMAT: &str = "hotrow-history";
 /// The version of the format: the one that is written, and the only one that is read.
 const VERSION: u32 = 1;
 
-/// The origin of a history, for people who read the file.
+/// The origin of a history, which its file names for people. The check does not use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The name of the engine that ran the transactions.
     pub engine: String,
-    /// The origin of the transactions: the command and its seed.
+    /// The command, with its seed, that ran the transactions.
     pub made_by: String,
 }
 
-/// The reason why a file is not a history.
+/// The error with which a file cannot be read as a history.
 #[derive(Debug)]
 pub enum FileError {
     /// The file could not be read.
@@ -37,7 +37,7 @@ pub enum FileError {
     Line {
         /// The line's number, from 1.
         number: u64,
-        /// A text that says what is wrong with the line, and what was expected.
+        /// The mistake in the line, and what was expected.
         what: String,
     },
 }
@@ -53,7 +53,7 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Writes a history to a file.
+/// Writes a history to `out`, in the format that [`read_history`] reads: one JSON object on each line.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -79,10 +79,10 @@ pub fn write_history(out: &mut dyn Write, about: &About, history: &History) -> i
     put(Line::End(End { rows, transactions }))
 }
 
-/// Reads a history from a file.
+/// Reads a history that [`write_history`] has written, and checks that it is complete and consistent.
 ///
 /// # Errors
-/// If a line is wrong; the error is about the first such line.
+/// [`FileError::Line`] for the first line that is wrong or missing, [`FileError::Unreadable`] if reading fails.
 pub fn read_history(input: &mut dyn BufRead) -> Result<(About, History), FileError> {
     let (mut number, mut text) = (0, String::new());
     let mut next = || -> Result<Option<(u64, Line)>, FileError> {

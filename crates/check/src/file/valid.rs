@@ -4,7 +4,8 @@ use crate::history::{Event, History, Item, Operation, Range, Record, Version};
 use hotrow_storage::{IndexRef, TableId};
 use std::collections::{HashMap, HashSet};
 
-/// Checks the rules line by line, and keeps what it must know of the lines so far.
+/// Checks each line of a history's file against the lines before it: among other rules, stamps must be unique, times
+/// must not descend, and all rows of a table must have the same number of index keys.
 #[derive(Debug, Default)]
 pub(super) struct Validator {
     rows: HashSet<Item>,
@@ -17,7 +18,10 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// Checks an initial row that is about to be added to `history`.
+    /// Checks an initial row before it is added to `history`.
+    ///
+    /// # Errors
+    /// A text that says what is wrong.
     pub fn row(&mut self, history: &History, item: &Item, version: &Version) -> Result<(), String> {
         if !history.transactions.is_empty() {
             return Err("a row after the first transaction: rows that were there at first come first".to_owned());
@@ -31,7 +35,10 @@ impl Validator {
         self.version_of(item.table, version)
     }
 
-    /// Checks a transaction that is about to be added to the history.
+    /// Checks a transaction before it is added to the history.
+    ///
+    /// # Errors
+    /// A text that says what is wrong.
     pub fn record(&mut self, record: &Record) -> Result<(), String> {
         let mut last = record.began;
         for (position, event) in record.events.iter().enumerate() {

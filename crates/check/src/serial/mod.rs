@@ -34,29 +34,31 @@ const MOST_TRIES: usize = 5_000_000;
 /// The number of tries for each transaction in a long history. A history that has an order takes a few.
 const TRIES_EACH: usize = 100;
 
-/// The outcome of the search.
+/// The outcome of the search for a serial order.
 #[derive(Debug)]
 pub(crate) enum Search {
     /// An order was found that explains the history.
     Found,
     /// No order explains the history.
     Refuted(Stuck),
-    /// The tries ran out before the answer was known.
+    /// The search ended at its bound on tries before the answer was known.
     Undecided,
 }
 
-/// The reason why no order explains a history.
+/// The evidence that no serial order explains a history, from the point at which the search got farthest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stuck {
-    /// A sentence about how far the search got, and then a sentence for each transaction that fits in no place, the
-    /// smallest first. If each transaction that could have come next fits somewhere, these are named.
+    /// A sentence about how many transactions could be ordered, and then one for each transaction that could have come
+    /// next but does not fit there, the smallest first. If some of them never fitted at any point, there are sentences
+    /// only for these.
     pub sentences: Vec<String>,
-    /// The numbers of the transactions in the sentences, and of the writers of the versions that do not agree with
-    /// them.
+    /// The numbers of the transactions in the sentences, and of the writers of the versions with which their reads
+    /// disagree.
     pub involved: Vec<usize>,
 }
 
-/// Searches for a serial order of the committed transactions.
+/// Searches for a serial order of the committed transactions of a history. The search is exhaustive up to a bound on
+/// its tries.
 pub(crate) fn serial_order(history: &History) -> Search {
     let items = items_of(history);
     let mut order = Order::new(history, &items);

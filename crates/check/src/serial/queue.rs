@@ -1,7 +1,7 @@
 //! An ordered set from which members are taken and to which they are returned.
 
-/// The transactions that have no place yet, in a fixed order. Taking a transaction out, and putting back the one that
-/// was taken out last, take constant time (Knuth's dancing links).
+/// The numbers of the transactions that are not yet placed in the serial order, in a fixed order. Removing one, and
+/// putting back the one that was removed last, take constant time (Knuth's dancing links).
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The links to the next and the previous member, by the member's number. The last entry is that of both ends.
@@ -10,7 +10,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Makes a queue of `count` members, in the order `order`, which names all of them.
+    /// Makes a queue of the members from 0 to `count - 1`, in the order of the list `order`, which must hold all of
+    /// them.
     pub fn new(count: usize, order: &[usize]) -> Self {
         let mut queue = Self { next: vec![count; count + 1], previous: vec![count; count + 1] };
         let mut last = count;
@@ -34,13 +35,13 @@ impl Queue {
         std::iter::successors(there(self.next[end]), move |&member| there(self.next[member]))
     }
 
-    /// Takes a member out.
+    /// Removes a member, which must be in the queue.
     pub fn take(&mut self, member: usize) {
         let (previous, next) = (self.previous[member], self.next[member]);
         (self.next[previous], self.previous[next]) = (next, previous);
     }
 
-    /// Puts a member back. Of the members that are out, it must be the one that was taken out last.
+    /// Puts a removed member back at its former position. It must be the one that was removed last and is not back.
     pub fn put_back(&mut self, member: usize) {
         let (previous, next) = (self.previous[member], self.next[member]);
         (self.next[previous], self.previous[next]) = (member, member);

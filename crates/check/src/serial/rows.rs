@@ -5,11 +5,13 @@ use crate::items::Items;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The operations of a transaction, with items identified by number.
+/// The operations of a transaction, in the form in which they are compared with rows: items are identified by their
+/// numbers.
 #[derive(Debug)]
 pub(super) struct Steps<'h> {
     list: Vec<Step<'h>>,
-    /// The writes of the transaction that were not undone, in their order: the item, and the version or its absence.
+    /// The effects of the transaction: its writes that were not undone, in their order. Each holds the item's number
+    /// and the new version, or `None` for a delete.
     pub leaves: Vec<(usize, Option<&'h Version>)>,
 }
 
@@ -49,16 +51,18 @@ enum Found {
     Any,
 }
 
-/// The first step of a transaction that does not agree with the rows.
+/// The first operation of a transaction that disagrees with the rows at a point of the serial order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Misfit {
-    /// The position of the step's event in the transaction.
+    /// The position of the operation among the transaction's events.
     pub event: usize,
-    /// The item that shows the disagreement, if there is one, and its version in the rows.
+    /// The number of an item that shows the disagreement, and the stamp of its version in the rows, or `None` if it is
+    /// not there. The whole is `None` if a unique index refused a write although no row has the key.
     pub item: Option<(usize, Option<Stamp>)>,
 }
 
-/// Returns the items of a history, with all versions that a committed transaction ever made of them.
+/// Returns the numbered items that occur in the initial rows or in committed transactions of a history, with all
+/// versions that they ever had.
 pub(super) fn items_of(history: &History) -> Items {
     let mut versions: BTreeMap<&Item, Vec<&Version>> = BTreeMap::new();
     for (item, version) in &history.initial {
@@ -108,7 +112,7 @@ impl<'h> Steps<'h> {
     }
 }
 
-/// The rows at one point of the order.
+/// The rows of the database at one point of the serial order.
 #[derive(Debug)]
 pub(super) struct Rows<'h> {
     items: &'h Items,
@@ -120,7 +124,7 @@ pub(super) struct Rows<'h> {
 }
 
 impl<'h> Rows<'h> {
-    /// Returns the rows at the beginning: the initial rows of the history.
+    /// Returns the initial rows of the history, at the begin of the serial order.
     pub fn new(history: &'h History, items: &'h Items) -> Self {
         let mut rows = Self { items, there: vec![None; items.len()], fingerprint: 0, own: Vec::new() };
         for (item, version) in &history.initial {
@@ -130,12 +134,12 @@ impl<'h> Rows<'h> {
         rows
     }
 
-    /// Returns a number that almost certainly differs if the rows differ.
+    /// Returns a hash of all rows, by which the search recognises a state that it has met before.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Sets the version of an item, and returns the previous one; `None` stands for its absence.
+    /// Sets the version of an item, and returns the previous one. `None` means that the item does not exist.
     pub fn set(&mut self, item: usize, version: Option<&'h Version>) -> Option<&'h Version> {
         let before = std::mem::replace(&mut self.there[item], version);
         for version in [before, version].into_iter().flatten() {
@@ -146,8 +150,8 @@ impl<'h> Rows<'h> {
         before
     }
 
-    /// Finds the first event at which a transaction that ran alone on these rows would have met something else than it
-    /// did.
+    /// Returns the first operation whose recorded result differs from the result that it would have on these rows,
+    /// after the transaction's own earlier writes. Returns `None` if the transaction fits.
     pub fn misfit(&mut self, steps: &Steps<'h>) -> Option<Misfit> {
         self.own.clear();
         for (event, step) in steps.list.iter().enumerate() {

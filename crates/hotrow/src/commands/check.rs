@@ -1,4 +1,4 @@
-//! `hotrow check`
+//! The command `hotrow check`, which checks whether transactions were isolated.
 
 use super::Failure;
 use clap::ArgGroup;
@@ -12,25 +12,27 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
 
-/// The history or the engines to check, and the transactions to try on the engines.
+/// The options of `hotrow check`: the recorded history or the engines to check, and the transactions to run on the
+/// engines.
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "engines"]))]
 pub struct Options {
-    /// A recorded history to judge
+    /// Check the transactions that this file has recorded
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Engines to try: threads run random transactions on each, and what they saw is judged
+    /// Check these engines: threads run random transactions on each, and the recorded reads and writes are checked
     #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',', hide_possible_values = true)]
     #[arg(value_parser = engine_names())]
     engines: Vec<String>,
 
-    /// Of a file: judge all its transactions at this level, not each at its own. Of an engine: run them all at this
-    /// level; `mixed` gives each another. Without it, each level that the engine offers, and then mixed
+    /// Isolation level. With FILE: check all transactions at this level [default: each at its own]. With --engine: run
+    /// all transactions at this level, or each at a random one of the engine's levels if it is `mixed`
+    /// [default: one run for each level of the engine, and one for `mixed`]
     #[arg(long, value_name = "LEVEL")]
     isolation: Option<Levels>,
 
-    /// Workload to run [default: all workloads]
+    /// Workload to run on the engines [default: one run for each workload]
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     workload: Option<TrialWorkload>,
 
@@ -44,16 +46,16 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     transactions: u64,
 
-    /// Seed of the transactions
+    /// Seed of the random transactions
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "file")]
     seed: u64,
 
-    /// Write the history here; takes one engine, one workload and one --isolation
+    /// Write the recorded history to this file; needs a single engine, --workload and --isolation
     #[arg(long, value_name = "FILE", conflicts_with = "file", requires_all = ["workload", "isolation"])]
     save: Option<PathBuf>,
 
-    /// Fail if fewer of the transactions committed than this share, or none depends on another: such a history proves
-    /// little
+    /// Fail if less than this share of the transactions committed, because such a history proves little. A history in
+    /// which no transaction depends on another fails in any case
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, allow_negative_numbers = true, value_parser = parse_percent)]
     least_committed: f64,
 }
@@ -94,7 +96,11 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err(format!("{percent} is not within 0 and 100")) }
 }
 
-/// Judges a file, or tries engines.
+/// Runs `hotrow check`, and prints the verdicts on `out`.
+///
+/// # Errors
+/// [`Failure::Failed`] if a history is not isolated, is undecided or proves too little, [`Failure::Usage`] if a file
+/// cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     match &options.file {
         Some(file) => judge_file(options, file, out),

@@ -1,19 +1,19 @@
-//! `hotrow engines`
+//! The command `hotrow engines`, which lists the engines.
 
 use super::Failure;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// How to list them.
+/// The options of `hotrow engines`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// As a JSON array with an object for each
+    /// Print a JSON array with an object for each engine
     #[arg(long)]
     json: bool,
 }
 
-/// Lists the engines of the registry.
+/// Runs `hotrow engines`: prints the name, levels, needs and source of every engine on `out`.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let engines = hotrow_protocols::ENGINES;
     let printed = if options.json { print_json(engines, out) } else { print_table(engines, out) };

@@ -7,7 +7,8 @@ use std::path::Path;
 /// at most fifteen sixteenths of the memory, and the rest is left for the system's own part of its connections.
 const SHARE: (u64, u64) = (3, 4);
 
-/// Returns the bytes that a server may use by default, or `None` if the system does not say how much memory there is.
+/// Returns the default of `--memory-limit` in bytes: three quarters of the memory of the machine or the control group,
+/// whichever is less. Returns `None` if the system does not say how much memory there is.
 pub fn default_limit() -> Option<u64> {
     limit_under(Path::new("/"))
 }

@@ -15,7 +15,11 @@ use std::process::ExitCode;
 /// The exit code that a shell reports for a program that Ctrl-C has ended.
 const KILLED_BY_INTERRUPT: i32 = 130;
 
-/// Makes an interrupt that Ctrl-C and SIGTERM raise. A second signal ends the program at once.
+/// Sets the program's signal handler, and returns an interrupt that the first Ctrl-C or SIGTERM raises. A second signal
+/// ends the program at once. It can be called once in a program.
+///
+/// # Errors
+/// [`Failure::Failed`] if the handler cannot be set.
 pub fn interrupt() -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::new();
     let on_signal = interrupt.clone();
@@ -43,9 +47,9 @@ impl From<BenchError> for Failure {
 /// The reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asks for something impossible; the text says what is possible.
+    /// The command line, or a file that it names, is wrong. The text says what was expected.
     Usage(String),
-    /// The command was tried, and failed.
+    /// The command has run, and has failed.
     Failed(String),
     /// Standard output could not be written.
     Output(io::Error),

@@ -1,4 +1,4 @@
-//! `hotrow serve`
+//! The command `hotrow serve`, which serves PostgreSQL clients.
 
 use super::Failure;
 use super::memory::default_limit;
@@ -13,28 +13,28 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to serve.
+/// The options of `hotrow serve`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Where to listen. Addresses other than loopback need --password-file
+    /// Address to listen on. An address that is not loopback needs --password-file
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5442", value_parser = parse_listen)]
     listen: Listen,
 
-    /// A directory for a Unix socket, which clients of this machine reach with less work: psql -h DIRECTORY
+    /// Listen also at a Unix socket in this directory, which costs clients on this machine less than TCP: psql -h
+    /// DIRECTORY
     #[arg(long, value_name = "DIRECTORY")]
     socket_dir: Option<PathBuf>,
 
-    /// The engine; `hotrow engines` says what there is
+    /// Engine, which determines the concurrency control; `hotrow engines` lists them
     #[arg(long, value_name = "NAME", default_value = "ilock", hide_possible_values = true)]
     #[arg(value_parser = engine_names())]
     engine: String,
 
-    /// Isolation level of transactions that name none
+    /// Isolation level of transactions that do not set one
     #[arg(long, value_name = "LEVEL", default_value = "read committed", value_parser = hotrow_sql::isolation::parse)]
     isolation: Isolation,
 
-    /// Where Prometheus is told what the server does, at /metrics. Whoever reaches it is answered, and asked for no
-    /// password
+    /// Address at which the server answers GET /metrics for Prometheus, without a password
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = parse_address)]
     metrics: Option<SocketAddr>,
 
@@ -44,22 +44,23 @@ pub struct Options {
     #[command(flatten)]
     running: ExecutionOptions,
 
-    /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need
-    /// more is refused [default: three quarters of the machine's or the control group's]
+    /// Memory that the server may use, such as 512MiB or 4GiB; 0 means no limit. Statements that would exceed it fail
+    /// [default: three quarters of the memory of the machine or the control group]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_memory_limit)]
     memory_limit: Option<MemoryLimit>,
 
     #[command(flatten)]
     settings: EngineOptions,
 
-    /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
+    /// Measure how long parts of statements take, for SHOW hotrow.times. This reads a clock around each call of the
+    /// lock manager
     #[arg(long)]
     count_times: bool,
 
     #[command(flatten)]
     access: AccessOptions,
 
-    /// Stop when standard input ends, for programs that start a server of their own
+    /// Shut down when standard input ends, for programs that start the server
     #[arg(long)]
     stop_at_eof: bool,
 }
@@ -67,30 +68,31 @@ pub struct Options {
 /// The number of clients that may connect, and the time that they may take.
 #[derive(clap::Args)]
 struct ClientOptions {
-    /// Most sessions at a time
+    /// Greatest number of sessions at a time
     #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
 
-    /// Of these, sessions that only the administrator may have [default: 3, but no more than a tenth]
+    /// Number of these sessions that are reserved for the administrator [default: 3, but no more than a tenth]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..100_000))]
     reserved_connections: Option<u32>,
 
-    /// The user for whom sessions are reserved
+    /// User for whom sessions are reserved
     #[arg(long, value_name = "USER", default_value = "postgres")]
     administrator: String,
 
-    /// Most connections at a time that have no session yet; beyond it the oldest one that has said nothing is cut off
+    /// Greatest number of connections at a time that have no session yet. If one more connects, the oldest that has
+    /// sent nothing is closed
     #[arg(long, value_name = "N", default_value_t = 256, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     starting_connections: u32,
 
-    /// Seconds that a client has from connecting to the start of its session
+    /// Longest time, in seconds, from a client's connection to the start of its session
     #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     authentication_timeout: u32,
 
-    /// Seconds that a client has from connecting to its first word
+    /// Longest time, in seconds, from a client's connection to its first byte
     #[arg(long, value_name = "SECONDS", default_value_t = 10, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
     silence_timeout: u32,
@@ -99,22 +101,22 @@ struct ClientOptions {
 /// The threads and stacks that run the clients' messages.
 #[derive(clap::Args)]
 struct ExecutionOptions {
-    /// Execution model of the clients' messages: a coroutine for messages that have come together, on one of a few
-    /// threads; a thread of a pool; or a thread for each connection
+    /// Execution model, which decides what runs a client's messages: a coroutine on one of a few threads, a thread of a
+    /// pool (request), or the connection's own thread
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
     execution: Execution,
 
-    /// Threads that read the clients' messages and write the answers: the worker that runs a message, or I/O threads
-    /// that hand it over to the worker
+    /// Threads that read messages and write answers: the worker that also runs the messages, or separate I/O threads
+    /// that hand them over to the workers
     #[arg(long, value_name = "WHO", default_value = "worker", value_parser = who_reads())]
     io: Io,
 
-    /// Threads that run coroutines, or requests at a time [default: one per core]
+    /// Number of threads that run coroutines, or of requests that run at a time [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 
-    /// KiB of a coroutine's stack; memory is taken as it is used. A statement that would need more is refused [default:
-    /// 512]
+    /// Size of a coroutine's stack in KiB; only the used part takes memory. A statement that needs more fails
+    /// [default: 512]
     #[arg(long, value_name = "KIB", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(MIN_STACK_KIB..=1 << 20))]
     stack_kib: Option<u32>,
@@ -123,12 +125,12 @@ struct ExecutionOptions {
 /// The settings of engines. A setting that the engine does not have is refused.
 #[derive(clap::Args)]
 struct EngineOptions {
-    /// Partitions of the database, under engines that keep partitions apart [default: one per core]
+    /// Number of partitions of the database, under engines with partitions [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
-    /// Additional threads that do concurrency control for the sessions, under engines with such threads [default: 0,
-    /// which means that the sessions' threads do it themselves]
+    /// Number of additional threads that do concurrency control for the sessions, under engines with such threads
+    /// [default: 0, for which the sessions' threads do it]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..1024))]
     cc_threads: Option<u32>,
 
@@ -142,18 +144,18 @@ struct EngineOptions {
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100))]
     hot_percent: Option<u8>,
 
-    /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold
-    /// nobody back from hot rows
+    /// End deadlocks by time-out (deadlock_timeout), as in the papers, under engines that would otherwise detect them.
+    /// Also turns off admission control for hot rows
     #[arg(long)]
     deadlock_time_outs: bool,
 
-    /// Lock each row when its transaction comes to it, as in the papers, under engines that lock an access set when it
-    /// is known
+    /// Lock each row when its transaction reaches it, as in the papers, under engines that would otherwise lock all
+    /// rows of a known access set at once
     #[arg(long)]
     lock_as_it_goes: bool,
 
-    /// Let others have hot rows of a block while it waits for its client: they commit after it, or fail with it
-    /// (40001). Sessions set it as hotrow.early_release
+    /// Release hot rows of a transaction block to other transactions while the block waits for its client. They commit
+    /// after the block, or fail with it (40001). Sessions can set hotrow.early_release instead
     #[arg(long, value_name = "WHEN", default_value = "off")]
     early_release: EarlyRelease,
 }
@@ -161,15 +163,15 @@ struct EngineOptions {
 /// The users that may come in, and the encryption of their connections.
 #[derive(clap::Args)]
 struct AccessOptions {
-    /// Lines `user:password`: who may come in. Without it everybody may, under any name
+    /// File of the users that may connect, with lines `user:password`. Without it every client may connect as any user
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Certificate chain in PEM, to offer TLS
+    /// File with the certificate chain in PEM format, to offer TLS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// The certificate's private key in PEM
+    /// File with the certificate's private key in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
@@ -179,7 +181,7 @@ struct AccessOptions {
 enum EarlyRelease {
     /// No rows
     Off,
-    /// Rows for which others wait again and again
+    /// Rows for which other transactions often wait
     Hot,
 }
 
@@ -255,7 +257,11 @@ fn engine_names() -> PossibleValuesParser {
     PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(value))
 }
 
-/// Serves until Ctrl-C or SIGTERM, which let running statements end. A second signal exits at once.
+/// Runs `hotrow serve`: serves clients until Ctrl-C or SIGTERM, which cancel the running statements and end the
+/// sessions. A second signal exits at once. Prints on `out` how to connect.
+///
+/// # Errors
+/// [`Failure::Usage`] if options contradict each other or the engine, [`Failure::Failed`] if the server cannot start.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = hotrow_protocols::open_with(&options.engine, &settings(options))
         .map_err(|error| Failure::Usage(format!("engine {}: {error}", options.engine)))?;

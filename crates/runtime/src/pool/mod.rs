@@ -33,18 +33,20 @@ use worker::work;
 /// The configuration of [`drive_pool`].
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
-    /// The workers, phases and clients.
+    /// The number of workers, the lengths of the phases, and the configuration of the clients.
     pub run: RunConfig,
-    /// The number of transactions that each worker keeps, from 1 to [`MAX_SLOTS`](Self::MAX_SLOTS).
+    /// The number of slots of each worker, from 1 to [`MAX_SLOTS`](Self::MAX_SLOTS): the greatest number of its
+    /// transactions that may be under way at a time.
     pub slots: usize,
-    /// Whether a worker begins fewer transactions if they wait for each other, not only if they abort each other.
+    /// Whether a worker keeps fewer transactions under way if they often wait for each other. If false, it does so only
+    /// if they abort each other.
     pub follows_waits: bool,
-    /// The bytes of a slot's stack. An overflow ends the program, with a message that names this setting.
+    /// The size of a slot's stack, in bytes. An overflow ends the program, with a message that names this setting.
     pub stack_bytes: usize,
 }
 
 impl PoolConfig {
-    /// The most slots that a worker can have.
+    /// The greatest number of slots that a worker can have.
     pub const MAX_SLOTS: usize = Doorbell::MAX_SLOTS;
 
     /// The default number of slots.
@@ -60,27 +62,28 @@ impl Default for PoolConfig {
     }
 }
 
-/// The place of a transaction object and its client: a slot of a worker.
+/// The identity of a slot: a worker's place for one transaction object and its client, with a coroutine of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The number of the worker.
     pub worker: WorkerId,
-    /// The number of the slot among those of all workers, from zero.
+    /// The number of the slot among the slots of all workers, from zero.
     pub number: usize,
 }
 
-/// Runs `slots` clients on each of `threads` workers through warm-up and the measured period, and adds up what they
-/// counted. Unless said otherwise here, it works as [`drive`](crate::drive) does.
+/// Runs a benchmark as [`drive`](crate::drive) does, but with `slots` clients on each of `threads` workers: when the
+/// transaction of one client waits, the worker runs another client.
 ///
-/// Each worker calls `make_worker` on its own thread, and then `make_slot` for the transaction object and the client of
-/// each slot; the transaction must wait through the waiter that is passed to `make_slot`. The steps of a worker are
-/// those of all its clients.
+/// Each worker calls `make_worker` on its own thread for its duties towards the engine, and then `make_slot` for the
+/// transaction object and the client of each slot. The transaction object must wait through the waiter that is passed
+/// to `make_slot`. A limit on a worker's steps applies to the sum over its clients.
 ///
 /// # Errors
-/// The first failure of a worker, or the error that there is no memory for a stack. The other workers are stopped.
+/// The first failure of a worker, as in [`drive`](crate::drive), or [`RunError::NoStack`]. The other workers are
+/// stopped.
 ///
 /// # Panics
-/// If a worker cannot have this number of slots.
+/// If the number of slots is zero or exceeds [`PoolConfig::MAX_SLOTS`].
 pub fn drive_pool<D, T, C>(
     config: &PoolConfig,
     make_worker: impl Fn(WorkerId) -> D + Sync,

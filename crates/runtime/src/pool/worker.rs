@@ -17,7 +17,8 @@ const LATE: Duration = Duration::from_micros(100);
 /// something, without any notification.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-/// Runs a worker's thread, from its first step to its last.
+/// Runs a worker of the pool on the calling thread until the end of the run, and reports its counts or its failure to
+/// `run`.
 pub(super) fn work<D, T, C>(
     run: &Run<'_>,
     config: &PoolConfig,

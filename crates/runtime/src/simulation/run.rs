@@ -8,21 +8,24 @@ use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Time};
 use std::time::Duration;
 
-/// The seed of a simulation, and the faults that it may inject.
+/// The configuration of a simulation: its seed, the frequencies of injected faults, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulationConfig {
-    /// The seed from which every choice follows.
+    /// The seed, which determines every choice of the simulation.
     pub seed: u64,
-    /// The number of steps in 100 in which the task that ran last continues, if it can, rather than any task. Some bugs
-    /// need long stretches of one task inside another's, which are rare if every step may switch.
+    /// The share of steps, in per cent, in which the task that ran last continues if it can. In all other steps a
+    /// random task runs. Some bugs need one task to run for long between two steps of another, which is rare if every
+    /// step may switch.
     pub stay_percent: u64,
-    /// The number of steps in 1000 in which a task's waiter is cancelled. The task's own code clears the cancellation.
+    /// The number of steps in 1000 before which the waiter of a random task is cancelled. The task's own code must
+    /// clear the cancellation.
     pub cancel_per_mille: u64,
-    /// The number of steps in 1000 in which the clock jumps to the next deadline although a task could continue.
+    /// The number of steps in 1000 before which the clock jumps to the next deadline of a wait, although a task could
+    /// continue.
     pub time_out_per_mille: u64,
-    /// The number of steps in 1000 in which a waiting task is woken for no reason.
+    /// The number of steps in 1000 before which a random waiting task is woken without a reason (a spurious wake).
     pub wake_per_mille: u64,
-    /// The number of steps that a run may have. A run with more steps counts as endless.
+    /// The greatest number of steps of a run. A longer run fails with [`FailureKind::Endless`].
     pub most_steps: usize,
     /// The size of each task's stack in bytes.
     pub stack_bytes: usize,
@@ -42,13 +45,14 @@ impl SimulationConfig {
         }
     }
 
-    /// Makes a configuration that injects every kind of fault now and then.
+    /// Makes a configuration that injects every kind of fault: cancellations and time-outs in 0.5 % of the steps, and
+    /// spurious wakes in 2 %.
     pub fn with_faults(seed: u64) -> Self {
         Self { cancel_per_mille: 5, time_out_per_mille: 5, wake_per_mille: 20, ..Self::new(seed) }
     }
 }
 
-/// A number of tasks that run on one thread, interleaved by a seed.
+/// A simulation: tasks that run as coroutines on one thread, and whose interleaving is determined by a seed.
 pub struct Simulation {
     config: SimulationConfig,
     random: Random,
@@ -76,14 +80,14 @@ impl Simulation {
         }
     }
 
-    /// Makes `audit` check the state that the tasks share after every step, when each task has ended, waits, or is
-    /// between two calls. Its argument is the number of tasks that wait. An error ends the simulation:
-    /// [`FailureKind::Audit`].
+    /// Sets a check of the state that the tasks share, which is called after every step. At that time no task is within
+    /// a call of the engine, except for calls that wait. The argument of `audit` is the number of tasks that wait. If
+    /// it returns an error, the simulation fails with [`FailureKind::Audit`].
     pub fn after_each_step(&mut self, audit: impl FnMut(usize) -> Result<(), String> + 'static) {
         self.audit = Box::new(audit);
     }
 
-    /// Adds a task with this name, which runs `body`.
+    /// Adds a task that runs `body` as a coroutine. Schedules and failures call it by its name.
     ///
     /// # Panics
     /// If there is no memory for the task's stack.
@@ -95,10 +99,11 @@ impl Simulation {
         self.coroutines.push(Coroutine::new(stack, move || body(&task)));
     }
 
-    /// Runs all tasks to their ends.
+    /// Runs all tasks until they have ended. Returns the schedule: the steps that were made.
     ///
     /// # Errors
-    /// The first failure. All tasks have ended by then; a task that would not end is leaked.
+    /// The first failure. After a failure, the other tasks are cancelled and run until they end. The memory of a task
+    /// that does not end is leaked.
     pub fn run(mut self) -> Result<Schedule, Box<Failure>> {
         let outcome = self.run_tasks();
         self.end_tasks();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The steps of a simulation in their order, to be printed for people.
+/// The steps that a simulation has made, in their order. It is printed when a simulation fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     names: Vec<String>,
@@ -30,7 +30,7 @@ impl Schedule {
         self.steps.len()
     }
 
-    /// Whether the simulation has made no step.
+    /// Whether the schedule has no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -50,43 +50,44 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// The ways in which a simulation can fail.
+/// The reason why a simulation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Tasks wait without a deadline, and no task is left to wake them. Holds their names.
+    /// Tasks wait without a deadline, and no task is left that could wake them. Holds the names of the tasks that have
+    /// not ended.
     Stalled(Vec<String>),
-    /// The condition of a task came true while the task waited, and no task woke it. Holds the task's name.
+    /// A wake was lost: the condition for which a task waited came true, but no task woke it. Holds the task's name.
     LostWakeup(String),
-    /// A task panicked. Holds the task's name and the message.
+    /// A task panicked. Holds the task's name and the message of the panic.
     Panicked(String, String),
-    /// The audit found, after a step, that the shared state is wrong.
+    /// The check that [`Simulation::after_each_step`](super::Simulation::after_each_step) has set returned this error.
     Audit(String),
-    /// The simulation did not end within its bound of steps.
+    /// The simulation did not end within [`SimulationConfig::most_steps`](super::SimulationConfig::most_steps).
     Endless,
-    /// The judge of the tasks' results found them wrong.
+    /// The tasks ended, but the test that ran the simulation found their results wrong, for this reason.
     Wrong(String),
 }
 
-/// A simulation that failed, with all that is needed to reproduce it.
+/// The failure of a simulation, with all that is needed to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
     /// The seed of the simulation that failed.
     pub seed: u64,
-    /// The steps that the simulation made until it failed.
+    /// The steps that the simulation has made.
     pub schedule: Schedule,
-    /// The name of what was simulated, if a test simulates several things.
+    /// The name of the simulated thing, such as an engine, if a test simulates several; otherwise empty.
     pub subject: String,
 }
 
 impl Failure {
-    /// Makes a failure of the simulation with this seed.
+    /// Makes a failure of the simulation with this seed. A test calls it to report [`FailureKind::Wrong`].
     pub fn new(kind: FailureKind, seed: u64, schedule: Schedule) -> Self {
         Self { kind, seed, schedule, subject: String::new() }
     }
 
-    /// Names what was simulated, for a test that simulates several things.
+    /// Sets the name of the simulated thing, such as an engine, for a test that simulates several.
     pub fn of(mut self: Box<Self>, subject: &str) -> Box<Self> {
         self.subject = subject.to_owned();
         self

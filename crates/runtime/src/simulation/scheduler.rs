@@ -1,4 +1,4 @@
-//! The simulator's flavour of waiting, and a task's view of it.
+//! The scheduler through which simulated tasks wait, and the handle of a task.
 
 use super::{Schedule, Simulated};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use hotrow_sync::coroutine::Suspender;
 use hotrow_sync::{Arc, Mutex, MutexGuard, Scheduler, Time, Waiter};
 use hotrow_txn::Engine;
 
-/// The state that all tasks of a simulation share.
+/// The state of a simulation that its tasks and its loop share: the clock, the state of each task, and the schedule.
 #[derive(Debug, Default)]
 pub(super) struct World {
     now: AtomicU64,
@@ -17,7 +17,7 @@ pub(super) struct World {
 pub(super) struct State {
     pub tasks: Vec<TaskState>,
     pub schedule: Schedule,
-    /// Whether the simulation has failed: then tasks should end as soon as they can, and nothing suspends any more.
+    /// Whether the simulation has failed. If so, tasks should end soon, and waits and steps no longer suspend them.
     pub over: bool,
 }
 
@@ -25,9 +25,9 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TaskState {
     pub phase: Phase,
-    /// Whether the task was resumed since it last looked.
+    /// Whether the task was woken and has not continued since.
     pub notified: bool,
-    /// The number of times that the task would have suspended since the simulation failed.
+    /// The number of suspensions that the task has skipped since the simulation failed.
     pub overtime: u32,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Phase {
     /// The task can continue.
     #[default]
     Ready,
-    /// The task waits, at most until this time if there is one.
+    /// The task waits, with this deadline if there is one.
     Waiting(Option<Time>),
     /// The task has ended.
     Done,
@@ -47,7 +47,7 @@ impl World {
         Time(self.now.load(Ordering::Acquire))
     }
 
-    /// Moves the clock forward to `time`.
+    /// Moves the clock forward to `time`. If the clock is later, it stays.
     pub fn move_to(&self, time: Time) {
         self.now.store(time.0.max(self.now().0), Ordering::Release);
     }
@@ -57,7 +57,8 @@ impl World {
     }
 }
 
-/// The [`Scheduler`] of a task: a wait suspends its coroutine and leaves the choice of the next task to the simulation.
+/// The [`Scheduler`] of a simulated task. When the task waits, it suspends the task's coroutine, and the simulation
+/// chooses the task that runs next. Its clock is the simulation's.
 #[derive(Debug)]
 pub struct SimScheduler {
     world: Arc<World>,
@@ -112,7 +113,8 @@ impl Scheduler for SimScheduler {
     }
 }
 
-/// A task, in the view of its own code. A clone is cheap.
+/// A handle of a simulated task, which the task's own code uses to wait, to make steps and to add to the schedule. A
+/// clone is cheap.
 #[derive(Clone, Debug)]
 pub struct Task {
     scheduler: Arc<SimScheduler>,
@@ -129,27 +131,29 @@ impl Task {
         Self { waiter: Waiter::new(scheduler.clone()), scheduler }
     }
 
-    /// Returns the task's waiter.
+    /// Returns the waiter through which the task waits. A wait lets other tasks run.
     pub fn waiter(&self) -> &Waiter {
         &self.waiter
     }
 
-    /// Lets other tasks run, if the seed says so. `step` says what comes next, for the printed schedule.
+    /// Makes a step: suspends the task, so that the simulation chooses the task that runs next. `step` describes, for
+    /// the printed schedule, what the task does when it continues.
     pub fn step(&self, step: impl Into<String>) {
         self.scheduler.suspend_as(Phase::Ready, step.into());
     }
 
-    /// Adds a line to the printed schedule.
+    /// Adds a line to the printed schedule, without a switch to another task.
     pub fn note(&self, note: impl Into<String>) {
         self.scheduler.world.state().schedule.push(self.scheduler.task, note.into());
     }
 
-    /// Makes a transaction object on `engine` that waits as this task does and suspends before every access.
+    /// Makes a transaction object on `engine` that waits through this task's waiter and [makes a step](Self::step)
+    /// before every access.
     pub fn transaction(&self, engine: &dyn Engine) -> Simulated {
         Simulated::new(engine.transaction(self.waiter.clone()), self.clone())
     }
 
-    /// Whether the simulation has failed and the task should end.
+    /// Whether the simulation has failed, so that the task should end soon. A task that loops must check it.
     pub fn is_over(&self) -> bool {
         self.scheduler.world.state().over
     }

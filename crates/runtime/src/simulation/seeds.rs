@@ -2,16 +2,18 @@
 
 use super::Failure;
 
-/// The environment variable that makes [`for_each_seed`] run this one seed.
+/// The environment variable with a seed that [`for_each_seed`] then runs alone, to reproduce a failure.
 pub const SEED_VARIABLE: &str = "HOTROW_SIM_SEED";
 
-/// The environment variable that makes [`for_each_seed`] run this many seeds, for the long form of a test.
+/// The environment variable with the number of seeds that [`for_each_seed`] then runs, for longer tests.
 pub const SEEDS_VARIABLE: &str = "HOTROW_SIM_SEEDS";
 
-/// Runs `simulate` for the seeds from 0 to `count`, or for those that the environment specifies.
+/// Calls `simulate` for each seed from 0 to `count - 1`, or for the seeds that [`SEED_VARIABLE`] or [`SEEDS_VARIABLE`]
+/// specifies.
 ///
 /// # Panics
-/// If a seed fails. The message holds what is needed to reproduce the failure.
+/// If a simulation fails, with a message that says how to reproduce the failure, or if one of the variables is not a
+/// number.
 pub fn for_each_seed(count: u64, mut simulate: impl FnMut(u64) -> Result<(), Box<Failure>>) {
     let seeds = match (variable(SEED_VARIABLE), variable(SEEDS_VARIABLE)) {
         (Some(seed), _) => seed..seed + 1,

@@ -5,7 +5,8 @@ use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{Abort, Begin, Diagnostics, Holding, Planned, Savepoint, Scan, Transaction, Write, Yielding, forward};
 use std::ops::ControlFlow;
 
-/// A transaction object whose every access is a step of a [`Task`].
+/// A transaction object that wraps another one, and makes a [step](Task::step) of its task before each access. So the
+/// simulation can switch tasks between any two accesses.
 ///
 /// Aborts are not steps: they also happen while a transaction object is dropped in the middle of an unwinding.
 pub struct Simulated {
@@ -14,7 +15,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Wraps `inner`, which waits as `task` does.
+    /// Wraps `inner`, which must wait through the waiter of `task`.
     pub fn new(inner: Box<dyn Transaction>, task: Task) -> Self {
         Self { inner, task }
     }

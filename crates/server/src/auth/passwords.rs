@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-/// The users that may connect, each with a verifier of its password. Passwords themselves are not kept. Cheap to clone.
+/// The users that may connect, each with its SCRAM verifier: keys that check a password, but from which the password
+/// cannot be computed. Passwords themselves are not stored. A clone is cheap.
 #[derive(Clone)]
 pub struct Passwords {
     shared: Arc<Shared>,
@@ -30,8 +31,8 @@ impl fmt::Debug for Passwords {
 }
 
 impl Passwords {
-    /// Makes the users of a list, each with its password or with a verifier as PostgreSQL stores it
-    /// (`SCRAM-SHA-256$…`).
+    /// Makes the users of a list of pairs: a user's name, and its password or a verifier in PostgreSQL's form
+    /// (`SCRAM-SHA-256$…`). A plain password costs some milliseconds of hashing.
     ///
     /// # Errors
     /// [`ServerError::System`] if the system gives no random bytes.
@@ -49,7 +50,7 @@ impl Passwords {
     ///
     /// # Errors
     /// [`ServerError::PasswordFile`] if the file cannot be read, [`ServerError::PasswordLine`] if a line has another
-    /// form.
+    /// form, [`ServerError::System`] if the system gives no random bytes.
     pub fn read(path: &Path) -> Result<Self, ServerError> {
         let text = std::fs::read_to_string(path).map_err(|error| ServerError::PasswordFile(path.to_owned(), error))?;
         let mut users = Vec::new();
@@ -70,8 +71,9 @@ impl Passwords {
         Self::new(users)
     }
 
-    /// Returns the verifier of a user's password, and whether the user exists. An unknown user gets a verifier that no
-    /// proof satisfies, so the exchange looks and costs the same.
+    /// Returns the verifier of a user's password, and whether the user exists. For an unknown user, it returns a
+    /// verifier that accepts no password. The caller must run the exchange all the same, so that a client cannot find
+    /// out which users exist.
     pub(crate) fn verifier(&self, user: &str) -> (Cow<'_, Verifier>, bool) {
         match self.shared.users.get(user) {
             Some(verifier) => (Cow::Borrowed(verifier), true),

@@ -4,7 +4,10 @@ use crate::ServerError;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 
-/// Returns random bytes from the system's generator, which is fit for cryptography.
+/// Returns `N` random bytes from the system's cryptographic generator.
+///
+/// # Errors
+/// [`ServerError::System`] if the system gives no random bytes.
 pub fn random<const N: usize>() -> Result<[u8; N], ServerError> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);

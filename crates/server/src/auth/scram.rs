@@ -6,7 +6,7 @@ use ring::{digest, hmac, pbkdf2};
 use std::num::NonZeroU32;
 use subtle::{Choice, ConstantTimeEq};
 
-/// The name of the mechanism in messages.
+/// The name of the SASL mechanism that the server offers.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
 
 /// The rounds of hashing for a password that was given in plain text. The number is PostgreSQL's default.
@@ -16,7 +16,8 @@ const KEY_BYTES: usize = digest::SHA256_OUTPUT_LEN;
 
 type Key = [u8; KEY_BYTES];
 
-/// The keys that check the proof of a password. The password cannot be computed from them.
+/// The keys with which the server checks a client's proof that it knows a password. The password cannot be computed
+/// from them.
 #[derive(Clone)]
 pub struct Verifier {
     iterations: NonZeroU32,
@@ -40,18 +41,19 @@ impl Verifier {
         }
     }
 
-    /// Makes a verifier that no proof satisfies.
+    /// Makes a verifier that accepts no password, for a user that does not exist.
     pub fn unsatisfiable(salt: &[u8]) -> Self {
         Self { iterations: ITERATIONS, salt: salt.to_owned(), stored_key: Key::default(), server_key: Key::default() }
     }
 
-    /// Whether a text begins as a verifier does, even if the rest is malformed. Such a text is not taken for a
-    /// password.
+    /// Whether a text begins like a verifier, even if the rest is malformed. Such a text in a password file is an
+    /// error, not a password.
     pub fn is_written_as(text: &str) -> bool {
         text.starts_with("SCRAM-SHA-256$")
     }
 
-    /// Reads `SCRAM-SHA-256$iterations:salt$stored key:server key`. Returns `None` if the text has another form.
+    /// Parses a verifier in PostgreSQL's form, `SCRAM-SHA-256$iterations:salt$stored key:server key`. Returns `None` if
+    /// the text has another form.
     pub fn parse(text: &str) -> Option<Self> {
         let (rounds, keys) = text.strip_prefix("SCRAM-SHA-256$")?.split_once('$')?;
         let (iterations, salt) = rounds.split_once(':')?;
@@ -66,7 +68,7 @@ impl Verifier {
     }
 }
 
-/// A SCRAM exchange that has begun with the client's first message and waits for the client's last message.
+/// A SCRAM exchange in progress: the client's first message has come, and its last message is still to come.
 pub struct Exchange<'a> {
     verifier: &'a Verifier,
     header: String,
@@ -75,14 +77,14 @@ pub struct Exchange<'a> {
     nonce: String,
 }
 
-/// The error for a message that does not follow SCRAM's grammar, asks for channel binding, or does not belong to the
-/// exchange.
+/// The error for a client's message that does not follow SCRAM's grammar, asks for channel binding, or contradicts an
+/// earlier message of the exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 impl<'a> Exchange<'a> {
-    /// Begins an exchange with the client's first message, `n,,n=user,r=nonce`. The server's part of the nonce is made
-    /// from `random`, which makes the exchange unique.
+    /// Begins an exchange with the client's first message, `n,,n=user,r=nonce`. The server appends `random` to the
+    /// client's nonce, so the caller must pass fresh random bytes.
     pub fn begin(verifier: &'a Verifier, message: &str, random: &[u8]) -> Result<Self, Malformed> {
         let mut parts = message.splitn(3, ',');
         let binding = parts.next().ok_or(Malformed)?;
@@ -104,13 +106,14 @@ impl<'a> Exchange<'a> {
         Ok(Self { verifier, header, client_first: client_first.to_owned(), server_first, nonce })
     }
 
-    /// Returns the server's first message: nonce, salt and number of rounds, for the client to compute its proof.
+    /// Returns the server's first message, which holds the nonce, the salt and the number of rounds. The client needs
+    /// them to compute its proof.
     pub fn first(&self) -> &str {
         &self.server_first
     }
 
-    /// Checks the client's last message, `c=…,r=…,p=…`. Returns the server's last message if the proof is right, or
-    /// `None` if the password is wrong.
+    /// Checks the client's last message, `c=…,r=…,p=…`. Returns the server's last message, or `None` if the password is
+    /// wrong.
     pub fn finish(&self, message: &str) -> Result<Option<String>, Malformed> {
         let (without_proof, proof) = message.rsplit_once(",p=").ok_or(Malformed)?;
         let proof = BASE64.decode(proof).ok().and_then(|proof| Key::try_from(proof).ok()).ok_or(Malformed)?;

@@ -8,19 +8,19 @@ use socket2::Socket;
 use std::net::Shutdown;
 use subtle::ConstantTimeEq;
 
-/// The handle through which other threads reach a connected client.
+/// The handle through which other threads cancel a connected client's statement or end its connection.
 ///
-/// A cancellation ends the statement that is running when the cancellation arrives; if none is running, it has no
-/// effect. Cancelling takes the same mutex as [`begin_statement`](Self::begin_statement) and
-/// [`end_statement`](Self::end_statement), which decides whether a statement is running; the end of a statement revokes
-/// a cancellation that came too late to stop it.
+/// A cancellation applies to the statement that is running when it arrives. If none is running, it has no effect.
+/// [`cancel`](Self::cancel), [`begin_statement`](Self::begin_statement) and [`end_statement`](Self::end_statement) take
+/// one mutex, so a cancellation never reaches a later statement. If it came too late to stop its statement, the end of
+/// the statement revokes it.
 ///
-/// **Thread safety.** Any thread may [`cancel`](Self::cancel), [`close`](Self::close) and ask; the rest is for the
-/// thread that runs the connection.
+/// **Thread safety.** Any thread may call [`cancel`](Self::cancel), [`close`](Self::close) and the methods that return
+/// whether something is so. All other methods are for the thread that runs the connection.
 pub struct ClientHandle {
-    /// The session's number, as cancel requests and `pg_backend_pid` have it.
+    /// The session's number, which BackendKeyData, cancel requests and `pg_backend_pid` call the process ID.
     pub pid: i32,
-    /// The number that a cancel request has to show.
+    /// The secret number that a cancel request for this session must contain.
     pub secret: i32,
     /// The client's socket.
     pub socket: Arc<Socket>,
@@ -36,7 +36,7 @@ struct Statement {
 }
 
 impl ClientHandle {
-    /// Makes the handle of a client that has no session yet.
+    /// Makes the handle of a client whose session has not begun.
     pub fn new(pid: i32, secret: i32, socket: Arc<Socket>) -> Self {
         Self {
             pid,
@@ -53,27 +53,29 @@ impl ClientHandle {
         self.secret.to_be_bytes().ct_eq(&secret.to_be_bytes()).into()
     }
 
-    /// Whether the session is to end: the server is closing, or another session has asked for it.
+    /// Whether [`close`](Self::close) was called, because the server shuts down or another session has terminated this
+    /// one.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Notes that the client has sent something, so that it is not cut off to make room for another connection.
+    /// Records that the client has sent something. The server closes a starting connection to make room for another one
+    /// only if nothing has come on it.
     pub fn note_input(&self) {
         self.has_spoken.store(true, Ordering::Release);
     }
 
-    /// Whether the client has sent something.
+    /// Whether [`note_input`](Self::note_input) was called: the server has read something from the client.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken.load(Ordering::Acquire)
     }
 
-    /// Notes that a statement begins. It can be cancelled from now on.
+    /// Records that a statement begins, so that [`cancel`](Self::cancel) reaches it.
     pub fn begin_statement(&self) {
         self.statement().is_running = true;
     }
 
-    /// Notes that the statement has ended, and revokes a cancellation that came too late.
+    /// Records that the statement has ended, and revokes a cancellation that came too late to stop it.
     pub fn end_statement(&self) {
         let mut statement = self.statement();
         statement.is_running = false;
@@ -84,8 +86,8 @@ impl ClientHandle {
         }
     }
 
-    /// Stores the waiter of the client's session, which begins now, and cancels its waits if the client is to be
-    /// closed.
+    /// Stores the waiter of the client's session, which begins now. If [`close`](Self::close) was called before,
+    /// cancels the waiter at once.
     pub fn start(&self, waiter: Waiter) {
         if self.is_closing() {
             waiter.cancel();
@@ -97,7 +99,8 @@ impl ClientHandle {
         }
     }
 
-    /// Cancels the running statement if the client has closed its end of the connection.
+    /// Cancels the running statement if the client has closed the connection or its sending side. Asks the system,
+    /// without waiting.
     pub fn cancel_if_left(&self) {
         if has_left(&self.socket) {
             self.cancel();
@@ -114,7 +117,8 @@ impl ClientHandle {
         }
     }
 
-    /// Ends the session: cancels its waits, now and later, and ends its input.
+    /// Makes the session end: cancels its present and later waits, and shuts down the reading side of its socket. The
+    /// thread that runs the connection then sends the last message and ends the session.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Release);
         if let Some(waiter) = &self.statement().waiter {

@@ -20,16 +20,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// The limits on the numbers of sessions and of connections without a session.
+/// The limits on the number of sessions, and on the number of connections that have no session yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most sessions.
+    /// The greatest number of sessions.
     pub sessions: usize,
-    /// The number of sessions that are reserved for the administrator, out of `sessions`. If no more than these are
-    /// left, other users are refused.
+    /// The number of sessions, out of `sessions`, that are reserved for the administrator. If no more than these are
+    /// free, other users are refused.
     pub reserved: usize,
-    /// The most connections without a session: clients that are starting, cancelling or being refused. If one more
-    /// comes, the oldest of them that has sent nothing is cut off.
+    /// The greatest number of connections without a session: clients that log in, send a cancel request, or are being
+    /// refused. If a further client connects, the oldest of these connections from which nothing has come is closed. If
+    /// all have sent something, the new client is refused.
     pub starting: usize,
 }
 
@@ -37,9 +38,9 @@ pub struct Limits {
 /// new connections are refused.
 const LEAST_CUT_OFF: usize = 64;
 
-/// All connected clients.
+/// The registry of all connected clients. It enforces the limits, and finds a client by its number.
 ///
-/// **Thread safety.** Any thread may call anything.
+/// **Thread safety.** Any thread may call any method.
 pub struct Clients {
     state: Mutex<State>,
     /// Notified when a client's slot is dropped.
@@ -59,7 +60,7 @@ struct State {
 }
 
 impl Clients {
-    /// Makes an empty registry with these limits.
+    /// Makes a registry without clients.
     pub fn new(limits: Limits) -> Self {
         let state = State {
             clients: HashMap::new(),
@@ -72,9 +73,10 @@ impl Clients {
         Self { state: Mutex::new(state), left: Condvar::new(), limits }
     }
 
-    /// Registers a connection that was just accepted. Returns `None` if the connection is refused: the server is
-    /// closing, each of too many connections without a session has sent something, or too many connections were cut off
-    /// whose workers have not noticed it yet.
+    /// Registers a connection that was just accepted. If there are too many connections without a session, closes the
+    /// oldest of them from which nothing has come. Returns `None` if the new connection must be refused: the server is
+    /// shutting down, all connections without a session have sent something, or too many closed connections still await
+    /// the end of their threads.
     ///
     /// # Errors
     /// [`ServerError::System`] if the system gives no random bytes for the secret of cancel requests.
@@ -102,7 +104,8 @@ impl Clients {
         Ok(Some(ClientSlot { client, clients: self.clone(), arrival, has_session: false }))
     }
 
-    /// Carries out a cancel request: cancels the statement that a session is executing, if the secret is right.
+    /// Carries out a client's cancel request: cancels the running statement of session `pid`. Does nothing if there is
+    /// no such session, if `secret` is wrong, or if no statement runs.
     pub fn cancel(&self, pid: i32, secret: i32) {
         let client = lock(&self.state).clients.get(&pid).cloned();
         if let Some(client) = client
@@ -112,12 +115,13 @@ impl Clients {
         }
     }
 
-    /// The number of sessions now.
+    /// Returns the present number of sessions.
     pub fn session_count(&self) -> usize {
         lock(&self.state).sessions
     }
 
-    /// Refuses further clients, cancels all waits and ends all connections.
+    /// Begins the shutdown: refuses further clients, and [closes](ClientHandle::close) all present ones. Does not wait
+    /// until they have ended.
     pub fn close(&self) {
         let clients: Vec<_> = {
             let mut state = lock(&self.state);
@@ -134,7 +138,8 @@ impl Clients {
         lock(&self.state).closing
     }
 
-    /// Waits until all clients have left. The sockets of clients that are there after `grace` are shut down.
+    /// Blocks until the slots of all clients are dropped. After `grace`, shuts down the sockets of the clients that are
+    /// left.
     pub fn drain(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
         let mut state = lock(&self.state);
@@ -169,7 +174,8 @@ impl State {
     }
 }
 
-/// A connected client's place among [`Clients`]. Dropping it gives the place to others.
+/// A connected client's registration in [`Clients`], which counts towards the limits. Dropping it ends the
+/// registration.
 pub struct ClientSlot {
     client: Arc<ClientHandle>,
     clients: Arc<Clients>,
@@ -184,11 +190,11 @@ impl ClientSlot {
         &self.client
     }
 
-    /// Counts the client among the sessions from now on, and lets other threads cancel its
-    /// waits, which go through `waiter`.
+    /// Counts the client as a session rather than as a starting connection. From now on, other threads can cancel the
+    /// session's waits, which go through `waiter`.
     ///
     /// # Errors
-    /// [`SessionLimit`] if there are too many sessions.
+    /// The limit that leaves no session for the client.
     pub fn start_session(&mut self, waiter: Waiter, is_administrator: bool) -> Result<(), SessionLimit> {
         let mut state = lock(&self.clients.state);
         let Limits { sessions, reserved, .. } = self.clients.limits;
@@ -217,12 +223,12 @@ impl Drop for ClientSlot {
     }
 }
 
-/// The limit that refuses a client's session.
+/// The reason why a client gets no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionLimit {
-    /// All sessions are taken.
+    /// There are as many sessions as are allowed.
     Full,
-    /// The sessions that are left are reserved for administrators.
+    /// The sessions that are left are reserved for the administrator.
     Reserved,
 }
 

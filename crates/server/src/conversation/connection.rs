@@ -18,7 +18,7 @@ use std::time::Duration;
 /// statement's text.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// A client's session and its two buffers.
+/// The connection of a client that has logged in: its socket, its session, and the buffers for input and output.
 pub struct Connection<S> {
     pub(super) stream: S,
     pub(super) input: Input,
@@ -50,17 +50,18 @@ struct Idle {
     until: Time,
 }
 
-/// The end of a connection.
+/// The reason why a connection ends.
 #[derive(Debug)]
 pub enum End {
-    /// The client has sent Terminate, or is gone.
+    /// The client has sent Terminate, has closed the connection, or cannot be written to.
     Left,
-    /// The server ends the connection, and sends this error.
+    /// The server ends the connection, and sends this error to the client.
     Terminated(SqlError),
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Makes the connection of a session that has begun. `out` holds its first messages, which are still to be sent.
+    /// Makes the connection of a client that has logged in. `out` holds messages that are still to be sent to the
+    /// client. `limit` is the greatest length of a client's message, in bytes.
     pub fn new(
         stream: S,
         input: Input,
@@ -86,8 +87,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Answers the messages that have come. Returns the reason why the connection ends, or `None` if it goes on. Less
-    /// than [`OUTPUT_LIMIT`] of output is left to [`send`](Self::send), so that it goes in one piece.
+    /// Answers the messages that have come. Returns the reason why the connection ends, or `None` if it continues.
+    /// Leaves less than [`OUTPUT_LIMIT`] bytes of answers in the output buffer, for [`send`](Self::send).
     pub fn answer(&mut self) -> Option<End> {
         loop {
             if self.client.is_closing() {
@@ -128,8 +129,8 @@ impl<S: Read + Write> Connection<S> {
         None
     }
 
-    /// Returns the time at which the session has something to do even if its client sends nothing, or `None` if there
-    /// is no such time.
+    /// Returns the time at which [`answer`](Self::answer) must be called even if the client sends nothing, because an
+    /// idle time-out may have passed. Returns `None` if there is no such time.
     pub fn idle_until(&self) -> Option<Time> {
         self.idle.as_ref().map(|idle| idle.until)
     }
@@ -138,14 +139,17 @@ impl<S: Read + Write> Connection<S> {
         self.idle_until().is_some_and(|until| Time::now() >= until)
     }
 
-    /// Sends all answers in the output buffer, and empties the buffer even if that fails. Returns when the system has
-    /// taken the last byte, so a client that reads slowly makes the caller wait. Fails if the client takes nothing for
-    /// `write_timeout`.
+    /// Sends all answers in the output buffer, and empties the buffer even if that fails. Waits while the client reads
+    /// slowly.
+    ///
+    /// # Errors
+    /// If the connection is lost, or if the client reads nothing for
+    /// [`write_timeout`](crate::ServerConfig::write_timeout).
     pub fn send(&mut self) -> io::Result<()> {
         flush(&mut self.stream, &mut self.out)
     }
 
-    /// Frees memory that is of use only while there are messages to answer.
+    /// Frees buffers that are needed only while there are messages to answer.
     pub fn rest(&mut self) {
         self.input.rest();
         if self.out.is_empty() && self.out.capacity() > KEPT_BYTES {
@@ -156,13 +160,13 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Whether the connection has something to do now: a message to answer, its end, or a wait for the client that
-    /// takes too long.
+    /// Whether [`answer`](Self::answer) should be called now: there is a message to answer, the connection is to end,
+    /// or an idle time-out may have passed.
     pub fn has_work(&self) -> bool {
         self.at_end || self.input.has_frame(self.limit) || self.client.is_closing() || self.is_overdue()
     }
 
-    /// Whether other sessions may wait for this one: it is in a transaction, or holds an advisory lock.
+    /// Whether other sessions may be waiting for this one, because it is in a transaction or holds an advisory lock.
     pub fn may_be_waited_for(&self) -> bool {
         self.session.may_be_waited_for()
     }
@@ -183,7 +187,8 @@ impl<S: Read + Write> Connection<S> {
         let _ = flush(&mut self.stream, &mut self.out);
     }
 
-    /// Ends the session after a panic. The output is discarded, since it may end with half a message.
+    /// Ends the session after a panic, and sends the client an internal error. Buffered output is discarded, since it
+    /// may end with half a message.
     pub fn finish_after_panic(&mut self) {
         self.out.clear();
         let error = SqlError::new(state::INTERNAL_ERROR, "internal error; the session has ended")
@@ -292,17 +297,17 @@ fn out_of_memory() -> SqlError {
 /// The outcome of a read that does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Bytes have come, and there may be more.
+    /// Bytes were read, and there may be more.
     Some,
-    /// All bytes that have come were read, or the end.
+    /// All bytes that had come were read, or the input has ended.
     All,
     /// No bytes have come.
     Nothing,
 }
 
 impl Connection<Stream> {
-    /// Reads what has come. Waits until something has come, or the session has something to do. An error ends the
-    /// input.
+    /// Reads the bytes that have come. If there are none, waits for some, at most until
+    /// [`idle_until`](Self::idle_until). An error counts as the end of the input.
     pub fn receive_in_time(&mut self) {
         let until = self.idle_until();
         if until.is_some() && self.stream.set_deadline(until).is_err() {
@@ -318,7 +323,7 @@ impl Connection<Stream> {
         }
     }
 
-    /// Reads what has come, without waiting. An error ends the input.
+    /// Reads the bytes that have come, without waiting. An error counts as the end of the input.
     pub fn receive_at_once(&mut self) -> Received {
         let input = &mut self.input;
         match self.stream.without_waiting(|stream| input.fill(stream)) {
@@ -332,7 +337,7 @@ impl Connection<Stream> {
         }
     }
 
-    /// Sends as much of the answers as can be sent without waiting. Returns whether that was all.
+    /// Sends as much of the output buffer as possible without waiting. Returns whether all of it was sent.
     pub fn send_at_once(&mut self) -> io::Result<bool> {
         let out = &mut self.out;
         let sent = self.stream.without_waiting(|stream| {
@@ -351,13 +356,14 @@ impl Connection<Stream> {
         }
     }
 
-    /// Sends the answers that [`send_at_once`](Self::send_at_once) has left. Waits until all of them are written.
+    /// Sends the answers that [`send_at_once`](Self::send_at_once) could not send, and waits as [`send`](Self::send)
+    /// does.
     pub fn send_rest(&mut self) -> io::Result<()> {
         self.send()?;
         self.stream.flush()
     }
 
-    /// Closes the connection in order: the client gets everything that was sent.
+    /// Closes the socket so that the client still receives the last answers: see [`Stream::close`].
     pub fn disconnect(self) {
         self.stream.close();
     }

@@ -9,7 +9,10 @@ use hotrow_sql::{Executed, Notice, OutputColumn, SqlError};
 use std::io::{Read, Write};
 
 impl<S: Read + Write> Connection<S> {
-    /// Answers one of the messages of the extended protocol.
+    /// Answers a Parse, Bind, Describe, Execute or Close message.
+    ///
+    /// # Errors
+    /// The error for the client. The caller skips messages up to Sync.
     pub(super) fn extended(&mut self, frame: &Frame) -> Result<(), SqlError> {
         match frame.kind {
             b'P' => self.parse(frame),

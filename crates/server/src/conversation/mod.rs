@@ -1,4 +1,5 @@
-//! A client's visit from its first byte to its last, in steps. A step answers the messages that have come.
+//! The conversation with one client, from the first byte of its connection to the last. It proceeds in steps, each of
+//! which answers the messages that have come.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -38,10 +39,11 @@ use statement_io::flush;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A connected client and, once it has begun, its session.
+/// A connected client: its socket, its unread input and, after log-in, its session. It answers the client's messages,
+/// and an execution model decides on which thread.
 ///
-/// **Thread safety.** One thread at a time has a conversation; it may move between steps. Under coroutines it is
-/// dropped within its coroutine, since a rollback may have to wait.
+/// **Thread safety.** One thread at a time uses a conversation. Between two calls, it may move to another thread. Under
+/// coroutines it is dropped within a coroutine, since a rollback may have to wait.
 pub struct Conversation {
     shared: Arc<Shared>,
     slot: ClientSlot,
@@ -68,18 +70,18 @@ enum State {
 /// The outcome of a call of [`Conversation::proceed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All messages that have come are answered.
+    /// All messages that have come are answered. The caller must read more input before the next call.
     Answered,
-    /// The connection has ended.
+    /// The connection has ended. The caller drops the conversation.
     Over,
 }
 
 impl Conversation {
-    /// Begins with a client that has just connected. Its reads and writes wait through `wait`, its session through
-    /// `scheduler`.
+    /// Makes the conversation with a client that has just connected, and reads nothing yet. Reads and writes of the
+    /// socket wait as `wait` says, and the session's waits for locks go through `scheduler`.
     ///
     /// # Errors
-    /// The system's, if the socket cannot be prepared.
+    /// The system's error if an option of the socket cannot be set.
     pub fn new(
         shared: Arc<Shared>,
         slot: ClientSlot,
@@ -97,8 +99,8 @@ impl Conversation {
         Ok(Self { shared, slot, scheduler, startup_deadline, state, keeps_answers, is_late: false })
     }
 
-    /// Answers the messages that have come. If the session has not begun, begins it first, and waits for the messages
-    /// of the startup.
+    /// Answers the messages that have come. The first call also logs the client in, and waits for the client's messages
+    /// meanwhile. A panic of the session ends the connection, and does not reach the caller.
     pub fn proceed(&mut self) -> Progress {
         if let State::Arrived(..) = self.state {
             self.begin();
@@ -129,15 +131,15 @@ impl Conversation {
         progress
     }
 
-    /// Waits for input and reads it, once the session has begun.
+    /// Reads input. Waits until there is some, or until [`idle_until`](Self::idle_until). Does nothing before log-in.
     pub fn receive(&mut self) {
         if let State::Begun(connection) = &mut self.state {
             connection.receive_in_time();
         }
     }
 
-    /// Reads input without waiting for it. Before the session begins nothing is read, and [`proceed`](Self::proceed)
-    /// reads.
+    /// Reads the input that has come, without waiting. Before log-in it reads nothing and returns [`Received::Some`],
+    /// because [`proceed`](Self::proceed) reads the messages of the log-in.
     pub fn receive_at_once(&mut self) -> Received {
         match &mut self.state {
             State::Begun(connection) => connection.receive_at_once(),
@@ -145,23 +147,25 @@ impl Conversation {
         }
     }
 
-    /// Sends the answers that the conversation has kept, as far as that needs no waiting. [`proceed`](Self::proceed)
-    /// sends the rest, and finds a client that is gone.
+    /// Sends as many of the buffered answers as possible without waiting. If some are left,
+    /// [`has_work`](Self::has_work) is true, and [`proceed`](Self::proceed) sends them. For the model with I/O threads,
+    /// where `proceed` leaves its answers in the buffer.
     pub fn send_at_once(&mut self) {
         if let State::Begun(connection) = &mut self.state {
             self.is_late = !connection.send_at_once().unwrap_or(false);
         }
     }
 
-    /// Frees memory that is of no use while the client is idle.
+    /// Frees buffers that an idle client does not need. An execution model calls it when the messages that have come
+    /// are answered.
     pub fn rest(&mut self) {
         if let State::Begun(connection) = &mut self.state {
             connection.rest();
         }
     }
 
-    /// Whether [`proceed`](Self::proceed) has something to do now. If not, it would only wait for input or return at
-    /// once.
+    /// Whether [`proceed`](Self::proceed) should be called now: there is a message to answer, an answer to send, or a
+    /// reason to end the connection, or the client has not logged in yet.
     pub fn has_work(&self) -> bool {
         match &self.state {
             State::Begun(connection) => self.is_late || connection.has_work(),
@@ -169,13 +173,14 @@ impl Conversation {
         }
     }
 
-    /// Whether other sessions may wait for this client's next message, because its session holds locks.
+    /// Whether other sessions may be waiting for this client's next message, because its session is in a transaction or
+    /// holds an advisory lock. A worker serves such a connection first.
     pub fn may_be_waited_for(&self) -> bool {
         matches!(&self.state, State::Begun(connection) if connection.may_be_waited_for())
     }
 
-    /// Returns the time at which [`proceed`](Self::proceed) has something to do even if the client sends nothing, or
-    /// `None` if there is no such time.
+    /// Returns the time at which [`proceed`](Self::proceed) must be called even if the client sends nothing, such as
+    /// that of an idle time-out. Returns `None` if there is no such time.
     pub fn idle_until(&self) -> Option<Time> {
         match &self.state {
             State::Begun(connection) => connection.idle_until(),

@@ -12,10 +12,11 @@ use std::collections::HashMap;
 /// A statement with its parameters.
 type Bound = (Arc<Statement>, Vec<Value<'static>>);
 
-/// Returns the statements that will be executed after the present one and before the Sync.
+/// Returns the statements that the messages in the input buffer will execute after the present Execute and before the
+/// Sync. Consumes no message.
 ///
-/// Returns `None` if the Sync has not come, if nothing will be executed, or if a message will fail or is unusual: an
-/// Execute of a part of the rows, of a portal from before, or of one portal twice.
+/// Returns `None` if the Sync has not come, if nothing will be executed, if a message will fail, or if the messages are
+/// unusual: an Execute limits the number of rows, executes a portal that was bound earlier, or executes a portal twice.
 pub fn rest_of_pipeline(input: &Input, session: &Session) -> Option<Vec<Bound>> {
     // `None` stands for a statement that will have been closed.
     let mut statements: HashMap<&str, Option<Arc<Statement>>> = HashMap::new();

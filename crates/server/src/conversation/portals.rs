@@ -3,7 +3,7 @@
 use crate::message::RowShape;
 use std::collections::HashMap;
 
-/// The types and formats in which each portal's rows are written.
+/// The types and formats in which each portal's rows are sent, by the portal's name.
 #[derive(Default)]
 pub struct PortalShapes {
     unnamed: RowShape,
@@ -11,7 +11,7 @@ pub struct PortalShapes {
 }
 
 impl PortalShapes {
-    /// Returns the shape of a portal's rows; an empty one if the portal has none yet.
+    /// Returns the types and formats of a portal's rows. They are empty until Bind sets them.
     pub fn of(&mut self, portal: &str) -> &mut RowShape {
         if portal.is_empty() {
             return &mut self.unnamed;
@@ -22,7 +22,7 @@ impl PortalShapes {
         self.named.get_mut(portal).expect("it was inserted")
     }
 
-    /// Forgets the named portals, which end with their transaction.
+    /// Removes the entries of all named portals, at the end of the transaction.
     pub fn clear_named(&mut self) {
         if !self.named.is_empty() {
             self.named.clear();

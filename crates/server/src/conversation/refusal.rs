@@ -7,7 +7,7 @@ use hotrow_sql::{SqlError, state};
 use socket2::Socket;
 use std::io::Write;
 
-/// Refuses a client for which there is no room, before anything is read from it.
+/// Sends error 53300 to a client that the server does not serve, without reading from it. The caller closes the socket.
 pub fn turn_away(mut socket: &Socket) {
     let mut out = BytesMut::new();
     backend::error(&mut out, "FATAL", &too_many_clients());
@@ -15,7 +15,7 @@ pub fn turn_away(mut socket: &Socket) {
     let _ = socket.write_all(&out);
 }
 
-/// Returns the error for a client to which a limit refuses a session.
+/// Returns the error (53300) for a client that gets no session because of `limit`.
 pub fn no_session(limit: SessionLimit, administrator: &str) -> SqlError {
     match limit {
         SessionLimit::Full => too_many_clients(),

@@ -26,7 +26,8 @@ const GSS: u32 = 80_877_104;
 pub struct Start {
     /// The user's name.
     pub user: String,
-    /// The session's first settings, from the message's parameters and its `options`.
+    /// The settings, as names and values, with which the session begins. They are from the message's parameters and its
+    /// `options`.
     pub settings: Vec<(String, String)>,
     /// The unknown protocol options. `Some` if there are any, or if the client asks for a minor version above 0.
     unknown_options: Option<Vec<String>>,
@@ -35,7 +36,7 @@ pub struct Start {
 /// The reason why a client gets no session.
 #[derive(Debug)]
 pub enum StartupError {
-    /// The client is gone, or it has sent a cancel request. It gets no message.
+    /// The client has left, or the connection was for a cancel request. The server sends no message.
     Gone,
     /// The server refuses the client, and sends it this error.
     Refused(SqlError),
@@ -59,27 +60,29 @@ impl From<SqlError> for StartupError {
     }
 }
 
-/// A connection whose session has not begun.
+/// The log-in of a client: the part of a connection from its first byte to the start of its session.
 pub struct Startup<'a> {
     /// The client's socket.
     pub stream: &'a mut Stream,
-    /// The bytes that have come.
+    /// The bytes that have come and are not consumed.
     pub input: &'a mut Input,
-    /// Certificate and key, if the server offers TLS.
+    /// The certificate and its key, or `None` if the server does not offer TLS.
     pub tls: Option<&'a Arc<TlsConfig>>,
-    /// The connected clients, for cancel requests.
+    /// The connected clients, among which a cancel request finds its session.
     pub clients: &'a Clients,
-    /// The client that is starting.
+    /// The handle of the client that logs in.
     pub client: &'a ClientHandle,
-    /// The time by which its session must have begun.
+    /// The time by which the session must have begun.
     pub deadline: Time,
 }
 
 impl Startup<'_> {
-    /// Reads packets up to the start-up message, and answers requests for encryption.
+    /// Reads packets up to the start-up message, which it returns. Answers requests for encryption, and carries out a
+    /// cancel request. Waits for the client.
     ///
     /// # Errors
-    /// [`StartupError::Gone`] after a cancel request.
+    /// [`StartupError::Gone`] after a cancel request or if the client has left. [`StartupError::Refused`] if a packet
+    /// is malformed, the protocol version is unsupported, or the client is too slow.
     pub fn negotiate(&mut self) -> Result<Start, StartupError> {
         let mut asked_tls = false;
         let mut asked_gss = false;
@@ -148,10 +151,11 @@ impl Startup<'_> {
         Ok(self.stream.set_deadline(Some(self.deadline))?)
     }
 
-    /// Checks the user's password by SCRAM-SHA-256, if the server has passwords.
+    /// Checks the user's password by an exchange of SCRAM-SHA-256 messages. Does nothing if `passwords` is `None`.
     ///
     /// # Errors
-    /// A wrong password and an unknown user are refused with the same error.
+    /// [`StartupError::Refused`] for a wrong password, with the same error for an unknown user, or for a malformed
+    /// message. [`StartupError::Gone`] if the client has left.
     pub fn authenticate(&mut self, user: &str, passwords: Option<&Passwords>) -> Result<(), StartupError> {
         let Some(passwords) = passwords else { return Ok(()) };
         let (verifier, exists) = passwords.verifier(user);
@@ -199,8 +203,9 @@ impl Startup<'_> {
 }
 
 impl Start {
-    /// Returns the client's unknown protocol options if the client is to be answered by NegotiateProtocolVersion: it
-    /// has named some, or has asked for more than protocol 3.0. Returns `None` otherwise.
+    /// Returns the names of protocol options that the server does not know, if it must answer with
+    /// NegotiateProtocolVersion: the client has sent such options, or asks for a later protocol than 3.0. Returns
+    /// `None` otherwise, and on a second call.
     pub fn take_unknown_options(&mut self) -> Option<Vec<String>> {
         self.unknown_options.take()
     }

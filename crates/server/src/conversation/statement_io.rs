@@ -7,19 +7,20 @@ use hotrow_sql::{Client, CopyEncoding, Notice, OutputColumn, SqlError, state};
 use hotrow_storage::Value;
 use std::io::{self, Read, Write};
 
-/// The size of output, in bytes, from which it is sent though the answer is not complete.
+/// The size of the output buffer, in bytes, at which it is sent even if the answer is not complete.
 pub const OUTPUT_LIMIT: usize = 64 << 10;
 
 /// The approximate size of the pieces, in bytes, in which COPY data goes to the statement.
 const COPY_PIECE: usize = 64 << 10;
 
-/// Both directions of a connection while a statement is executed.
+/// The input and output of a connection while a statement runs: the session writes rows to it, and reads COPY data from
+/// it.
 pub struct StatementIo<'a, S> {
     /// The client's socket.
     pub stream: &'a mut S,
-    /// The bytes that have come from the client.
+    /// The bytes that have come from the client and are not consumed.
     pub input: &'a mut Input,
-    /// The messages to send.
+    /// The output buffer: messages that are still to be sent.
     pub out: &'a mut BytesMut,
     /// The types and formats of the rows.
     pub shape: &'a mut RowShape,
@@ -27,7 +28,8 @@ pub struct StatementIo<'a, S> {
     pub limit: usize,
 }
 
-/// Sends the messages in the output buffer, and empties it even if that fails.
+/// Sends the messages in the output buffer `out`, and empties it even if that fails. Waits for the client as the stream
+/// does.
 pub fn flush(stream: &mut impl Write, out: &mut BytesMut) -> io::Result<()> {
     if out.is_empty() {
         return Ok(());

@@ -4,7 +4,8 @@ use super::ready::{Ready, Turn};
 use hotrow_sync::Time;
 use std::collections::BTreeSet;
 
-/// The connections that a worker looks at next, by their numbers, and their timers.
+/// The connections that are ready, which a worker serves next, and the timers of all its connections. A connection is
+/// ready if it may have something to do. It is identified by its number at the worker.
 #[derive(Debug, Default)]
 pub struct Agenda {
     ready: Ready,
@@ -22,8 +23,8 @@ struct Entry {
 }
 
 impl Agenda {
-    /// Makes a connection ready if it is not. `may_be_waited_for` says whether other sessions may wait for it, so that
-    /// it is looked at first.
+    /// Marks a connection as ready, if it is not. It is served before others if `may_be_waited_for` returns true,
+    /// because other sessions may be waiting for it.
     pub fn enqueue(&mut self, number: usize, may_be_waited_for: impl FnOnce() -> bool) {
         if !std::mem::replace(&mut self.entry(number).is_ready, true) {
             self.ready.push(number, may_be_waited_for());
@@ -35,20 +36,21 @@ impl Agenda {
         !self.ready.is_empty()
     }
 
-    /// Begins a turn over the connections that are ready now. A connection that becomes ready during the turn waits for
-    /// the next one.
+    /// Begins a turn: one pass over the connections that are ready now. A connection that becomes ready during the turn
+    /// belongs to the next one.
     pub fn turn(&self) -> Turn {
         self.ready.turn()
     }
 
-    /// Takes the next connection of the turn, or returns `None` at the turn's end.
+    /// Returns the next connection of the turn, which is then no longer ready. Returns `None` at the turn's end.
     pub fn next(&mut self, turn: &mut Turn) -> Option<usize> {
         let number = self.ready.pop(turn)?;
         self.entry(number).is_ready = false;
         Some(number)
     }
 
-    /// Sets the time at which a connection becomes ready by itself. `None` stops its timer.
+    /// Sets a connection's timer, in place of an earlier one: the time at which the worker makes it ready. `None` stops
+    /// the timer.
     pub fn set_timer(&mut self, number: usize, timer: Option<Time>) {
         let before = std::mem::replace(&mut self.entry(number).timer, timer);
         if before == timer {
@@ -62,17 +64,18 @@ impl Agenda {
         }
     }
 
-    /// Returns the time at which a connection becomes ready by itself, or `None` if it has no timer.
+    /// Returns the time of a connection's timer, or `None` if it has none.
     pub fn timer(&self, number: usize) -> Option<Time> {
         self.entries.get(number).and_then(|entry| entry.timer)
     }
 
-    /// Returns the earliest time of all timers, or `None` if there are none.
+    /// Returns the time of the earliest timer, or `None` if there are no timers.
     pub fn first_timer(&self) -> Option<Time> {
         self.timers.first().map(|&(time, _)| time)
     }
 
-    /// Takes a connection whose timer has passed at `now`, and stops the timer. Returns `None` if there is none.
+    /// Returns a connection whose timer is not later than `now`, and stops the timer. Returns `None` if there is no
+    /// such connection.
     pub fn take_due(&mut self, now: Time) -> Option<usize> {
         let &(time, number) = self.timers.first()?;
         if time > now {
@@ -82,7 +85,7 @@ impl Agenda {
         Some(number)
     }
 
-    /// Forgets a connection that has ended or moved. Its number may go to another one.
+    /// Removes the timer of a connection that has ended or moved, and its mark as ready. Its number may be used again.
     pub fn forget(&mut self, number: usize) {
         self.set_timer(number, None);
         self.entry(number).is_ready = false;

@@ -8,8 +8,9 @@ use hotrow_sync::{Arc, Scheduler, Time};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// Blocks a session's thread while the session waits. From time to time it looks whether the client has left, and
-/// cancels the statement if so.
+/// A scheduler that blocks a session's thread while the session waits for a lock. At an
+/// [interval](ServerConfig::presence_interval) it checks that the client is still connected, and otherwise cancels the
+/// statement.
 pub struct BlockingScheduler {
     thread: ThreadScheduler,
     client: Weak<ClientHandle>,
@@ -20,7 +21,7 @@ pub struct BlockingScheduler {
 }
 
 impl BlockingScheduler {
-    /// Makes the scheduler of this client's session.
+    /// Makes the scheduler of the session of `client`.
     pub fn new(config: &ServerConfig, client: &Arc<ClientHandle>) -> Self {
         Self {
             thread: ThreadScheduler::new(config.wait_spin),

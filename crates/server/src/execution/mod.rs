@@ -38,22 +38,22 @@ use coroutine::{CoroutineWorkers, HandoffWorkers};
 use hotrow_sync::Arc;
 use request::RequestWorkers;
 
-/// A running execution model. It takes connections and serves them to their ends.
+/// A running execution model, with its threads. It serves the clients that are passed to it.
 ///
-/// **Thread safety.** Any thread may [`serve`](Self::serve).
+/// **Thread safety.** Any thread may call [`serve`](Self::serve).
 pub enum Executor {
-    /// Transaction-to-thread.
+    /// Transaction-to-thread: each connection has a thread.
     Thread(Arc<Shared>),
-    /// Request-to-thread.
+    /// Request-to-thread: threads of a pool run the messages of all connections.
     Request(RequestWorkers),
-    /// Request-to-coroutine, whose workers read and write for themselves.
+    /// Request-to-coroutine: the workers that run messages in coroutines also read and write the sockets.
     Coroutine(CoroutineWorkers),
-    /// Request-to-coroutine with I/O threads.
+    /// Request-to-coroutine with I/O threads: some workers run messages, and others read and write the sockets.
     Handoff(HandoffWorkers),
 }
 
 impl Executor {
-    /// Starts the model of the configuration, with its threads.
+    /// Starts the execution model that the configuration names, with its threads.
     ///
     /// # Errors
     /// [`ServerError::System`] if the system refuses a thread, or a stack of the configured size.
@@ -66,10 +66,10 @@ impl Executor {
         }
     }
 
-    /// Serves a client. Returns at once.
+    /// Begins to serve a client that has just connected. Returns at once.
     ///
     /// # Errors
-    /// [`ServerError::System`] if the client cannot have a thread. It is turned away then.
+    /// [`ServerError::System`] if the system refuses a thread for the client. The client is then refused with an error.
     pub fn serve(&self, slot: ClientSlot) -> Result<(), ServerError> {
         match self {
             Executor::Thread(shared) => return thread::serve(shared, slot),
@@ -80,7 +80,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Ends the model's threads. All clients have left.
+    /// Ends the model's threads. The caller makes sure that all clients have left.
     pub fn end(self) {
         match self {
             Executor::Thread(_) => {}

@@ -18,10 +18,11 @@ use mio::{Interest, Token};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The part of a worker that reads sockets. Messages of type `M` come to the worker. Its execution model keeps a value
-/// of type `C` with each connection.
+/// The part of a worker that reads the sockets of its connections, and stores their conversations while they are idle.
+/// `M` is the type of messages in the worker's inbox, and `C` the state that the execution model adds to each
+/// connection.
 pub struct Reader<M, C> {
-    /// The parts of the worker that are alike in all models.
+    /// The parts of the worker that all execution models share.
     pub core: WorkerCore<M>,
     connections: Vec<Option<Connection<C>>>,
     /// Numbers without a connection.
@@ -32,13 +33,13 @@ pub struct Reader<M, C> {
 pub struct Connection<C> {
     /// The handle of the connection's client.
     pub client: Arc<ClientHandle>,
-    /// The connection's conversation, while the connection is idle.
+    /// The conversation, while the connection is idle. It is `None` while the connection's messages are answered.
     pub idle: Option<Box<Conversation>>,
-    /// Whether there may be something to read.
+    /// Whether the socket may have something to read.
     pub readable: bool,
-    /// Whether the client has closed its end.
+    /// Whether the client has closed its side of the connection.
     pub has_left: bool,
-    /// The part that is particular to the execution model.
+    /// The state that the execution model adds.
     pub model: C,
 }
 
@@ -48,17 +49,18 @@ impl<M, C> Reader<M, C> {
         Self { core, connections: Vec::new(), free: Vec::new() }
     }
 
-    /// Returns the connection with this number.
+    /// Returns the connection with this number, or `None` if there is none.
     pub fn get(&self, number: usize) -> Option<&Connection<C>> {
         self.connections.get(number)?.as_ref()
     }
 
-    /// Returns the connection with this number, to change it.
+    /// Returns the connection with this number for a change, or `None` if there is none.
     pub fn get_mut(&mut self, number: usize) -> Option<&mut Connection<C>> {
         self.connections.get_mut(number)?.as_mut()
     }
 
-    /// Returns a number without a connection, for a new one.
+    /// Returns an unused number for a new connection. The caller passes it to [`admit`](Self::admit) or
+    /// [`adopt`](Self::adopt).
     pub fn take_number(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
@@ -66,8 +68,12 @@ impl<M, C> Reader<M, C> {
         })
     }
 
-    /// Takes a client that has just connected. Its conversation reads and writes through `wait`, and its session waits
-    /// through `scheduler`. If it cannot be served it is turned away, and `model` is given back.
+    /// Adds the connection of a client that has just connected, under `number`. Its socket waits as `wait` says, and
+    /// its session waits for locks through `scheduler`.
+    ///
+    /// # Errors
+    /// `model`, if the system refuses to prepare or watch the socket. The client has been refused with an error, and
+    /// the number is free.
     pub fn admit(
         &mut self,
         number: usize,
@@ -99,7 +105,8 @@ impl<M, C> Reader<M, C> {
         Ok(())
     }
 
-    /// Takes an idle connection from another worker. If the system refuses it, the connection is turned away.
+    /// Adds an idle connection that comes from another worker, under `number`, and makes it ready. If the system
+    /// refuses to watch its socket, the client is refused with an error and the connection ends.
     pub fn adopt(&mut self, number: usize, connection: Connection<C>, timer: Option<Time>) {
         if let Err(error) = self.register(number, &connection.client) {
             self.core.shared.log(&format!("cannot serve a connection any more: {error}"));
@@ -112,8 +119,8 @@ impl<M, C> Reader<M, C> {
         self.enqueue(number);
     }
 
-    /// Gives an idle connection to another worker. Returns the connection with its timer, or `None` if there is no such
-    /// connection.
+    /// Removes an idle connection that moves to another worker. Returns it with the time of its timer, or `None` if
+    /// there is no connection with this number.
     pub fn release(&mut self, number: usize) -> Option<(Connection<C>, Option<Time>)> {
         let timer = self.core.agenda.timer(number);
         let connection = self.remove(number)?;
@@ -127,7 +134,7 @@ impl<M, C> Reader<M, C> {
         self.core.registry().register(&mut SourceFd(&client.socket.as_raw_fd()), Token(number), interest)
     }
 
-    /// Forgets a connection, and frees its number.
+    /// Removes a connection, returns it, and frees its number.
     pub fn remove(&mut self, number: usize) -> Option<Connection<C>> {
         self.core.agenda.forget(number);
         let connection = self.connections[number].take();
@@ -136,8 +143,8 @@ impl<M, C> Reader<M, C> {
         connection
     }
 
-    /// Notes that something has happened to a connection's socket. Returns the connection, or `None` if there is none
-    /// with this number.
+    /// Records an event at a connection's socket: there may be something to read, and, if `has_left`, the client has
+    /// closed its side. Returns the connection, or `None` if there is none with this number.
     pub fn note(&mut self, number: usize, has_left: bool) -> Option<&mut Connection<C>> {
         let connection = self.get_mut(number)?;
         connection.readable = true;
@@ -145,7 +152,7 @@ impl<M, C> Reader<M, C> {
         Some(connection)
     }
 
-    /// Makes a connection ready that has no coroutine.
+    /// Marks a connection as ready, so that the worker serves it. The connection must not have a suspended coroutine.
     pub fn enqueue(&mut self, number: usize) {
         let Self { core, connections, .. } = self;
         let Some(Some(connection)) = connections.get(number) else { return };
@@ -153,8 +160,9 @@ impl<M, C> Reader<M, C> {
         core.agenda.enqueue(number, || idle.is_some_and(|conversation| conversation.may_be_waited_for()));
     }
 
-    /// Reads the bytes that have come on an idle connection. Returns its conversation if it has work for the model.
-    /// Returns `None` if it has none and stays idle, or if the connection is not idle.
+    /// Reads the bytes that have come on an idle connection. If there is then a message to answer or another thing to
+    /// do, returns the conversation, and the connection is no longer idle. Returns `None` if there is nothing to do, or
+    /// if the connection was not idle.
     pub fn take_work(&mut self, number: usize) -> Option<Box<Conversation>> {
         let connection = self.get_mut(number)?;
         let mut conversation = connection.idle.take()?;
@@ -174,8 +182,8 @@ impl<M, C> Reader<M, C> {
         None
     }
 
-    /// Puts a conversation back whose messages are answered. The connection is idle, and ready if it may have more to
-    /// read.
+    /// Makes a connection idle again when its messages are answered, and stores its conversation. The connection is
+    /// ready at once if its socket may have more to read.
     pub fn rest(&mut self, number: usize, mut conversation: Box<Conversation>) {
         conversation.rest();
         let Some(connection) = self.get_mut(number) else { return };

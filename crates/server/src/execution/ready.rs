@@ -1,4 +1,4 @@
-//! The connections that are ready for a worker's look, and their order.
+//! The connections that are ready to be served by a worker, and their order.
 //!
 //! A client in the middle of a transaction has locks, and other sessions wait for these from one of its requests to the
 //! next. So a worker looks at the connections in a transaction first. Of the others it looks at a few in a turn; then
@@ -11,14 +11,15 @@ use std::collections::VecDeque;
 /// tenth of a short request.
 const OTHERS: usize = 16;
 
-/// The ready connections, by their numbers.
+/// The queue of ready connections: of those that may have something to do, by their numbers. It serves connections in a
+/// transaction before others.
 #[derive(Debug, Default)]
 pub struct Ready {
     in_transaction: VecDeque<usize>,
     others: VecDeque<usize>,
 }
 
-/// The numbers of connections of each kind that are left in a turn.
+/// A turn: one pass over the ready connections. It counts the connections that are left, in a transaction and not.
 #[derive(Debug)]
 pub struct Turn {
     in_transaction: usize,
@@ -26,7 +27,8 @@ pub struct Turn {
 }
 
 impl Ready {
-    /// Adds a connection that is not ready yet. `in_transaction` says whether other sessions may wait for it.
+    /// Adds a connection, which must not be in the queue. `in_transaction` says whether other sessions may be waiting
+    /// for it, so that it is served first.
     pub fn push(&mut self, number: usize, in_transaction: bool) {
         let queue = if in_transaction { &mut self.in_transaction } else { &mut self.others };
         queue.push_back(number);
@@ -36,12 +38,13 @@ impl Ready {
         self.in_transaction.is_empty() && self.others.is_empty()
     }
 
-    /// Begins a turn. A connection that is added during a turn belongs to the next one.
+    /// Begins a turn over all connections in a transaction, and over a few of the others. A connection that is added
+    /// during a turn belongs to the next one.
     pub fn turn(&self) -> Turn {
         Turn { in_transaction: self.in_transaction.len(), others: self.others.len().min(OTHERS) }
     }
 
-    /// Takes the next connection of the turn, or returns `None` at the turn's end.
+    /// Removes and returns the next connection of the turn. Returns `None` at the turn's end.
     pub fn pop(&mut self, turn: &mut Turn) -> Option<usize> {
         let (queue, left) = match turn {
             Turn { in_transaction: 0, others } => (&mut self.others, others),

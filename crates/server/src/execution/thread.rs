@@ -12,10 +12,10 @@ use hotrow_sync::{Arc, thread};
 /// The size of a session's stack, in bytes. Only the used part takes memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Starts a thread that serves a client.
+/// Starts a thread that serves a client until its connection ends. Returns at once.
 ///
 /// # Errors
-/// [`ServerError::System`] if the system refuses the thread. The client is turned away then.
+/// [`ServerError::System`] if the system refuses the thread. The client is then refused with an error.
 pub fn serve(shared: &Arc<Shared>, slot: ClientSlot) -> Result<(), ServerError> {
     let (shared, socket) = (shared.clone(), slot.client().socket.clone());
     let name = format!("session {}", slot.client().pid);

@@ -22,9 +22,9 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use std::io;
 use std::time::Duration;
 
-/// The time for which a statement may run before it lets other connections run. It is about the time of a short
-/// statement: so a long statement and its neighbours run by turns, and looking for the neighbours costs a hundredth of
-/// the time.
+/// The time slice of a statement: when it has run for this time, it lets the worker's other connections run. It is
+/// about the time of a short statement, so that a short statement seldom yields, and a yield costs about a hundredth of
+/// a slice.
 pub const SLICE: Duration = Duration::from_micros(100);
 
 /// The most notices that a worker takes from the system at once.
@@ -33,9 +33,9 @@ const EVENTS: usize = 256;
 /// The token of an inbox's alarm. Connections' tokens are their numbers.
 const WAKER: Token = Token(usize::MAX);
 
-/// The handle of a worker for other threads.
+/// The handle through which other threads send messages to a worker, and learn how many connections it has.
 ///
-/// **Thread safety.** Any thread may call anything.
+/// **Thread safety.** Any thread may call any method.
 pub struct WorkerHandle<M> {
     /// The inbox through which other threads send messages to the worker.
     pub inbox: Arc<Inbox<M>>,
@@ -52,12 +52,13 @@ impl<M> Clone for WorkerHandle<M> {
 }
 
 impl<M> WorkerHandle<M> {
-    /// Returns the worker with the fewest connections. A busy worker is returned only if all are busy.
+    /// Returns the worker with the fewest connections. A [busy](Self::is_busy) worker is returned only if all are busy.
     pub fn least_loaded(all: &[Self]) -> &Self {
         all.iter().min_by_key(|worker| (worker.is_busy(), worker.load())).expect("a group has a worker")
     }
 
-    /// Returns the worker with the fewest connections among those that are not busy, or `None` if all are busy.
+    /// Returns the worker with the fewest connections among the workers that are not [busy](Self::is_busy), or `None`
+    /// if all are busy.
     pub fn least_loaded_of_free(all: &[Self]) -> Option<&Self> {
         all.iter().filter(|worker| !worker.is_busy()).min_by_key(|worker| worker.load())
     }
@@ -66,22 +67,23 @@ impl<M> WorkerHandle<M> {
         self.load.load(Ordering::Acquire)
     }
 
-    /// Counts one more connection of the worker.
+    /// Adds one to the number of the worker's connections.
     pub fn add_connection(&self) {
         self.load.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Counts one connection fewer of the worker.
+    /// Subtracts one from the number of the worker's connections.
     pub fn remove_connection(&self) {
         self.load.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether the worker has a long statement.
+    /// Whether the worker is busy: it has a long statement, so that its other connections should move to another
+    /// worker.
     pub fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Acquire)
     }
 
-    /// Stores for other threads whether the worker has a long statement.
+    /// Sets whether the worker is busy. The worker itself calls it.
     pub fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Release);
     }
@@ -92,51 +94,52 @@ impl<M> WorkerHandle<M> {
     }
 }
 
-/// The part of an execution model that runs on a worker's thread.
+/// A kind of worker, as an execution model defines it: how the worker handles messages, socket events and ready
+/// connections. All methods run on the worker's thread.
 pub trait Worker {
-    /// The messages of other threads to the worker.
+    /// The type of the messages that other threads send to the worker.
     type Message: Send + 'static;
 
-    /// Returns the parts that are alike in all models.
+    /// Returns the parts of the worker that all execution models share.
     fn core(&mut self) -> &mut WorkerCore<Self::Message>;
 
-    /// Handles a message.
+    /// Handles a message from the inbox.
     fn handle(&mut self, message: Self::Message);
 
-    /// Handles a notice of the system: something has happened to the socket of the connection with this number, and, if
-    /// `has_left`, the client has closed its end.
+    /// Handles an event at the socket of the connection with this number. If `has_left`, the client has closed its
+    /// side. The system reports each event once, so the worker must remember an event that it cannot handle at once.
     fn notice(&mut self, number: usize, has_left: bool);
 
-    /// Makes a connection ready.
+    /// Marks a connection as ready: the worker calls [`look_after`](Self::look_after) for it in its next turn.
     fn enqueue(&mut self, number: usize);
 
-    /// Looks after a ready connection: reads what has come, and runs its messages or its coroutine.
+    /// Serves a ready connection: reads the bytes that have come, and answers its messages or resumes its coroutine.
     fn look_after(&mut self, number: usize);
 }
 
-/// The parts of a worker that are alike in all models.
+/// The parts of a worker that all execution models share.
 pub struct WorkerCore<M> {
     /// The state that all connections share.
     pub shared: Arc<Shared>,
     /// The worker's own handle.
     pub handle: WorkerHandle<M>,
-    /// All workers of the group, this one included.
+    /// The handles of all workers of the group, this one's included.
     pub group: Arc<[WorkerHandle<M>]>,
-    /// The worker's place in the group.
+    /// The worker's position in `group`.
     pub rank: usize,
-    /// The connections that the worker looks at next.
+    /// The connections that are ready to be served, and the timers.
     pub agenda: Agenda,
     poll: Poll,
     is_ending: bool,
 }
 
 impl<M> WorkerCore<M> {
-    /// Returns the registry in which the worker registers the sockets whose notices it takes.
+    /// Returns the registry of the sockets whose events the worker handles.
     pub fn registry(&self) -> &Registry {
         self.poll.registry()
     }
 
-    /// Ends the worker's thread once the messages that have come are handled.
+    /// Makes the worker's thread end after it has handled the messages that it has already taken from the inbox.
     pub fn end(&mut self) {
         self.is_ending = true;
     }
@@ -203,15 +206,15 @@ fn says_left(event: &Event) -> bool {
     event.is_read_closed() || event.is_error()
 }
 
-/// Workers of one kind, each with its thread.
+/// A group of workers of one kind, each with its own thread.
 pub struct WorkerGroup<M> {
     workers: Arc<[WorkerHandle<M>]>,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl<M: Send + 'static> WorkerGroup<M> {
-    /// Starts `threads` workers, one at the least, each with a thread of the given name. `make` makes the worker within
-    /// its thread.
+    /// Starts `threads` workers, at least one. The names of their threads are `name` and a number. Each thread calls
+    /// `make` for its worker.
     ///
     /// # Errors
     /// [`ServerError::System`] if the system refuses a thread, or a stack of the configured size.
@@ -253,19 +256,21 @@ impl<M: Send + 'static> WorkerGroup<M> {
         Ok(Self { workers, threads })
     }
 
-    /// Returns the handles of the workers.
+    /// Returns the handles of all workers of the group.
     pub fn workers(&self) -> &Arc<[WorkerHandle<M>]> {
         &self.workers
     }
 
-    /// Sends a message that brings a new connection to the worker with the fewest connections.
+    /// Sends a message about a new connection to the [least loaded](WorkerHandle::least_loaded) worker, and counts the
+    /// connection as its own.
     pub fn assign(&self, message: M) {
         let worker = WorkerHandle::least_loaded(&self.workers);
         worker.add_connection();
         worker.inbox.send(message);
     }
 
-    /// Ends the threads: sends each worker the message that makes it call [`WorkerCore::end`], and waits for it.
+    /// Ends the threads: sends `message` to each worker, and waits until its thread has ended. The message must make a
+    /// worker call [`WorkerCore::end`].
     pub fn end(self, message: impl Fn() -> M) {
         for (worker, thread) in self.workers.iter().zip(self.threads) {
             worker.inbox.send(message());
@@ -275,7 +280,8 @@ impl<M: Send + 'static> WorkerGroup<M> {
     }
 }
 
-/// Returns the number of workers that only read and write. They have less to do than those that run messages.
+/// Returns the number of workers to start that only read and write: half as many as run messages. A [`WorkerGroup`]
+/// starts at least one.
 pub fn io_threads(shared: &Shared) -> usize {
     shared.config.threads / 2
 }

@@ -30,28 +30,29 @@ pub const EMPTY_QUERY: &[u8] = b"I\0\0\0\x04";
 /// A whole CopyDone message.
 pub const COPY_DONE: &[u8] = b"c\0\0\0\x04";
 
-/// The types and formats in which the rows of a result are written.
+/// The types and formats of a result's columns, by which [`data_row`] encodes each row.
 #[derive(Default)]
 pub struct RowShape {
     columns: Vec<(Type, bool)>,
-    /// The styles of values in the text format.
+    /// The styles of dates, intervals and other values in the text format, which are settings of the session.
     pub styles: Styles,
 }
 
 impl RowShape {
-    /// Sets the type of each column, and whether its values are binary.
+    /// Replaces the columns. For each, the pair holds its type, and whether its values are sent in the binary format.
     pub fn set(&mut self, columns: impl Iterator<Item = (Type, bool)>) {
         self.columns.clear();
         self.columns.extend(columns);
     }
 
-    /// Whether a column is binary.
+    /// Whether the values of the column at this position are sent in the binary format. Returns `false` if there is no
+    /// such column.
     pub fn is_binary(&self, column: usize) -> bool {
         self.columns.get(column).is_some_and(|&(_, binary)| binary)
     }
 }
 
-/// Writes DataRow: the values of a row, as many as the shape has columns.
+/// Writes a DataRow message with the values of a row. There must be one value for each column of `shape`.
 pub fn data_row(out: &mut BytesMut, values: &[Value<'_>], shape: &RowShape) {
     debug_assert_eq!(values.len(), shape.columns.len());
     let at = begin(out, b'D');
@@ -74,8 +75,8 @@ pub fn data_row(out: &mut BytesMut, values: &[Value<'_>], shape: &RowShape) {
     end(out, at);
 }
 
-/// Writes RowDescription: the columns of a result. `is_binary` says whether a column's values come in the binary
-/// format.
+/// Writes a RowDescription message about the columns of a result. `is_binary` says whether the values of the column at
+/// a position are sent in the binary format.
 pub fn row_description(out: &mut BytesMut, columns: &[OutputColumn], is_binary: impl Fn(usize) -> bool) {
     let at = begin(out, b'T');
     out.put_u16(columns.len() as u16);
@@ -91,26 +92,28 @@ pub fn row_description(out: &mut BytesMut, columns: &[OutputColumn], is_binary: 
     end(out, at);
 }
 
-/// Writes CommandComplete: a statement is done.
+/// Writes a CommandComplete message: a statement has ended, with the command tag `tag`.
 pub fn command_complete(out: &mut BytesMut, tag: &str) {
     let at = begin(out, b'C');
     put_text(out, tag);
     end(out, at);
 }
 
-/// Writes ReadyForQuery. `status` is `I` outside a transaction, `T` in one, `E` in one that has failed.
+/// Writes a ReadyForQuery message. `status` is `I` outside a transaction block, `T` inside one, or `E` inside one that
+/// has failed.
 pub fn ready_for_query(out: &mut BytesMut, status: u8) {
     out.put_slice(&[b'Z', 0, 0, 0, 5, status]);
 }
 
-/// Writes CopyData: a piece of COPY data.
+/// Writes a CopyData message with a piece of COPY data.
 pub fn copy_data(out: &mut BytesMut, piece: &[u8]) {
     let at = begin(out, b'd');
     out.put_slice(piece);
     end(out, at);
 }
 
-/// Writes CopyInResponse if the client is to send COPY data, else CopyOutResponse.
+/// Writes the message with which COPY begins: CopyInResponse if `inward`, when the client is to send data, or else
+/// CopyOutResponse.
 pub fn copy_begins(out: &mut BytesMut, inward: bool, encoding: CopyEncoding, columns: usize) {
     let format = match encoding {
         CopyEncoding::Text => 0,
@@ -124,37 +127,37 @@ pub fn copy_begins(out: &mut BytesMut, inward: bool, encoding: CopyEncoding, col
     }
 }
 
-/// Writes ParameterDescription: the types of a statement's parameters.
+/// Writes a ParameterDescription message with the types of a statement's parameters.
 pub fn parameter_description(out: &mut BytesMut, types: &[Type]) {
     put(out, &ParameterDescription::new(types.iter().map(|&ty| oid(ty)).collect()));
 }
 
-/// Writes ErrorResponse. `severity` is `ERROR` or `FATAL`.
+/// Writes an ErrorResponse message. `severity` is `ERROR`, or `FATAL` if the connection ends. Texts are cut to 4 KiB.
 pub fn error(out: &mut BytesMut, severity: &str, error: &SqlError) {
     put(out, &ErrorResponse::from(info(severity, error)));
 }
 
-/// Writes NoticeResponse.
+/// Writes a NoticeResponse message. `severity` is a word such as `WARNING` or `NOTICE`. Texts are cut to 4 KiB.
 pub fn notice(out: &mut BytesMut, severity: &str, error: &SqlError) {
     put(out, &NoticeResponse::from(info(severity, error)));
 }
 
-/// Writes ParameterStatus: the value of a setting that clients follow.
+/// Writes a ParameterStatus message: the present value of a setting about whose changes clients are informed.
 pub fn parameter_status(out: &mut BytesMut, name: &str, value: &str) {
     put(out, &ParameterStatus::new(clean(name), clean(value)));
 }
 
-/// Writes a step of authentication.
+/// Writes an Authentication message: the server's part of one step of the log-in.
 pub fn authentication(out: &mut BytesMut, step: &Authentication) {
     put(out, step);
 }
 
-/// Writes BackendKeyData: the numbers that a cancel request has to show.
+/// Writes a BackendKeyData message: the numbers that a cancel request for this session must contain.
 pub fn key_data(out: &mut BytesMut, pid: i32, secret: i32) {
     put(out, &BackendKeyData::new(pid, SecretKey::I32(secret)));
 }
 
-/// Writes NegotiateProtocolVersion: the protocol is 3.0, and these options are unknown.
+/// Writes a NegotiateProtocolVersion message: the server supports protocol 3.0 only, and does not know these options.
 pub fn negotiate_version(out: &mut BytesMut, unknown_options: Vec<String>) {
     put(out, &NegotiateProtocolVersion::new(0, unknown_options));
 }

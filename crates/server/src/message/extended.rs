@@ -5,21 +5,22 @@ use hotrow_sql::types::{Styles, decode_binary, decode_text, from_oid, oid::UNKNO
 use hotrow_sql::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
-/// A Parse message.
+/// The content of a Parse message, which makes a prepared statement.
 pub struct Parse<'m> {
-    /// The name of the statement; empty for the unnamed one.
+    /// The name of the prepared statement, which is empty for the unnamed one.
     pub name: &'m str,
-    /// The statement's text.
+    /// The SQL text of the statement.
     pub text: &'m str,
-    /// The parameter types that the client has given; `None` for a type to be inferred.
+    /// The types of the first parameters, as far as the client gives them. `None` stands for a type that the server
+    /// must infer.
     pub types: Vec<Option<Type>>,
 }
 
 impl<'m> Parse<'m> {
-    /// Reads the content of a message.
+    /// Parses the content of a message.
     ///
     /// # Errors
-    /// A content that is not of this form, or an unknown type.
+    /// If the content is malformed, or if the server does not know a type's OID.
     pub fn read(message: &'m [u8]) -> Result<Self, SqlError> {
         let mut body = Body::new(message);
         let (name, text) = (body.text()?, body.text()?);
@@ -33,11 +34,12 @@ impl<'m> Parse<'m> {
     }
 }
 
-/// A Bind message, read up to its values.
+/// The content of a Bind message, which makes a portal from a prepared statement and values for its parameters. The
+/// values and the formats of the result are parsed later, when the types of the parameters are known.
 pub struct Bind<'m> {
-    /// The name of the portal to make; empty for the unnamed one.
+    /// The name of the portal to make, which is empty for the unnamed one.
     pub portal: &'m str,
-    /// The name of the statement.
+    /// The name of the prepared statement, which is empty for the unnamed one.
     pub name: &'m str,
     formats: Formats<'m>,
     /// The number of values.
@@ -47,10 +49,10 @@ pub struct Bind<'m> {
 }
 
 impl<'m> Bind<'m> {
-    /// Reads the content of a message up to its values.
+    /// Parses the content of a message up to its values.
     ///
     /// # Errors
-    /// A content that is not of this form.
+    /// If the content is malformed.
     pub fn read(message: &'m [u8]) -> Result<Self, SqlError> {
         let mut body = Body::new(message);
         let (portal, name, formats) = (body.text()?, body.text()?, body.formats()?);
@@ -58,7 +60,11 @@ impl<'m> Bind<'m> {
         Ok(Self { portal, name, formats, count, rest: body })
     }
 
-    /// Checks that there are as many values as a statement has parameters, whose types are `types`.
+    /// Checks that the message has one value for each of the statement's parameters, whose types are `types`, and a
+    /// valid number of formats for them.
+    ///
+    /// # Errors
+    /// Error 08P01 if it has not.
     pub fn check(&self, types: &[Type]) -> Result<(), SqlError> {
         let (count, formats) = (self.count, self.formats.len());
         if count != types.len() {
@@ -76,10 +82,11 @@ impl<'m> Bind<'m> {
         Ok(())
     }
 
-    /// Reads the values, which [`check`](Self::check) has found to be as many as `types`.
+    /// Decodes the values of parameters of these types, and appends them to `values`. The caller has called
+    /// [`check`](Self::check).
     ///
     /// # Errors
-    /// A value that its type does not accept, or a content that is not of the message's form.
+    /// If a value is invalid for its type, or if the content is malformed.
     pub fn values(&mut self, types: &[Type], styles: Styles, values: &mut Vec<Value<'static>>) -> Result<(), SqlError> {
         for (position, &ty) in types.iter().enumerate() {
             values.push(parameter(ty, self.rest.value()?, self.formats.is_binary(position)?, styles, position)?);
@@ -87,10 +94,11 @@ impl<'m> Bind<'m> {
         Ok(())
     }
 
-    /// Reads the result's formats, which follow the values and end the message.
+    /// Parses the formats of the result's columns. The caller has called [`values`](Self::values), because the formats
+    /// follow the values.
     ///
     /// # Errors
-    /// A content that is not of the message's form.
+    /// If the content is malformed, or continues after the formats.
     pub fn result_formats(mut self) -> Result<Formats<'m>, SqlError> {
         let formats = self.rest.formats()?;
         self.rest.end()?;
@@ -98,19 +106,19 @@ impl<'m> Bind<'m> {
     }
 }
 
-/// An Execute message.
+/// The content of an Execute message, which runs a portal.
 pub struct Execute<'m> {
-    /// The name of the portal to run; empty for the unnamed one.
+    /// The name of the portal, which is empty for the unnamed one.
     pub portal: &'m str,
-    /// The most rows to return. 0 or less is no limit.
+    /// The greatest number of rows to return; zero or less means all rows.
     pub max_rows: i32,
 }
 
 impl<'m> Execute<'m> {
-    /// Reads the content of a message.
+    /// Parses the content of a message.
     ///
     /// # Errors
-    /// A content that is not of this form.
+    /// If the content is malformed.
     pub fn read(message: &'m [u8]) -> Result<Self, SqlError> {
         let mut body = Body::new(message);
         let (portal, max_rows) = (body.text()?, body.i32()?);

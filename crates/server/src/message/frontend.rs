@@ -3,16 +3,17 @@
 use hotrow_sql::types::utf8;
 use hotrow_sql::{SqlError, state};
 
-/// The content of a message, read from its beginning. Its texts and values are borrowed from the input buffer.
+/// A parser of a message's content, from its beginning to its end. Texts and values are borrowed from the content.
 ///
-/// Each method that reads a field fails with [`malformed`] if the content ends before the field does.
+/// Each method that reads a field fails with error 08P01 ([`malformed`]) if the content ends before the field does.
+/// Numbers are big-endian.
 #[derive(Clone, Copy)]
 pub struct Body<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Body<'a> {
-    /// Makes a reader of a message's content.
+    /// Makes a parser at the beginning of a message's content.
     pub fn new(content: &'a [u8]) -> Self {
         Self { rest: content }
     }
@@ -34,22 +35,22 @@ impl<'a> Body<'a> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// Reads two bytes, a count.
+    /// Reads an unsigned number of two bytes.
     pub fn u16(&mut self) -> Result<u16, SqlError> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// Reads four bytes with a sign.
+    /// Reads a signed number of four bytes.
     pub fn i32(&mut self) -> Result<i32, SqlError> {
         self.array().map(i32::from_be_bytes)
     }
 
-    /// Reads four bytes without a sign.
+    /// Reads an unsigned number of four bytes.
     pub fn u32(&mut self) -> Result<u32, SqlError> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Reads text up to a zero byte. The text has to be UTF-8.
+    /// Reads a text that ends with a zero byte. Fails if the text is not valid UTF-8.
     pub fn text(&mut self) -> Result<&'a str, SqlError> {
         let end = self.rest.iter().position(|&byte| byte == 0).ok_or_else(|| malformed("invalid string in message"))?;
         let text = utf8(&self.rest[..end])?;
@@ -57,7 +58,8 @@ impl<'a> Body<'a> {
         Ok(text)
     }
 
-    /// Reads a length and as many bytes; `None` for the length -1, which means null.
+    /// Reads a value: a length of four bytes, and then as many bytes. Returns `None` for the length -1, which means
+    /// NULL.
     pub fn value(&mut self) -> Result<Option<&'a [u8]>, SqlError> {
         match self.i32()? {
             -1 => Ok(None),
@@ -68,31 +70,32 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads a count and as many format codes.
+    /// Reads a list of format codes: a count of two bytes, and then as many codes.
     pub fn formats(&mut self) -> Result<Formats<'a>, SqlError> {
         let count = usize::from(self.u16()?);
         Ok(Formats { codes: self.bytes(count * 2)? })
     }
 
-    /// Checks that the whole content has been read.
+    /// Checks that the whole content was read. Fails with error 08P01 if bytes are left.
     pub fn end(self) -> Result<(), SqlError> {
         if self.rest.is_empty() { Ok(()) } else { Err(malformed("invalid message format")) }
     }
 }
 
-/// Format codes, of two bytes each.
+/// The format codes of a list of values: 0 for text, 1 for binary. An empty list means text for all values, and a
+/// single code applies to all.
 #[derive(Clone, Copy)]
 pub struct Formats<'a> {
     codes: &'a [u8],
 }
 
 impl Formats<'_> {
-    /// The number of codes. Without a code all values are text; a single code holds for all values.
+    /// Returns the number of codes.
     pub fn len(&self) -> usize {
         self.codes.len() / 2
     }
 
-    /// Whether the value at a position is binary. A code other than 0 and 1 is an error.
+    /// Whether the value at this position is in the binary format. Fails if its code is neither 0 nor 1.
     pub fn is_binary(&self, position: usize) -> Result<bool, SqlError> {
         let at = if self.len() == 1 { 0 } else { position * 2 };
         match self.codes.get(at..at + 2) {
@@ -106,7 +109,7 @@ impl Formats<'_> {
     }
 }
 
-/// Makes the error (08P01) for a message whose content does not have the form of its kind.
+/// Makes error 08P01, a protocol violation, for a message from a client whose content is malformed.
 pub fn malformed(message: &str) -> SqlError {
     SqlError::new(state::PROTOCOL_VIOLATION, message)
 }

@@ -19,8 +19,9 @@ std::thread_local! {
     static SPARE: Cell<Vec<Vec<u8>>> = const { Cell::new(Vec::new()) };
 }
 
-/// The bytes received from a client and not yet consumed. An input has a buffer only while it holds bytes; a free
-/// buffer goes to the next connection of the same thread from which bytes come.
+/// The input buffer of a connection: the bytes that were received from a client and are not consumed, cut into
+/// messages. After [`rest`](Self::rest) an empty input holds no memory; the thread's connections share a pool of free
+/// buffers.
 pub struct Input {
     data: Vec<u8>,
     start: usize,
@@ -29,22 +30,24 @@ pub struct Input {
     memory: MemoryLimit,
 }
 
-/// A whole message: its kind, and where its content lies in the [`Input`] until the next read.
+/// A message that has come as a whole. It refers to its content in the [`Input`], and is valid until the next
+/// [`fill`](Input::fill).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The letter that names the kind of message.
+    /// The message's type: the letter with which it begins.
     pub kind: u8,
-    /// The place of its content.
+    /// The range of the message's content in the buffer.
     pub body: Range<usize>,
 }
 
 impl Input {
-    /// Makes an empty input. Its buffer grows beyond 256 KiB only while less memory than the limit is in use.
+    /// Makes an empty input. Once its buffer has 256 KiB, it grows only while the process uses less memory than the
+    /// limit `memory`.
     pub fn new(memory: MemoryLimit) -> Self {
         Self { data: Vec::new(), start: 0, end: 0, memory }
     }
 
-    /// Gives the buffer back to the free buffers of the thread if it holds no bytes.
+    /// Returns the buffer to the pool of the calling thread, if the input is empty.
     pub fn rest(&mut self) {
         if self.start < self.end {
             return;
@@ -71,15 +74,16 @@ impl Input {
         debug_assert!(self.start <= self.end);
     }
 
-    /// Returns a frame's content.
+    /// Returns the content of a message that [`frame`](Self::frame) has returned since the last [`fill`](Self::fill).
     pub fn body(&self, frame: &Frame) -> &[u8] {
         &self.data[frame.body.clone()]
     }
 
-    /// Consumes and returns the next message if all of it has come, else returns `None`.
+    /// Consumes and returns the next message, or returns `None` if it has not come as a whole.
     ///
     /// # Errors
-    /// An impossible length, or one beyond `limit` bytes. The input cannot be cut into messages after that.
+    /// Error 08P01 if the message's length is invalid or exceeds `limit` bytes. The connection must then end, because
+    /// the beginning of the next message is not known.
     pub fn frame(&mut self, limit: usize) -> Result<Option<Frame>, SqlError> {
         let Some((&[kind, a, b, c, d], _)) = self.unread().split_first_chunk() else { return Ok(None) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -98,7 +102,8 @@ impl Input {
         Ok(Some(Frame { kind, body }))
     }
 
-    /// Returns the letter and the content of each whole message that has come, without consuming any.
+    /// Iterates over the whole messages that have come and are not consumed, and returns the type and the content of
+    /// each. Consumes none of them.
     pub fn ahead(&self) -> impl Iterator<Item = (u8, &[u8])> {
         let mut rest = self.unread();
         std::iter::from_fn(move || {
@@ -110,7 +115,7 @@ impl Input {
         })
     }
 
-    /// Whether [`frame`](Self::frame) would return a message or an error.
+    /// Whether [`frame`](Self::frame) would return a message or an error, rather than `None`.
     pub fn has_frame(&self, limit: usize) -> bool {
         let Some((&[_, a, b, c, d], _)) = self.unread().split_first_chunk() else { return false };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -122,22 +127,23 @@ impl Input {
         self.end == self.data.len()
     }
 
-    /// Whether the next message, Close and Flush aside, has come and is Sync.
+    /// Whether a Sync message has come, and only Close and Flush messages come before it.
     pub fn sync_follows(&self) -> bool {
         self.ahead().map(|(kind, _)| kind).find(|kind| !matches!(kind, b'C' | b'H')) == Some(b'S')
     }
 
-    /// Puts back the frame that was consumed last.
+    /// Undoes the consumption of the last message that [`frame`](Self::frame) has returned.
     pub fn unread_frame(&mut self, frame: &Frame) {
         debug_assert_eq!(self.start, frame.body.end);
         self.start = frame.body.start - 5;
     }
 
-    /// Reads the bytes that have come, and waits for the first one if none has. Returns their number, or 0 at the end
-    /// of the connection. The contents of earlier frames are lost.
+    /// Reads bytes from `stream` into the buffer, with one read, which may wait. Returns their number, or 0 at the end
+    /// of the stream. Invalidates all earlier frames.
     ///
     /// # Errors
-    /// The stream's errors, and `OutOfMemory` if a long message is coming and there is no memory for it.
+    /// The stream's errors, and `OutOfMemory` if the buffer must grow for a long message and the memory limit is
+    /// reached.
     pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
             self.data.copy_within(self.start..self.end, 0);

@@ -1,4 +1,4 @@
-//! Where clients connect: at a TCP address, or at a Unix socket, which is a file in a directory.
+//! Listening sockets, to which clients connect: at a TCP address, or at a Unix socket, which is a file in a directory.
 //!
 //! As in PostgreSQL the file's name is `.s.PGSQL.` and the port, so a client that is given the directory in place of a
 //! host finds it. A message through the Unix socket costs about half of the system's time that a message over TCP does.
@@ -22,10 +22,11 @@ const BACKLOG: i32 = 4096;
 /// The time of silence after which the system asks a TCP client's machine whether it still has the connection.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The time that passes between a failed [`accept`](Listener::accept) and the next one.
+/// The time after which a caller retries [`accept`](Listener::accept) if it has failed.
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Accepts clients. The file of a Unix socket is removed when its listener is dropped.
+/// A listening socket, which accepts clients at a TCP address or at a Unix socket. Dropping it removes the file of the
+/// Unix socket.
 pub struct Listener {
     socket: Arc<Socket>,
     endpoint: Endpoint,
@@ -33,7 +34,7 @@ pub struct Listener {
     made: Option<(u64, u64)>,
 }
 
-/// Ends a listener's wait for clients, from any thread.
+/// A handle with which any thread stops a [`Listener`].
 #[derive(Clone, Debug)]
 pub struct ListenerStopper {
     socket: Weak<Socket>,
@@ -49,20 +50,21 @@ enum Endpoint {
 }
 
 impl Listener {
-    /// Listens at an address. Port 0 takes any free port.
+    /// Makes a listener at a TCP address. With port 0 the system chooses a free port.
     ///
     /// # Errors
-    /// [`ServerError::Listen`] if the address is taken, not of this machine, or not allowed.
+    /// [`ServerError::Listen`] if the address is in use, not of this machine, or not allowed.
     pub fn at_address(address: SocketAddr) -> Result<Self, ServerError> {
         let bound = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|error| ServerError::Listen(address, error))?;
         Self::over(listener.into(), Endpoint::Tcp(address)).map_err(|error| ServerError::Listen(address, error))
     }
 
-    /// Listens at the file of this port in a directory. A file that a server has left behind is replaced.
+    /// Makes a listener at a Unix socket in a directory, whose file is named for the port as in PostgreSQL
+    /// (`.s.PGSQL.5432`). If the file exists, but no server listens at it, it is replaced.
     ///
     /// # Errors
-    /// [`ServerError::ListenFile`] if the file cannot be made, or if another server listens at it.
+    /// [`ServerError::ListenFile`] if the file cannot be made, is not a socket, or has a server that listens at it.
     pub fn in_directory(directory: &Path, port: u16) -> Result<Self, ServerError> {
         let path = directory.join(format!(".s.PGSQL.{port}"));
         Self::at_file(&path).map_err(|error| ServerError::ListenFile(path, error))
@@ -97,7 +99,7 @@ impl Listener {
         Ok(Self { socket: Arc::new(socket), endpoint, made: None })
     }
 
-    /// Returns the address listened on, with the port that was free; `None` for a Unix socket.
+    /// Returns the TCP address, with the port that the system chose for port 0. Returns `None` for a Unix socket.
     pub fn address(&self) -> Option<SocketAddr> {
         match self.endpoint {
             Endpoint::Tcp(address) => Some(address),
@@ -105,15 +107,16 @@ impl Listener {
         }
     }
 
-    /// Returns a handle through which other threads make [`accept`](Self::accept) return.
+    /// Returns a handle that makes [`accept`](Self::accept) return, from another thread.
     pub fn stopper(&self) -> ListenerStopper {
         ListenerStopper { socket: Arc::downgrade(&self.socket), endpoint: self.endpoint.clone() }
     }
 
-    /// Waits for the next client.
+    /// Blocks until a client connects, and returns its socket.
     ///
     /// # Errors
-    /// The system's, such as too many open files. After [`ListenerStopper::stop`] every call fails.
+    /// The system's error, such as too many open files. After [`ListenerStopper::stop`] a call fails, or returns a last
+    /// connection, which the stopper itself has made.
     pub fn accept(&self) -> io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
         if let Endpoint::Tcp(_) = self.endpoint {
@@ -139,7 +142,8 @@ impl Drop for Listener {
 }
 
 impl ListenerStopper {
-    /// Makes a thread in [`Listener::accept`] return, and lets no further client connect.
+    /// Makes a thread that blocks in [`Listener::accept`] return, and lets no further client connect. Does nothing if
+    /// the listener was dropped.
     pub fn stop(&self) {
         if let Some(socket) = self.socket.upgrade() {
             // Where a shutdown does not end the wait, a last client does, if there is a descriptor for it.

@@ -11,14 +11,16 @@ const CLOSED: PollFlags = PollFlags::RDHUP;
 #[cfg(not(target_os = "linux"))]
 const CLOSED: PollFlags = PollFlags::HUP;
 
-/// Whether the other end of a connection is closed. Bytes that it sent before may still be unread.
+/// Whether the client has closed the connection or its sending side. Bytes that it sent before may still be unread.
+/// Asks the system, without waiting.
 pub fn has_left(socket: &Socket) -> bool {
     let mut sockets = [PollFd::new(socket, CLOSED)];
     // If the system cannot tell, the client counts as connected.
     poll(&mut sockets, Some(&Timespec::default())).is_ok() && !sockets[0].revents().is_empty()
 }
 
-/// Whether there is something to read from a client: bytes, or the end of the connection.
+/// Whether a read from the client would return at once, with bytes or with the end of the connection. Asks the system,
+/// without waiting.
 pub fn has_input(socket: &Socket) -> bool {
     let mut sockets = [PollFd::new(socket, PollFlags::IN)];
     // If the system cannot tell, there may be something.

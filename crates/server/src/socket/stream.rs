@@ -13,23 +13,24 @@ use std::time::Duration;
 const DRAIN_BYTES: usize = 4 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The way in which a read that finds no bytes waits, and a write that finds no room.
+/// The way in which a read waits for bytes, and a write for room in the socket's send buffer.
 #[derive(Clone)]
 pub enum SocketWait {
-    /// The socket blocks, and with it the thread.
+    /// The socket is blocking: a call blocks its thread.
     Block,
-    /// The socket does not block. The call waits through the waiter and then tries again.
+    /// The socket is non-blocking: a call that would block waits through this waiter, and then retries.
     Through(Arc<dyn SocketWaiter>),
 }
 
-/// Waits for a socket as an execution model does: blocks a thread, or suspends a coroutine.
+/// The way in which an execution model waits for a non-blocking socket: it blocks a thread, or suspends a coroutine.
 pub trait SocketWaiter: Send + Sync {
-    /// Waits until one of `events` happens to the socket, the deadline passes, or something else happens to the
-    /// connection. The caller tries its call again, and looks at the clock, after each return.
+    /// Waits until one of `events` happens at the socket, or the deadline passes. May also return earlier. So after
+    /// each return, the caller retries its call and checks the deadline.
     fn wait_for_socket(&self, socket: &socket2::Socket, events: PollFlags, deadline: Option<Time>);
 }
 
-/// A client's socket, with or without TLS. Reads and writes wait for the client as its [`SocketWait`] says.
+/// The stream of bytes to and from a client, with or without TLS. Its [`SocketWait`] says how reads and writes wait for
+/// the client.
 pub struct Stream {
     kind: Kind,
 }
@@ -53,7 +54,11 @@ struct Socket {
 }
 
 impl Stream {
-    /// Takes over a connected socket. A write that finds no room for `write_timeout` fails.
+    /// Makes the stream over a connected socket, without TLS. A write fails if the client makes no room for
+    /// `write_timeout`.
+    ///
+    /// # Errors
+    /// The system's error if an option of the socket cannot be set.
     pub fn new(socket: Arc<socket2::Socket>, wait: SocketWait, write_timeout: Duration) -> io::Result<Self> {
         match &wait {
             SocketWait::Block => socket.set_write_timeout(Some(write_timeout))?,
@@ -63,7 +68,7 @@ impl Stream {
         Ok(Self { kind: Kind::Plain(socket) })
     }
 
-    /// Switches to TLS. The handshake happens at the first read.
+    /// Switches to TLS, unless the stream already uses it. The handshake takes place in the next reads and writes.
     pub fn start_tls(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
         if let Kind::Plain(socket) = &self.kind {
             let connection = ServerConnection::new(config).map_err(io::Error::other)?;
@@ -72,7 +77,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether the stream is encrypted.
+    /// Whether the stream uses TLS.
     pub fn is_tls(&self) -> bool {
         matches!(self.kind, Kind::Tls(_))
     }
@@ -84,7 +89,7 @@ impl Stream {
         }
     }
 
-    /// Sets the time at which a waiting read fails with `TimedOut`. Without one, reads wait for ever.
+    /// Sets the time at which reads that wait fail with `TimedOut`. With `None` they wait without limit.
     pub fn set_deadline(&mut self, deadline: Option<Time>) -> io::Result<()> {
         let socket = self.socket();
         socket.read_deadline = deadline;
@@ -94,8 +99,8 @@ impl Stream {
         }
     }
 
-    /// Calls `work`, whose reads and writes do not wait: they fail with `WouldBlock` where they otherwise would. The
-    /// stream's wait is [`SocketWait::Through`].
+    /// Calls `work`, during which reads and writes fail with `WouldBlock` rather than wait. The stream's wait must be
+    /// [`SocketWait::Through`].
     pub fn without_waiting<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         self.socket().never_waits = true;
         let outcome = work(self);
@@ -103,7 +108,9 @@ impl Stream {
         outcome
     }
 
-    /// Closes the connection in order: everything that was written reaches the client.
+    /// Closes the connection so that the client can still receive the last answers. Shuts down the sending side, and
+    /// then discards input until the client closes its side, for at most 200 ms and about 4 MiB. An immediate close
+    /// with unread input would reset the connection and destroy these answers.
     pub fn close(mut self) {
         if let Kind::Tls(stream) = &mut self.kind {
             stream.conn.send_close_notify();

@@ -6,10 +6,12 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Loads certificate and key. Clients are not asked for certificates.
+/// Loads the server's certificate and key, and makes the configuration of its TLS connections. Clients are not asked
+/// for certificates.
 ///
 /// # Errors
-/// [`ServerError::Tls`] if a file cannot be read, is not in PEM format, or does not belong to the other file.
+/// [`ServerError::Tls`] if a file cannot be read or is not in PEM format, or if the key does not belong to the
+/// certificate.
 pub fn load_tls(files: &TlsFiles) -> Result<Arc<ServerConfig>, ServerError> {
     let unusable = |path: &std::path::Path, error: &dyn std::fmt::Display| {
         ServerError::Tls(format!("{}: {error}; expected a PEM file", path.display()))

@@ -33,8 +33,9 @@ impl CoroutineWorker {
         connection.first_worker.as_ref().filter(is_better).cloned()
     }
 
-    /// Moves an idle connection with new input to a worker that is better for it. Returns `false` if the connection
-    /// stays, because it is not idle, has no new input, or has no better worker.
+    /// Moves a connection to another worker, if it is idle, has new input, and has a better worker. That is a worker
+    /// without a long statement if this one has one, or else the connection's first worker, if that has none any more.
+    /// Returns whether the connection was moved.
     pub(super) fn give_away(&mut self, number: usize) -> bool {
         let Some(connection) = self.reader.get(number) else { return false };
         if !connection.readable || connection.idle.is_none() {
@@ -53,7 +54,7 @@ impl CoroutineWorker {
         true
     }
 
-    /// Takes over a connection that another worker gives away.
+    /// Takes over an idle connection that another worker has moved to this one.
     pub(super) fn adopt(&mut self, moved: MovedConnection) {
         let MovedConnection { client, conversation, scheduler, first_worker, has_left, timer } = moved;
         let number = self.reader.take_number();

@@ -26,60 +26,62 @@ use std::time::Duration;
 /// The most free stacks that a worker keeps. Further ones go back to the system.
 const KEPT_STACKS: usize = 16;
 
-/// The time after which the worker tries again if there was no memory for a stack.
+/// The time after which a worker retries to run a conversation for which there was no memory for a stack.
 pub const STACK_RETRY: Duration = Duration::from_millis(10);
 
 /// The number of yields without a wait in between from which on a statement makes its worker busy. They take a
 /// hundredth of a second at the least, and moving a connection costs little beside that.
 const LONG_STATEMENT_YIELDS: u32 = 100;
 
-/// The conversation whose messages are answered, or `None` if it has ended.
+/// The result of a coroutine that has answered a conversation's messages: the conversation, or `None` if the connection
+/// has ended.
 pub type Answered = Option<Box<Conversation>>;
 
-/// The coroutine of one connection. It exists while the connection's messages are answered.
+/// A runner's state of one connection: its scheduler, and its coroutine while that is suspended. The connection has a
+/// coroutine only while its messages are answered.
 pub struct ConnectionCoroutine {
     client: Arc<ClientHandle>,
-    /// How the coroutine waits.
+    /// The scheduler through which the coroutine waits, and other threads wake it.
     pub scheduler: Arc<CoroutineScheduler>,
     suspended: Option<Coroutine<Answered>>,
     /// How often the coroutine has yielded since it began, or since its last wait.
     yields: u32,
 }
 
-/// How a coroutine stopped running: suspended or ended.
+/// The state of a coroutine that has run: it is suspended, or has ended.
 pub enum Outcome {
-    /// The coroutine is suspended. If it only yields it is ready at once. At the deadline it is resumed in any case.
+    /// The coroutine is suspended. The worker resumes it when it is woken, at the deadline, or, if it yields, at its
+    /// next turn.
     Suspended {
-        /// Whether the coroutine could go on, and only lets other connections run.
+        /// Whether the coroutine can continue, and was suspended only to let other connections run.
         yields: bool,
-        /// The time at which the wait ends in any case.
+        /// The time at which the worker resumes the coroutine even if it was not woken.
         deadline: Option<Time>,
     },
-    /// The coroutine has ended.
+    /// The coroutine has ended, with this result.
     Ended(Answered),
 }
 
 impl ConnectionCoroutine {
-    /// Makes the runner's part of an idle connection, which has no coroutine.
+    /// Makes the state of an idle connection, which has no coroutine.
     pub fn new(client: Arc<ClientHandle>, scheduler: Arc<CoroutineScheduler>) -> Self {
         Self { client, scheduler, suspended: None, yields: 0 }
     }
 
-    /// Whether the coroutine is suspended.
+    /// Whether the connection has a coroutine that is suspended.
     pub fn is_suspended(&self) -> bool {
         self.suspended.is_some()
     }
 
-    /// Whether other sessions may wait for locks that the coroutine's session holds. Only a coroutine that waits for a
-    /// wake counts: it was woken in the middle of a statement and has got what it waited for, while one that yields has
-    /// had its turn.
+    /// Whether other sessions may be waiting for locks of this connection's session, so that it should be resumed
+    /// first. This is so if the coroutine is suspended in the middle of a statement, for a lock. A coroutine that only
+    /// yields, or waits for its socket, does not count.
     pub fn may_be_waited_for(&self) -> bool {
         self.suspended.is_some() && self.scheduler.wait().is_some_and(|wait| wait.event == WaitEvent::Wake)
     }
 
-    /// Notes that something has happened to the socket of a suspended coroutine. Returns whether that makes the
-    /// coroutine ready. If the client has left and the coroutine does not wait for its socket, the statement is
-    /// cancelled.
+    /// Handles an event at the socket of a suspended coroutine. Returns whether the coroutine waits for the socket, and
+    /// so is to be resumed. If it waits for something else and the client has left, cancels the statement.
     pub fn notice(&self, has_left: bool) -> bool {
         match self.scheduler.wait() {
             Some(wait) if wait.event != WaitEvent::Socket => {
@@ -93,7 +95,8 @@ impl ConnectionCoroutine {
     }
 }
 
-/// Runs the coroutines of one worker.
+/// The part of a worker that runs its connections' coroutines. It pools their stacks, and knows which of their
+/// statements are long.
 pub struct CoroutineRunner {
     shared: Arc<Shared>,
     /// Free stacks.
@@ -105,22 +108,23 @@ pub struct CoroutineRunner {
 }
 
 impl CoroutineRunner {
-    /// Makes the runner of a worker. It calls `set_busy` when a long statement begins or ends, and says whether the
-    /// worker has one.
+    /// Makes the runner of a worker. Each time when a statement turns out to be long, or a long one ends, the runner
+    /// calls `set_busy` with [`is_busy`](Self::is_busy).
     pub fn new(shared: Arc<Shared>, set_busy: impl Fn(bool) + 'static) -> Self {
         Self { shared, stacks: Vec::new(), long_statements: 0, set_busy: Box::new(set_busy) }
     }
 
-    /// Whether the worker has a long statement.
+    /// Whether one of the worker's statements is long: it has used up its time slice a hundred times in a row.
     pub fn is_busy(&self) -> bool {
         self.long_statements > 0
     }
 
-    /// Answers the messages of a conversation in a new coroutine, until that is suspended or ends. `has_left` says
-    /// whether the client has closed its end.
+    /// Answers the messages of a conversation in a new coroutine. Returns when the coroutine is suspended or has ended.
+    /// `has_left` says whether the client has closed its side of the connection. If so, the statement is cancelled as
+    /// soon as it is suspended, unless it waits for the socket.
     ///
     /// # Errors
-    /// Gives the conversation back if there is no memory for a stack. The caller tries again after [`STACK_RETRY`].
+    /// The conversation, if there is no memory for a stack. The caller retries after [`STACK_RETRY`].
     pub fn begin(
         &mut self,
         connection: &mut ConnectionCoroutine,
@@ -146,7 +150,8 @@ impl CoroutineRunner {
         Ok(self.go_on(connection, coroutine, has_left))
     }
 
-    /// Resumes a suspended coroutine, until it is suspended again or ends. Returns `None` if it is not suspended.
+    /// Resumes a connection's suspended coroutine. Returns when the coroutine is suspended again or has ended. Returns
+    /// `None` at once if there is no suspended coroutine.
     pub fn resume(&mut self, connection: &mut ConnectionCoroutine, has_left: bool) -> Option<Outcome> {
         let coroutine = connection.suspended.take()?;
         Some(self.go_on(connection, coroutine, has_left))

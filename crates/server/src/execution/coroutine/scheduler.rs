@@ -8,12 +8,14 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Scheduler, Time};
 use rustix::event::PollFlags;
 use socket2::Socket;
 
-/// Suspends the coroutine of one connection, and has its worker resume it. The connection has a coroutine only while
-/// its messages are answered, a new one each time; the scheduler stays.
+/// The scheduler of one connection: it suspends the connection's coroutine, and makes the worker resume it. It lasts as
+/// long as the connection. The connection has a coroutine only while its messages are answered, and a new one each
+/// time.
 ///
-/// **Thread safety.** Any thread may [`resume`](Scheduler::resume). A thread that reads for another worker may call
-/// [`note_left`](Self::note_left) and [`wait`](Self::wait). Everything else is for the worker's thread, and waiting for
-/// code that runs in the coroutine.
+/// **Thread safety.** Any thread may call [`resume`](Scheduler::resume). An I/O worker may also call
+/// [`note_left`](Self::note_left), [`wait`](Self::wait) and, while there is no coroutine, [`move_to`](Self::move_to).
+/// All other methods are for the thread of the worker that runs the coroutine. The methods that wait are called within
+/// the coroutine.
 ///
 /// No wake is lost: `resume` sets `woken` first and then sends its message. A coroutine that has not seen `woken` when
 /// it suspends itself is suspended by the time its worker takes the message, since both run on one thread.
@@ -28,9 +30,10 @@ pub struct CoroutineScheduler {
     current: Mutex<Current>,
 }
 
-/// Makes a worker resume the coroutine of one of its connections.
+/// The inbox of a worker, as far as a [`CoroutineScheduler`] uses it: to make the worker resume a coroutine.
 pub trait Wake: Send + Sync {
-    /// Wakes the connection with this number. If the connection is not suspended, the wake has no effect.
+    /// Makes the worker resume the coroutine of the connection with this number. If the coroutine is not suspended, the
+    /// call has no effect.
     fn wake(&self, number: usize);
 }
 
@@ -50,29 +53,28 @@ struct Current {
     wait: Option<Wait>,
 }
 
-/// The reason why a coroutine is suspended: the event that it waits for, and the time, if any, at which it is resumed
-/// even without the event.
+/// The wait of a suspended coroutine: for an event, or until a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The event that ends the wait.
     pub event: WaitEvent,
-    /// The time at which the wait ends in any case.
+    /// The time at which the coroutine is resumed even without the event, if there is one.
     pub deadline: Option<Time>,
 }
 
 /// The event that ends the wait of a coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEvent {
-    /// A wake, such as for a lock that is granted.
+    /// A call of [`resume`](Scheduler::resume), such as when a lock is granted.
     Wake,
-    /// A wake, or a notice about the socket.
+    /// A call of [`resume`](Scheduler::resume), or an event at the connection's socket.
     Socket,
-    /// The coroutine's next turn: it could go on, and only lets others run.
+    /// The coroutine's next turn: it can continue, and was suspended only to let other connections run.
     Turn,
 }
 
 impl CoroutineScheduler {
-    /// Makes the scheduler of the connection with this number at a worker.
+    /// Makes the scheduler of the connection that has the number `number` at `worker`.
     pub fn new(number: usize, worker: Arc<dyn Wake>) -> Self {
         Self {
             address: Mutex::new(WakeAddress { number, worker }),
@@ -83,23 +85,25 @@ impl CoroutineScheduler {
         }
     }
 
-    /// Notes that the connection, which has no coroutine now, gets another worker and another number.
+    /// Changes the worker that is to be woken, and the connection's number there, when the connection moves. The
+    /// connection must have no coroutine.
     pub fn move_to(&self, number: usize, worker: Arc<dyn Wake>) {
         *self.address() = WakeAddress { number, worker };
     }
 
-    /// Stores the suspender of the connection's coroutine, which begins, or `None` when the coroutine has ended.
+    /// Sets the suspender when a coroutine of the connection begins, or `None` when the coroutine has ended.
     pub fn set_suspender(&self, suspender: Option<Arc<Suspender>>) {
         self.runs_since.store(0, Ordering::Release);
         *self.current() = Current { suspender, wait: None };
     }
 
-    /// Returns the wait for which the coroutine has suspended itself, or `None` if it is not suspended.
+    /// Returns the present wait of the coroutine, or `None` if it is not suspended.
     pub fn wait(&self) -> Option<Wait> {
         self.current().wait
     }
 
-    /// Notes that the client has closed its end, for a worker that does not read the socket.
+    /// Records that the client has closed its side of the connection. An I/O worker calls it, since the worker that
+    /// runs the coroutine does not see the socket.
     pub fn note_left(&self) {
         self.left.store(true, Ordering::Release);
     }

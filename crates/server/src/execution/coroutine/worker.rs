@@ -14,35 +14,38 @@ use crate::shared::Shared;
 use crate::socket::SocketWait;
 use hotrow_sync::{Arc, Inbox, Time};
 
-/// The threads of the model.
+/// The threads of the execution model. Each is a worker that reads, runs and writes for its connections.
 pub struct CoroutineWorkers(WorkerGroup<Message>);
 
 impl CoroutineWorkers {
     /// Starts the workers.
+    ///
+    /// # Errors
+    /// [`ServerError::System`] if the system refuses a thread, or a stack of the configured size.
     pub fn start(shared: &Arc<Shared>) -> Result<Self, ServerError> {
         WorkerGroup::start(shared, ("worker", shared.config.threads), CoroutineWorker::new).map(Self)
     }
 
-    /// Serves a client.
+    /// Assigns a client to a worker, which serves it. Returns at once.
     pub fn serve(&self, slot: ClientSlot) {
         self.0.assign(Message::Admit(slot));
     }
 
-    /// Ends the threads. All clients have left.
+    /// Ends the threads, and waits for them. The caller makes sure that all clients have left.
     pub fn end(self) {
         self.0.end(|| Message::End);
     }
 }
 
-/// A message of another thread to a worker.
+/// A message that another thread sends to a worker.
 pub enum Message {
     /// A client has connected.
     Admit(ClientSlot),
-    /// The coroutine of the connection with this number was woken.
+    /// The coroutine of the connection with this number was woken, and is to be resumed.
     Wake(usize),
-    /// Another worker gives this connection away.
+    /// Another worker moves this idle connection to the worker.
     Adopt(Box<MovedConnection>),
-    /// All clients have left, and none will come.
+    /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
 
@@ -52,25 +55,25 @@ impl Wake for Inbox<Message> {
     }
 }
 
-/// An idle connection on its way to another worker.
+/// An idle connection that one worker moves to another.
 pub struct MovedConnection {
     pub(super) client: Arc<ClientHandle>,
     pub(super) conversation: Box<Conversation>,
     pub(super) scheduler: Arc<CoroutineScheduler>,
-    /// The worker that the connection had first.
+    /// The worker to which the connection was assigned when its client connected.
     pub(super) first_worker: WorkerHandle<Message>,
     pub(super) has_left: bool,
     pub(super) timer: Option<Time>,
 }
 
-/// The part of a connection that is particular to this model.
+/// The state that this execution model adds to a connection.
 pub(super) struct CoroutineConnection {
     pub(super) coroutine: ConnectionCoroutine,
-    /// The worker that the connection had first, if the connection has moved.
+    /// The worker to which the connection was assigned when its client connected, or `None` if it has never moved.
     pub(super) first_worker: Option<WorkerHandle<Message>>,
 }
 
-/// A worker of the model.
+/// A worker: it reads the sockets of its connections, and answers their messages in coroutines.
 pub(super) struct CoroutineWorker {
     pub(super) reader: Reader<Message, CoroutineConnection>,
     pub(super) runner: CoroutineRunner,

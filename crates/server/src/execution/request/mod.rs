@@ -29,14 +29,17 @@ use hotrow_sync::{Arc, Inbox};
 use pool::{Request, RequestPool, TakeBack};
 use scheduler::PoolScheduler;
 
-/// The threads of the model.
+/// The threads of the execution model: workers that read sockets, and a pool of threads that run requests.
 pub struct RequestWorkers {
     readers: WorkerGroup<Message>,
     pool: Arc<RequestPool>,
 }
 
 impl RequestWorkers {
-    /// Starts the workers. Threads of the pool start when they are needed.
+    /// Starts the workers that read. Threads of the pool start when they are needed.
+    ///
+    /// # Errors
+    /// [`ServerError::System`] if the system refuses a thread, or a stack of the configured size.
     pub fn start(shared: &Arc<Shared>) -> Result<Self, ServerError> {
         let pool = RequestPool::new(shared.clone());
         let of_readers = pool.clone();
@@ -45,12 +48,13 @@ impl RequestWorkers {
         Ok(Self { readers, pool })
     }
 
-    /// Serves a client.
+    /// Assigns a client to a worker, which reads its messages. Returns at once.
     pub fn serve(&self, slot: ClientSlot) {
         self.readers.assign(Message::Admit(slot));
     }
 
-    /// Ends the threads. All clients have left.
+    /// Ends the threads. Waits for the workers, but not for the threads of the pool. The caller makes sure that all
+    /// clients have left.
     pub fn end(self) {
         self.readers.end(|| Message::End);
         self.pool.end();
@@ -64,7 +68,7 @@ enum Message {
     /// The messages that had come on the connection with this number are answered. The conversation is given back
     /// unless it is over.
     Answered(usize, Option<Box<Conversation>>),
-    /// All clients have left, and none will come.
+    /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
 

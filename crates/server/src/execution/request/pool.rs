@@ -15,26 +15,28 @@ const STACK_BYTES: usize = 8 << 20;
 /// thread is expensive.
 const KEPT_THREADS: usize = 64;
 
-/// A conversation with work.
+/// A request to the pool: to answer the messages that have come on one connection.
 pub struct Request {
-    /// The conversation.
+    /// The conversation whose messages are to be answered.
     pub conversation: Box<Conversation>,
     /// The connection's number at its worker.
     pub number: usize,
-    /// The worker that gets the conversation back.
+    /// The worker to which the conversation is returned when its messages are answered.
     pub worker: Arc<dyn TakeBack>,
 }
 
-/// Takes conversations back whose messages are answered.
+/// A worker, as far as a pool uses it: to return a conversation whose messages are answered.
 pub trait TakeBack: Send + Sync {
-    /// Takes back the conversation of the connection with this number; `None` if it is over.
+    /// Returns the conversation of the connection with this number to the worker, or `None` if the connection has
+    /// ended.
     fn take_back(&self, number: usize, conversation: Option<Box<Conversation>>);
 }
 
-/// Threads that run requests.
+/// A pool of threads that run requests, from one queue. A limited number of its threads run at a time, not counting
+/// those that block.
 ///
-/// **Thread safety.** Any thread may call anything, but [`block`](Self::block) and
-/// [`let_another_run`](Self::let_another_run) only from within a request.
+/// **Thread safety.** Any thread may call any method, except that [`block`](Self::block) and
+/// [`let_another_run`](Self::let_another_run) are for code that runs within a request.
 pub struct RequestPool {
     shared: Arc<Shared>,
     state: Mutex<State>,
@@ -58,15 +60,15 @@ impl RequestPool {
         Arc::new(Self { shared, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Queues a request. It begins as soon as fewer threads run requests than may.
+    /// Queues a request. It begins as soon as fewer threads than the limit run requests. Returns at once.
     pub fn run(self: &Arc<Self>, request: Request) {
         let mut state = self.state();
         state.requests.push_back(request);
         self.start_next(state);
     }
 
-    /// Calls `block`, which blocks the calling thread, and lets another request run meanwhile. Returns the result of
-    /// `block`.
+    /// Calls `block`, which may block the calling thread, and lets another request run meanwhile. Returns the result of
+    /// `block`. Afterwards, more threads than the limit may run for a while.
     pub fn block<R>(self: &Arc<Self>, block: impl FnOnce() -> R) -> R {
         let mut state = self.state();
         state.running -= 1;
@@ -76,7 +78,8 @@ impl RequestPool {
         outcome
     }
 
-    /// Lets another request run beside the request of the calling thread, if one is queued.
+    /// Lets one more queued request begin, although the calling thread continues with its own. A long request calls
+    /// this now and then.
     pub fn let_another_run(self: &Arc<Self>) {
         let mut state = self.state();
         if state.requests.is_empty() {
@@ -87,7 +90,7 @@ impl RequestPool {
         self.state().running += 1;
     }
 
-    /// Ends the pool's threads as soon as each of them is idle. The caller leaves no request in the queue.
+    /// Makes each of the pool's threads end as soon as it is idle, and does not wait for this. The queue must be empty.
     pub fn end(&self) {
         self.state().is_ending = true;
         self.changed.notify_all();

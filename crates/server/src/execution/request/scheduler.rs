@@ -9,7 +9,8 @@ use hotrow_sync::{Arc, Scheduler, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
-/// Blocks the thread of a session's request while the request waits, and lets the pool run another request meanwhile.
+/// The scheduler of a connection whose requests run in a pool. It blocks the thread of a request while the request
+/// waits, for a lock or for the socket, and lets the pool run another request meanwhile.
 pub struct PoolScheduler {
     pool: Arc<RequestPool>,
     blocking: BlockingScheduler,

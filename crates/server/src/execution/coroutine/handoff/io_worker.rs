@@ -18,7 +18,8 @@ struct IoConnection {
     runner: WorkerHandle<RunMessage>,
 }
 
-/// A worker that reads and writes.
+/// An I/O worker: a thread that reads and writes the sockets of its connections, and hands their conversations to other
+/// workers.
 pub struct IoWorker {
     reader: Reader<IoMessage, IoConnection>,
     /// The workers that run messages.
@@ -26,7 +27,7 @@ pub struct IoWorker {
 }
 
 impl IoWorker {
-    /// Makes a worker without connections.
+    /// Makes an I/O worker without connections. It hands conversations to the workers `runners`.
     pub fn new(core: WorkerCore<IoMessage>, runners: Arc<[WorkerHandle<RunMessage>]>) -> Self {
         Self { reader: Reader::new(core), runners }
     }

@@ -6,41 +6,41 @@ use crate::execution::coroutine::runner::Answered;
 use crate::execution::coroutine::scheduler::{CoroutineScheduler, Wake};
 use hotrow_sync::{Arc, Inbox};
 
-/// A message of another thread to an I/O worker.
+/// A message that another thread sends to an I/O worker.
 pub enum IoMessage {
     /// A client has connected.
     Admit(ClientSlot),
-    /// The messages that had come on the connection with this number are answered.
+    /// A worker returns the conversation of the connection with this number, whose messages are answered.
     Answered(usize, Answered),
-    /// All clients have left, and none will come.
+    /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
 
-/// A message of another thread to a worker that runs conversations.
+/// A message that another thread sends to a worker that runs conversations.
 pub enum RunMessage {
-    /// An I/O worker hands a conversation over.
+    /// An I/O worker hands a conversation over, whose messages are to be answered.
     Run(Box<Handover>),
-    /// The coroutine of the connection with this number was woken.
+    /// The coroutine of the connection with this number was woken, and is to be resumed.
     Wake(usize),
-    /// All clients have left, and none will come.
+    /// The worker's thread is to end, because the server shuts down and all clients have left.
     End,
 }
 
-/// A conversation with work, on its way to the worker that runs it.
+/// A conversation that an I/O worker hands to the worker that is to answer its messages.
 pub struct Handover {
-    /// The conversation, with its input.
+    /// The conversation, with the messages that were read.
     pub conversation: Box<Conversation>,
-    /// The connection's number at that worker.
+    /// The connection's number at the worker that answers the messages.
     pub number: usize,
-    /// The handle of its client.
+    /// The handle of the conversation's client.
     pub client: Arc<ClientHandle>,
-    /// The scheduler through which its coroutine waits.
+    /// The scheduler through which the conversation's coroutine waits.
     pub scheduler: Arc<CoroutineScheduler>,
-    /// Where the conversation goes when its messages are answered.
+    /// The I/O worker's connection to which the conversation is returned when its messages are answered.
     pub return_to: ReturnAddress,
 }
 
-/// The connection of an I/O worker to which a conversation goes back.
+/// The address to which a conversation is returned: an I/O worker and one of its connections.
 pub struct ReturnAddress {
     /// The I/O worker's inbox.
     pub inbox: Arc<Inbox<IoMessage>>,

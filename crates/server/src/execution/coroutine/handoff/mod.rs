@@ -29,7 +29,7 @@ use io_worker::IoWorker;
 use messages::{IoMessage, RunMessage};
 use run_worker::RunWorker;
 
-/// The threads of the model.
+/// The threads of the execution model: I/O workers, and the workers that run conversations.
 pub struct HandoffWorkers {
     io: WorkerGroup<IoMessage>,
     runners: WorkerGroup<RunMessage>,
@@ -37,6 +37,9 @@ pub struct HandoffWorkers {
 
 impl HandoffWorkers {
     /// Starts the workers of both kinds.
+    ///
+    /// # Errors
+    /// [`ServerError::System`] if the system refuses a thread, or a stack of the configured size.
     pub fn start(shared: &Arc<Shared>) -> Result<Self, ServerError> {
         let runners = WorkerGroup::start(shared, ("worker", shared.config.threads), RunWorker::new)?;
         let handles = runners.workers().clone();
@@ -45,12 +48,12 @@ impl HandoffWorkers {
         Ok(Self { io, runners })
     }
 
-    /// Serves a client.
+    /// Assigns a client to an I/O worker, which serves it. Returns at once.
     pub fn serve(&self, slot: ClientSlot) {
         self.io.assign(IoMessage::Admit(slot));
     }
 
-    /// Ends the threads. All clients have left.
+    /// Ends the threads, and waits for them. The caller makes sure that all clients have left.
     pub fn end(self) {
         self.io.end(|| IoMessage::End);
         self.runners.end(|| RunMessage::End);

@@ -6,7 +6,8 @@ use crate::execution::coroutine::runner::{Answered, ConnectionCoroutine, Corouti
 use crate::execution::worker::{Worker, WorkerCore};
 use hotrow_sync::Time;
 
-/// A worker that runs conversations which I/O workers have handed over.
+/// A worker that answers the messages of conversations, in coroutines. I/O workers hand the conversations over to it
+/// and get them back.
 pub struct RunWorker {
     core: WorkerCore<RunMessage>,
     runner: CoroutineRunner,
