@@ -23,7 +23,7 @@ pub(super) struct Head {
     #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has waiters")]
     waiting: Option<Box<VecDeque<Waiting>>>,
     /// A bit for each of the last requests, the latest in the lowest bit: whether it met latch contention.
-    recent: u16,
+    recent: u32,
     modes: Modes,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Waiting {
 }
 
 /// The number of requests of which a head remembers whether they met latch contention.
-pub(super) const REMEMBERED: u32 = u16::BITS;
+pub(super) const REMEMBERED: u32 = u32::BITS;
 
 /// The transactions that a request waits for.
 pub(super) type Blockers = SmallVec<[OwnerId; 8]>;
@@ -128,7 +128,7 @@ impl Head {
     /// `least` met contention.
     #[inline]
     pub(super) fn note(&mut self, met_contention: bool, least: u32) -> bool {
-        self.recent = self.recent << 1 | u16::from(met_contention);
+        self.recent = self.recent << 1 | u32::from(met_contention);
         if self.recent == 0 { least == 0 } else { self.recent.count_ones() >= least }
     }
 
@@ -226,12 +226,12 @@ impl Head {
     /// Unlinks a granted request, and grants what can be granted then.
     #[inline]
     pub(super) fn unlink(&mut self, request: RequestPtr, wakes: &mut Wakes) {
-        if let Some(position) = self.granted.iter().position(|granted| *granted == request) {
+        if self.granted[..] == [request] {
+            self.granted.clear();
+            self.modes = Modes::default();
+        } else if let Some(position) = self.granted.iter().position(|granted| *granted == request) {
             self.granted.swap_remove(position);
             self.modes.remove(request.state().mode);
-            if self.granted.is_empty() {
-                self.modes = Modes::default();
-            }
         }
         if self.is_awaited() {
             self.grant_front(wakes);

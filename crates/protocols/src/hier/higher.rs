@@ -46,6 +46,12 @@ impl Place {
         self.page != WHOLE
     }
 
+    /// Whether the node is one of these tables.
+    #[inline]
+    pub(super) fn is_one_of(self, tables: &[TableId]) -> bool {
+        !self.is_page() && tables.contains(&self.table)
+    }
+
     /// Whether the node is the database.
     #[inline]
     pub(super) fn is_database(self) -> bool {
@@ -116,6 +122,12 @@ impl HigherLocks {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.locks.len()
+    }
+
+    /// Iterates over the nodes of the locks.
+    #[inline]
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().copied()
     }
 
     /// Returns the position of the lock on a node, if the transaction holds it.

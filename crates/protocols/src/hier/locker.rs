@@ -17,7 +17,7 @@ use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
 use hotrow_sync::Waiter;
-use hotrow_txn::{Abort, Access, Accesses, Deadlock, LockPart, LockTarget, Statistics};
+use hotrow_txn::{Abort, Access, Accesses, Deadlock, Intent, LockPart, LockTarget, Statistics};
 use std::mem;
 
 /// The locks of one transaction on rows, gaps and unique keys, and on the nodes above them.
@@ -35,6 +35,8 @@ pub(super) struct Locker {
     page_shift: u32,
     /// The tables that the caller keeps all other transactions off.
     owned: Vec<TableId>,
+    /// The tables in which the transaction has announced that it will write rows.
+    written: Vec<TableId>,
     /// The row lock to release at the next call.
     short: Option<Name>,
     /// The gaps that the entry being linked has announced itself to.
@@ -93,6 +95,7 @@ impl Locker {
             escalation,
             page_shift,
             owned: Vec::new(),
+            written: Vec::new(),
             short: None,
             announced: Gaps::new(),
         }
@@ -118,14 +121,25 @@ impl Locker {
         self.owned.push(table);
     }
 
-    /// Prefetches the rows of an access set and the heads of their locks, which are about to be asked for.
-    pub(super) fn prefetch(&self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
+    /// Prefetches the rows of an access set and the heads of their locks, which are about to be asked for. Notes the
+    /// tables in which the transaction will write, so that it locks each of them and the database once, and not again
+    /// in a stronger mode after its first reads.
+    pub(super) fn announce(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
+        for access in accesses.rows().iter().filter(|access| access.intent == Intent::Write) {
+            if !self.written.contains(&access.table) {
+                self.written.push(access.table);
+            }
+        }
         let manager = &self.requester.manager;
         let prefetch_row = |_: &Table<()>, access: &Access| manager.prefetch(lower(Name(access.lock_name())));
         let prefetch_page = |table: &Table<()>, record: RecordRef<'_, ()>| {
             manager.prefetch(self.page_of(table.id(), record).lock());
         };
         batch::prefetch_records(database, guard, accesses.rows(), prefetch_row, prefetch_page);
+        manager.prefetch(Place::DATABASE.lock());
+        if let Some(access) = accesses.rows().first() {
+            manager.prefetch(Place::table(access.table).lock());
+        }
     }
 
     /// Locks a row, present or absent, and the nodes above it. Returns whether the row's own lock is new, and the
@@ -260,8 +274,8 @@ impl Locker {
             locker.requester.acquire(lock, own, parent_name, target, &mut locker.statistics)
         };
         let grant = self.timed(acquire)?;
-        self.statistics.hierarchy.hot += u64::from(grant.is_hot);
-        if !grant.is_new {
+        self.statistics.hierarchy.hot += u64::from(grant.is_hot());
+        if !grant.is_new() {
             if grant.request.parent() != parent_name {
                 // Another row has this name, too, or the row has come or gone: no lock on a page covers both.
                 grant.request.set_parent(0);
@@ -301,8 +315,8 @@ impl Locker {
                 locker.requester.acquire(place.lock(), own, 0, || place.target(), &mut locker.statistics)
             };
             let grant = self.timed(acquire)?;
-            self.count(place, grant.is_hot);
-            self.higher.get_mut(position).is_hot |= grant.is_hot;
+            self.count(place, grant.is_hot());
+            self.higher.get_mut(position).is_hot |= grant.is_hot();
         }
         self.higher.get_mut(position).mode = goal;
         Ok(position)
@@ -310,6 +324,8 @@ impl Locker {
 
     /// Locks a node that the transaction holds no lock on.
     fn first(&mut self, place: Place, mode: Mode) -> Result<usize, Abort> {
+        let will_write = mode == Mode::IS && place.is_one_of(&self.written);
+        let mode = if will_write { Mode::IX } else { mode };
         let parent = place.parent().map(|parent| self.higher(parent, mode.intention())).transpose()?;
         if self.inheritance.is_some()
             && let Some(position) = self.reclaim(place, mode, parent)
@@ -321,13 +337,13 @@ impl Locker {
             locker.requester.acquire(place.lock(), own, 0, || place.target(), &mut locker.statistics)
         };
         let grant = self.timed(acquire)?;
-        self.count(place, grant.is_hot);
+        self.count(place, grant.is_hot());
         let position = self.higher.push(HigherLock {
             place,
             mode,
             request: grant.request,
             parent: parent.unwrap_or(0),
-            is_hot: grant.is_hot,
+            is_hot: grant.is_hot(),
             is_heritable: false,
             is_inherited: false,
             below: 0,
@@ -444,6 +460,7 @@ impl Locker {
     pub(super) fn release_all(&mut self) {
         self.short = None;
         self.owned.clear();
+        self.written.clear();
         self.timed(Self::release_locks);
         let Some(inheritance) = &mut self.inheritance else { return };
         let start = self.statistics.timed.then(|| self.requester.waiter().now());
@@ -455,6 +472,10 @@ impl Locker {
     }
 
     fn release_locks(&mut self) {
+        // Other cores may have taken the lines of these heads. They come back while the rows' locks are released.
+        for place in self.higher.places().take_while(|place| !place.is_page()) {
+            self.requester.manager.prefetch(place.lock());
+        }
         self.higher.note_heritable(|lock| lock.mode.is_shared() && !lock.request.state().awaited);
         while let Some(LowerLock { request, higher }) = self.lower.pop() {
             while self.higher.len() > higher {

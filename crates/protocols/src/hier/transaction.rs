@@ -145,7 +145,7 @@ impl<V: Variant> Locking for HierarchicalLocking<V> {
         participant.enter();
         self.locker.begin(begin.label, self.limits);
         if let Some(accesses) = begin.accesses {
-            self.locker.prefetch(database, participant.guard(), accesses);
+            self.locker.announce(database, participant.guard(), accesses);
         }
         Ok(())
     }
