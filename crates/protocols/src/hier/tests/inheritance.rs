@@ -1,6 +1,7 @@
 //! Tests of what is inherited, of what becomes of it, and of each of the five criteria.
 
 use super::super::Inherited;
+use super::super::head::REMEMBERED;
 use super::*;
 use hotrow_sync::thread;
 use std::ops::Range;
@@ -97,7 +98,7 @@ fn only_locks_are_inherited_that_are_hot_and_whose_parents_are() {
     world.heat(table);
     let counted = world.read_once(&mut txn, 3);
     assert_eq!((counted.inherited, counted.hot, counted.hot_heritable, counted.heritable), (0, 2, 0, 3));
-    for _ in 0..16 {
+    for _ in 0..REMEMBERED {
         assert_eq!(world.read_once(&mut txn, 3).inherited, 0);
     }
     world.heat(Place::DATABASE);
@@ -147,6 +148,19 @@ fn no_lock_is_inherited_for_which_a_transaction_waits() {
 }
 
 /// Criterion 5, where the parent is not shared: see also the test of criterion 2.
+/// Criterion 5: the locks above it are heritable. The table is locked in the mode SIX, which is not shared.
+#[test]
+fn no_lock_is_inherited_below_one_that_is_not() {
+    let world = world();
+    let mut txn = world.begin();
+    world.sum(&mut txn).expect("nothing is in the way");
+    assert_eq!(world.held(), 2, "the table is locked as a whole");
+    assert_eq!(world.add(&mut txn, 3), Ok(Write::Done));
+    txn.commit().expect("it commits");
+    assert_eq!(counts(&mut txn).inherited, 1, "the database alone");
+    world.assert_at_rest();
+}
+
 #[test]
 fn a_conflicting_transaction_takes_inherited_locks_away_and_orphans_go_with_their_parents() {
     let world = world();
@@ -164,6 +178,27 @@ fn a_conflicting_transaction_takes_inherited_locks_away_and_orphans_go_with_thei
     });
     let counted = world.add_once(&mut txn, 3);
     assert_eq!((counted.used, counted.invalidated, counted.discarded), (1, 2, 0), "the page is an orphan");
+    world.assert_at_rest();
+}
+
+/// The table is taken away, and the page is not. The page's lock is not used without the table's.
+#[test]
+fn a_lock_whose_parent_was_taken_away_is_an_orphan() {
+    let world = world();
+    let mut txn = world.idle();
+    assert_eq!(world.add_once(&mut txn, 3).inherited, 3);
+    thread::scope(|scope| {
+        let world = &world;
+        scope.spawn(move || {
+            let mut other = world.begin();
+            // So many absent keys that the table is locked as a whole.
+            world.read_all(&mut other, 1000..1100);
+            assert_eq!((counts(&mut other).escalations, counts(&mut other).pages), (1, 0));
+            other.abort();
+        });
+    });
+    let counted = world.add_once(&mut txn, 3);
+    assert_eq!((counted.used, counted.invalidated, counted.discarded), (1, 2, 0));
     world.assert_at_rest();
 }
 
