@@ -46,6 +46,7 @@ pub use command::{BenchCommand, WORKLOADS};
 pub use error::BenchError;
 pub use interrupt::Interrupt;
 pub use options::{
-    ConcurrencyName, EngineOptions, ReportOptions, RunOptions, SchedulerName, Url, WireOptions, WorkloadOptions,
+    AssignName, ConcurrencyName, EngineOptions, PlacementOptions, ReportOptions, RunOptions, SchedulerName, Url,
+    WireOptions, WorkloadOptions,
 };
 pub use reproduce::{ReproduceOptions, reproduce};

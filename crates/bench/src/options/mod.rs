@@ -47,16 +47,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 
-    /// Whether a worker thread runs one transaction at a time, or keeps several and continues with another when one
-    /// waits [default: what `hotrow engines` lists for each engine]
-    #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<SchedulerName>,
-
-    /// The most transactions that each worker thread of a pool keeps; it keeps fewer while they abort each other
-    /// [default: 8, and fewer while they wait for each other]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
-    pub slots: Option<u32>,
+    /// The placement of transactions on the threads
+    #[command(flatten)]
+    pub placement: PlacementOptions,
 
     /// The settings of the engines
     #[command(flatten)]
@@ -105,6 +98,26 @@ pub struct RunOptions {
     pub wire: WireOptions,
 }
 
+/// How transactions are put onto the worker threads.
+#[derive(clap::Args, Clone, Debug)]
+pub struct PlacementOptions {
+    /// Whether a worker thread runs one transaction at a time, or keeps several and continues with another when one
+    /// waits [default: what `hotrow engines` lists for each engine]
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<SchedulerName>,
+
+    /// The most transactions that each worker thread of a pool keeps; it keeps fewer while they abort each other
+    /// [default: 8, and fewer while they wait for each other]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
+    pub slots: Option<u32>,
+
+    /// Whether a worker thread runs all types of transactions, or those of one group of similar types as far as the mix
+    /// allows; the mix of all threads together stays the same
+    #[arg(long, value_name = "HOW", default_value = "random")]
+    pub assign: AssignName,
+}
+
 /// The settings of engines. Engines that do not have a setting ignore it; a setting that no engine of the run has is
 /// refused.
 #[derive(clap::Args, Clone, Debug)]
@@ -136,6 +149,16 @@ pub struct EngineOptions {
     /// set at once
     #[arg(long)]
     pub lock_as_it_goes: bool,
+
+    /// Locks of rows in one page, or of things in one table, from which on a transaction tries to lock the page or the
+    /// table as a whole, for engines with such locks; with 0 it never does [default: the engine's]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32))]
+    pub escalate_after: Option<u32>,
+
+    /// Per cent of the recent requests for a lock that must have met latch contention for the lock to be hot, for
+    /// engines that pass hot locks on; with 0 every lock is hot [default: the engine's]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = value_parser!(u8).range(0..=100))]
+    pub hot_percent: Option<u8>,
 
     /// Additional time of a message between two partitions, to study the effect of a network
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
@@ -182,6 +205,25 @@ impl SchedulerName {
     }
 }
 
+/// How the types of transactions are assigned to worker threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum AssignName {
+    /// Each transaction of each thread is drawn from the whole mix
+    Random,
+    /// Each thread has transactions of one group of similar types, as far as the mix allows
+    ByType,
+}
+
+impl AssignName {
+    /// Returns the name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            AssignName::Random => "random",
+            AssignName::ByType => "by-type",
+        }
+    }
+}
+
 /// Whether transactions are optimistic or pessimistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConcurrencyName {
@@ -219,7 +261,7 @@ impl RunOptions {
         let info = ENGINES.iter().find(|info| info.name == engine_of(name));
         // The bare loop has no transactions that could wait.
         let Some(info) = info else { return SchedulerName::Thread };
-        self.scheduler.unwrap_or(match info.scheduler {
+        self.placement.scheduler.unwrap_or(match info.scheduler {
             Scheduler::Thread => SchedulerName::Thread,
             Scheduler::Planned | Scheduler::Partition | Scheduler::Roles => SchedulerName::Pool,
         })
@@ -229,7 +271,7 @@ impl RunOptions {
     pub fn slots_of(&self, name: &str) -> usize {
         match self.scheduler_of(name) {
             SchedulerName::Thread => 1,
-            SchedulerName::Pool => self.slots.map_or(PoolConfig::DEFAULT_SLOTS, |slots| slots as usize),
+            SchedulerName::Pool => self.placement.slots.map_or(PoolConfig::DEFAULT_SLOTS, |slots| slots as usize),
         }
     }
 
@@ -244,6 +286,8 @@ impl RunOptions {
             cc_threads: engine.cc_threads.map(|threads| threads as usize),
             deadlock_time_outs: engine.deadlock_time_outs,
             lock_as_it_goes: engine.lock_as_it_goes,
+            escalation: engine.escalate_after.map(|locks| locks as usize),
+            hot_percent: engine.hot_percent,
             network_delay: Duration::from_micros(u64::from(engine.network_delay_us)),
         }
     }

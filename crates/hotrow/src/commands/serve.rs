@@ -142,6 +142,16 @@ struct EngineOptions {
     #[arg(long)]
     lock_as_it_goes: bool,
 
+    /// Locks of rows in one page, or of things in one table, from which on a transaction tries to lock the page or the
+    /// table as a whole, under engines with such locks; with 0 it never does [default: the engine's]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32))]
+    escalate_after: Option<u32>,
+
+    /// Per cent of the recent requests for a lock that must have met latch contention for the lock to be hot, under
+    /// engines that pass hot locks on; with 0 every lock is hot [default: the engine's]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100))]
+    hot_percent: Option<u8>,
+
     /// Let others have hot rows of a block while it waits for its client: they commit after it, or fail with it
     /// (40001). Sessions set it as hotrow.early_release
     #[arg(long, value_name = "WHEN", default_value = "off")]
@@ -335,6 +345,8 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
         ("--cc-threads", Setting::CcThreads, options.settings.cc_threads.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.settings.deadlock_time_outs),
         ("--lock-as-it-goes", Setting::LockAsItGoes, options.settings.lock_as_it_goes),
+        ("--escalate-after", Setting::Escalation, options.settings.escalate_after.is_some()),
+        ("--hot-percent", Setting::HotPercent, options.settings.hot_percent.is_some()),
         ("--early-release hot", Setting::EarlyRelease, releases_early),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
@@ -359,6 +371,8 @@ fn settings(options: &Options) -> Settings {
         cc_threads: Some(cc_threads),
         deadlock_time_outs: options.settings.deadlock_time_outs,
         lock_as_it_goes: options.settings.lock_as_it_goes,
+        escalation: options.settings.escalate_after.map(|locks| locks as usize),
+        hot_percent: options.settings.hot_percent,
         network_delay: Duration::ZERO,
     }
 }

@@ -2,6 +2,7 @@
 
 mod fixture;
 mod hekaton;
+mod hotspots;
 mod micro;
 mod tatp;
 mod tpcc;
