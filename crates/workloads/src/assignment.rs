@@ -98,9 +98,8 @@ impl Dealer {
         let mut dealt = self.dealt.lock().unwrap_or_else(|poison| poison.into_inner());
         let all = i128::from(self.types.weight());
         let total = i128::from(dealt.iter().sum::<u64>() + BATCH);
-        let behind = |group: usize| {
-            i128::from(self.types.groups[group].weight) * total - i128::from(dealt[group]) * all
-        };
+        let behind =
+            |group: usize| i128::from(self.types.groups[group].weight) * total - i128::from(dealt[group]) * all;
         let ahead_at_most = i128::from(BATCH) * i128::from(self.workers) * all;
         let group = if behind(own) > -ahead_at_most {
             own

@@ -1,6 +1,7 @@
 //! The costs of transactions to the engine.
 
-use hotrow_runtime::RunReport;
+use super::hierarchy::HierarchyReport;
+use hotrow_runtime::{Breakdown, RunReport};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,8 @@ pub(crate) struct CostReport {
     /// The number of requests that waited, divided by the number of committed transactions. Requests of aborted
     /// attempts count as well.
     pub waits_per_txn: f64,
+    /// The locks by their level in a hierarchy, and what became of them; null for an engine without a hierarchy.
+    pub hierarchy: Option<HierarchyReport>,
     pub analyses: Analyses,
     /// The number of messages between partitions, or between execution threads and concurrency-control threads. The
     /// latter are counted without releases.
@@ -39,12 +42,13 @@ impl CostReport {
     pub(super) fn new(run: &RunReport) -> Self {
         let counts = &run.counts;
         let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;
-        let parts = |parts: [(&str, f64); 5]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
+        let parts = |parts: [(&str, f64); Breakdown::PARTS]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
         Self {
             breakdown: parts(counts.breakdown.shares()).into_iter().collect(),
             breakdown_us: parts(counts.breakdown.microseconds()).into_iter().collect(),
             locks_per_txn: per_txn(counts.statistics.locks),
             waits_per_txn: per_txn(counts.statistics.waits),
+            hierarchy: HierarchyReport::new(&counts.statistics, counts.committed),
             analyses: Analyses {
                 runs: counts.statistics.analyses,
                 found: counts.statistics.analyses_found,

@@ -174,11 +174,13 @@ pub(crate) mod tests {
             ("slots", json!(1)),
             ("analyses", json!({"runs": 3, "found": 2, "bits": 0})),
             ("messages", json!(7)),
+            ("hierarchy", json!(null)),
         ] {
             assert_eq!(json[field], expected, "{field}");
         }
         assert_eq!(json["params"]["records"], 10);
         assert_eq!(json["params"]["isolation"], "serializable");
+        assert_eq!((&json["breakdown"]["contention"], &json["breakdown"]["inheritance"]), (&json!(0.0), &json!(0.0)));
         assert_eq!((&json["breakdown"]["work"], &json["breakdown_us"]["lock_manager"]), (&json!(0.75), &json!(0.5)));
         assert_eq!(json["kinds"][1], json!({"kind": "moves", "committed": 4, "throughput": 4.0, "success": 0.75}));
         let keys: Vec<_> = json["aborted"].as_object().expect("an object").keys().cloned().collect();

@@ -6,6 +6,7 @@
 //! | `engine_report.rs` | the report as a whole |
 //! | `transactions.rs` | what the clients measured: counts, throughput, latencies, kinds |
 //! | `costs.rs` | what transactions cost the engine: where time went, locks, waits, analyses, messages |
+//! | `hierarchy.rs` | the locks of an engine whose locks form a hierarchy |
 //! | `wire.rs` | what a run over the network reports besides |
 //! | `footprint.rs` | the memory of the tables before and after the run |
 //! | `consistency.rs` | the outcome of the check after the run |
@@ -18,6 +19,7 @@ mod consistency;
 mod costs;
 mod engine_report;
 mod footprint;
+mod hierarchy;
 mod identity;
 mod summary;
 mod transactions;
@@ -27,6 +29,7 @@ pub(crate) use consistency::Consistency;
 pub(crate) use costs::Analyses;
 pub(crate) use engine_report::EngineReport;
 pub(crate) use footprint::{Footprint, Footprints, MemorySnapshot, VersionCounts, Versions};
+pub(crate) use hierarchy::HierarchyReport;
 pub(crate) use identity::RunIdentity;
 pub(crate) use summary::{EngineSummary, span, summarize};
 pub(crate) use transactions::KindReport;

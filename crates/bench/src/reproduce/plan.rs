@@ -25,6 +25,10 @@ pub(crate) enum Chart {
     CurvesOver { x: &'static [&'static str] },
     /// A bar for each point, which stacks the values of all series.
     Bars { x: &'static str },
+    /// The same, with the number of locks of a transaction beside each bar in place of the throughput.
+    LockBars { x: &'static str },
+    /// For each point a bar for each series, as long as the ratio of its value to that of the first series.
+    Ratios { x: &'static str },
     /// A table with a column for each point and a row for each series. Values are shown with their distance from the
     /// first column.
     Table { x: &'static str },
@@ -34,7 +38,8 @@ impl Chart {
     /// Returns the title of the axis of a panel's points.
     pub(crate) fn x(self, panel: usize) -> &'static str {
         match self {
-            Chart::Curves { x } | Chart::Bars { x } | Chart::Table { x } => x,
+            Chart::Curves { x } | Chart::Bars { x } | Chart::LockBars { x } => x,
+            Chart::Ratios { x } | Chart::Table { x } => x,
             Chart::CurvesOver { x } => x[panel],
         }
     }
@@ -97,6 +102,11 @@ impl Series {
         Self { value: Value::Share(part), ..Self::throughput(name, engine) }
     }
 
+    /// Makes a series of one part of the locks of an engine with a hierarchy of locks.
+    pub(crate) fn locks(name: &'static str, engine: &'static str, part: &'static str) -> Self {
+        Self { value: Value::LockShare(part), ..Self::throughput(name, engine) }
+    }
+
     /// Makes a series of an engine's throughput in transactions of one kind, counted in `unit` transactions per second.
     pub(crate) fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
         Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
@@ -136,6 +146,8 @@ pub(crate) enum Value {
     Cpu,
     /// One part of the breakdown of the transactions' time, in per cent.
     Share(&'static str),
+    /// One part of the locks in a hierarchy, in per cent of all locks or of the heritable ones.
+    LockShare(&'static str),
 }
 
 impl Value {
@@ -153,6 +165,9 @@ impl Value {
             Value::Cpu => report.transactions.cpu_us_per_txn,
             Value::Share(part) => {
                 report.costs.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
+            }
+            Value::LockShare(part) => {
+                report.costs.hierarchy.as_ref().map_or(0.0, |hierarchy| hierarchy.share(part)) * 100.0
             }
         }
     }

@@ -81,7 +81,7 @@ impl Results {
         let mut runs: Vec<_> = self.runs(panel, point, series).iter().collect();
         let place = |run: &EngineReport| match series.value {
             Value::Kind { .. } => series.value.of(run),
-            Value::Throughput | Value::Cpu | Value::Share(_) => run.throughput(),
+            Value::Throughput | Value::Cpu | Value::Share(_) | Value::LockShare(_) => run.throughput(),
         };
         runs.sort_by(|a, b| place(a).total_cmp(&place(b)));
         let middle = runs.get(runs.len().checked_sub(1)? / 2)?;
@@ -239,6 +239,10 @@ pub(crate) mod tests {
                                     // Of transactions that take 100 µs.
                                     made.costs.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));
                                     made.costs.breakdown_us.insert(part.to_owned(), serde_json::json!(value));
+                                }
+                                Value::LockShare(part) => {
+                                    let hierarchy = made.costs.hierarchy.get_or_insert_default();
+                                    hierarchy.kinds.insert(part.to_owned(), serde_json::json!(value / 100.0));
                                 }
                             }
                         }

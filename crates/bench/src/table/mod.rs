@@ -3,7 +3,7 @@
 //! | file | what it prints |
 //! | --- | --- |
 //! | `columns.rs` | the table: a line for each engine, with as many columns as there is room for |
-//! | `notes.rs` | what applies to some runs only: ranges, servers, moved cores, granted levels, estimates, analyses |
+//! | `notes.rs` | what applies to some runs only: ranges, servers, moved cores, granted levels, estimates, analyses, locks |
 //! | `kinds.rs`, `breakdown.rs` | kinds of transactions, and where the time went, engines side by side |
 //! | `footprint.rs` | the memory of the tables |
 //! | `side_by_side.rs` | the layout that kinds and breakdown share |
@@ -24,7 +24,9 @@ use breakdown::print_breakdown;
 use columns::print_engines;
 use footprint::print_footprints;
 use kinds::print_kinds;
-use notes::{print_analyses, print_core_distance, print_estimates, print_granted, print_ranges, print_servers};
+use notes::{
+    print_analyses, print_core_distance, print_estimates, print_granted, print_locks, print_ranges, print_servers,
+};
 use std::io::{self, Write};
 
 /// The width of a table that is not shown on a terminal.
@@ -44,6 +46,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     print_analyses(out, engines)?;
+    print_locks(out, engines)?;
     print_footprints(out, engines)?;
     if options.report.breakdown {
         print_breakdown(out, engines, width)?;
@@ -59,7 +62,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
 mod tests {
     use super::*;
     use crate::report::tests::report;
-    use crate::report::{Analyses, EngineReport, summarize};
+    use crate::report::{Analyses, EngineReport, HierarchyReport, summarize};
     use hotrow_txn::Isolation;
 
     #[test]
@@ -114,6 +117,48 @@ mod tests {
             let line = lines.iter().find(|line| line.starts_with(part)).expect("each part has a line");
             assert!(line.ends_with(expected), "{line}");
         }
+    }
+
+    #[test]
+    fn parts_of_hierarchies_have_lines_only_if_an_engine_has_them() {
+        let mut turns = [vec![report("2pl-dreadlocks", 8.0, "ok"), report("hier", 8.0, "ok")]];
+        for (part, expected) in [("contention", 6), ("inheritance", 7)] {
+            let costs = &mut turns[0][1].costs;
+            costs.breakdown.insert(part.to_owned(), serde_json::json!(0.25));
+            costs.breakdown_us.insert(part.to_owned(), serde_json::json!(0.5));
+            let lines = lines(&turns, |out, engines| print_breakdown(out, engines, 80));
+            assert_eq!(lines.len(), 1 + 2 + expected + 1, "{lines:#?}");
+            let line = lines.iter().find(|line| line.starts_with(part)).expect("the part has a line");
+            assert!(line.contains("0.00    0 %") && line.ends_with("0.50   25 %"), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_locks_of_hierarchies_are_noted() {
+        let mut turns = [vec![report("2pl-dreadlocks", 8.0, "ok"), report("sli", 8.0, "ok")]];
+        let shares = |parts: &[(&str, f64)]| {
+            parts.iter().map(|&(part, share)| (part.to_owned(), serde_json::json!(share))).collect()
+        };
+        turns[0][1].costs.locks_per_txn = 8.5;
+        turns[0][1].costs.hierarchy = Some(HierarchyReport {
+            databases: 1.0,
+            tables: 2.0,
+            pages: 2.0,
+            rows: 3.5,
+            hot: 4.0,
+            heritable: 5.0,
+            inherited: 4.0,
+            kinds: shares(&[("hot_heritable", 0.4), ("cold_heritable", 0.1), ("hot_only", 0.05)]),
+            outcomes: shares(&[("used", 0.6), ("invalidated", 0.15), ("discarded", 0.05), ("released", 0.2)]),
+        });
+        let expected = [
+            "sli: 8.50 locks per transaction: 1.00 of databases, 2.00 of tables, 2.00 of pages, 3.50 of rows",
+            "sli: of these locks 40 % are hot and heritable, 10 % heritable only, 5 % hot only",
+            "sli: of the heritable locks 60 % were used again, 15 % invalidated, 5 % discarded, 20 % not passed on",
+        ];
+        assert_eq!(lines(&turns, |out, engines| print_locks(out, engines)), expected);
+        turns[0][1].costs.hierarchy.as_mut().expect("it is there").inherited = 0.0;
+        assert_eq!(lines(&turns, |out, engines| print_locks(out, engines)), expected[..2]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::columns::name_width;
 use crate::numbers::{brief, grouped};
-use crate::report::{Analyses, EngineSummary, WireReport, span};
+use crate::report::{Analyses, EngineSummary, HierarchyReport, WireReport, span};
 use std::io::{self, Write};
 
 /// Prints the throughputs of the slowest and the fastest run of each engine.
@@ -65,6 +65,43 @@ pub(super) fn print_estimates(out: &mut dyn Write, engines: &[EngineSummary<'_>]
             let per_thousand = |count: u64| brief(count as f64 * 1e3 / median.transactions.committed.max(1) as f64);
             let (looked, wrong) = (per_thousand(looked), per_thousand(wrong));
             writeln!(out, "{engine}: {looked} reconnaissances and {wrong} wrong estimates per 1,000 transactions")?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints the locks of a transaction under engines whose locks form a hierarchy, and what became of those that could
+/// have been inherited.
+pub(super) fn print_locks(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
+    for EngineSummary { engine, median, .. } in engines {
+        let Some(report) = &median.costs.hierarchy else { continue };
+        let HierarchyReport { databases, tables, pages, rows, inherited, .. } = report;
+        let percent = |part: &str| format!("{:.0} %", report.share(part) * 100.0);
+        writeln!(
+            out,
+            "{engine}: {} locks per transaction: {} of databases, {} of tables, {} of pages, {} of rows",
+            brief(median.costs.locks_per_txn),
+            brief(*databases),
+            brief(*tables),
+            brief(*pages),
+            brief(*rows)
+        )?;
+        writeln!(
+            out,
+            "{engine}: of these locks {} are hot and heritable, {} heritable only, {} hot only",
+            percent("hot_heritable"),
+            percent("cold_heritable"),
+            percent("hot_only")
+        )?;
+        if *inherited > 0.0 {
+            writeln!(
+                out,
+                "{engine}: of the heritable locks {} were used again, {} invalidated, {} discarded, {} not passed on",
+                percent("used"),
+                percent("invalidated"),
+                percent("discarded"),
+                percent("released")
+            )?;
         }
     }
     Ok(())

@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_transaction_touches_different_rows_of_its_groups_tables_only() {
-        for (line, tables, ops) in [("", 2, 2), ("--tables 4 --ops 3 --groups 8", 4, 3), ("--rows 2 --tables 1", 1, 2)] {
+        for (line, tables, ops) in [("", 2, 2), ("--tables 4 --ops 3 --groups 8", 4, 3), ("--rows 2 --tables 1", 1, 2)]
+        {
             let mut client = client(line);
             for _ in 0..500 {
                 let group = client.generate();

@@ -1,7 +1,7 @@
 //! The initial rows of the tables: counters of zero.
 
-use super::schema::{KEY, Tables};
 use super::Options;
+use super::schema::{KEY, Tables};
 use crate::load::load_rows;
 use crate::{LoadError, Progress};
 use hotrow_txn::Engine;

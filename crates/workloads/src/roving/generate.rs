@@ -64,7 +64,8 @@ impl Options {
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { rows, appends, reads, recent, read_only_share } = self;
-        let (rows, reads, appends) = (number_of(*rows, "row"), number_of(*reads, "read"), number_of(*appends, "append"));
+        let (rows, reads, appends) =
+            (number_of(*rows, "row"), number_of(*reads, "read"), number_of(*appends, "append"));
         write!(f, "{rows} and more, {reads} of the newest {recent} and {appends}, ")?;
         write!(f, "{:.0} % read-only", read_only_share * 100.0)
     }
