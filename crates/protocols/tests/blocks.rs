@@ -10,7 +10,7 @@ use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Begin, Isolation, Transaction, Write};
 use std::time::Duration;
 
-const ENGINES: [&str; 6] = ["ilock", "1v", "2pl-timeout", "lock-table", "2pl-waitfor", "2pl-dreadlocks"];
+const ENGINES: [&str; 8] = ["ilock", "1v", "2pl-timeout", "lock-table", "2pl-waitfor", "2pl-dreadlocks", "hier", "sli"];
 const THREADS: u64 = 8;
 const ROWS: u64 = 64;
 const ACCESSES: usize = 8;

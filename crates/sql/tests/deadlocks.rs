@@ -7,7 +7,8 @@ use hotrow_sql::SqlError;
 use hotrow_sync::thread;
 
 /// The engines that find deadlocks.
-const DETECTING: [&str; 6] = ["2pl-waitfor", "2pl-dreadlocks", "2pl-timeout", "lock-table", "1v", "ilock"];
+const DETECTING: [&str; 8] =
+    ["2pl-waitfor", "2pl-dreadlocks", "2pl-timeout", "lock-table", "hier", "sli", "1v", "ilock"];
 
 /// Runs two sessions into a deadlock: each has run the first of its statements and goes on with the second. One session
 /// fails with a deadlock and the other succeeds. Returns the victim's error, the victim's number, and the other

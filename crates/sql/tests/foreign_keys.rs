@@ -114,7 +114,7 @@ fn a_parent_goes_or_its_child_comes_but_not_both() {
 
 #[test]
 fn whoever_has_waited_sees_what_has_come_of_it() {
-    for engine in ["2pl-timeout", "2pl-waitfor", "1v", "ilock", "lock-table"] {
+    for engine in ["2pl-timeout", "2pl-waitfor", "hier", "sli", "1v", "ilock", "lock-table"] {
         for (first, second, expected) in [
             ("delete from p where id = 1", "insert into c values (10, 1)", "23503"),
             ("insert into c values (10, 1)", "delete from p where id = 1", "23503"),
@@ -137,7 +137,7 @@ fn whoever_has_waited_sees_what_has_come_of_it() {
 /// does not wait for the second.
 #[test]
 fn parents_may_count_their_children() {
-    for engine in ["2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "1v", "ilock", "lock-table"] {
+    for engine in ["2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "hier", "sli", "1v", "ilock", "lock-table"] {
         for level in LEVELS {
             let database = database(engine);
             let mut sessions = [session(&database), session(&database)];

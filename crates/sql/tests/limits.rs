@@ -11,10 +11,12 @@ use std::time::Duration;
 
 /// Engines under which a transaction that meets a lock waits, regardless of its age, or its statement is retried in
 /// place of a wait.
-const ENGINES: [&str; 12] = [
+const ENGINES: [&str; 14] = [
     "serial",
     "2pl-timeout",
     "lock-table",
+    "hier",
+    "sli",
     "1v",
     "ilock",
     "row-nowait",

@@ -5,12 +5,14 @@ mod common;
 use common::{database, error, outcome, query, run, session};
 
 /// Engines whose transactions lock rows as they come to them.
-const LOCKING: [&str; 10] = [
+const LOCKING: [&str; 12] = [
     "2pl-timeout",
     "2pl-waitdie",
     "2pl-waitfor",
     "2pl-dreadlocks",
     "lock-table",
+    "hier",
+    "sli",
     "1v",
     "ilock",
     "row-nowait",

@@ -102,7 +102,7 @@ fn an_order_is_taken_that_closes_no_other_circle() {
 /// `deadlock-simple`
 #[test]
 fn of_two_that_share_and_want_to_be_alone_one_is_the_victim() {
-    for engine in ["2pl-timeout", "2pl-waitfor", "ilock", "mvo"] {
+    for engine in ["2pl-timeout", "2pl-waitfor", "hier", "sli", "ilock", "mvo"] {
         let (database, sessions) = stage(engine, 1, 2);
         let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
         run(&mut one, &lock("access share", 1));
@@ -117,7 +117,8 @@ fn of_two_that_share_and_want_to_be_alone_one_is_the_victim() {
 /// The second wait begins in the engine, which knows of rows only.
 #[test]
 fn a_circle_through_a_row_and_a_table_is_found_whichever_wait_comes_last() {
-    let cases = ["2pl-waitfor", "mvo", "mvl"].into_iter().flat_map(|engine| [(engine, true), (engine, false)]);
+    let cases =
+        ["2pl-waitfor", "hier", "sli", "mvo", "mvl"].into_iter().flat_map(|engine| [(engine, true), (engine, false)]);
     for (engine, rows_first) in cases {
         let (database, sessions) = stage(engine, 2, 2);
         let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
@@ -161,7 +162,7 @@ fn a_circle_through_a_wait_that_nobody_knows_ends_after_a_while() {
 /// The tests' databases end waits that may be deadlocks after a fifth of a second.
 #[test]
 fn a_wait_that_is_no_deadlock_lasts() {
-    for engine in ["2pl-timeout", "ilock", "1v", "row-nowait", "mvo", "mvl"] {
+    for engine in ["2pl-timeout", "hier", "ilock", "1v", "row-nowait", "mvo", "mvl"] {
         let database = database(engine);
         let [mut holder, mut idle] = [session(&database), session(&database)];
         run(

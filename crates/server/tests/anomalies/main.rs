@@ -40,7 +40,7 @@ const BROKEN: &str = "none";
 fn shows(info: &EngineInfo) -> bool {
     let keeps_versions = info.isolation.contains(&Isolation::Snapshot);
     keeps_versions
-        || ["lock-table", "1v", "ilock"].contains(&info.name)
+        || ["lock-table", "hier", "sli", "1v", "ilock"].contains(&info.name)
         || info.name.starts_with("2pl-") && !info.capabilities.needs_accesses
 }
 
