@@ -112,7 +112,7 @@ mod tests {
         // The columns are: all locks, those of a high level, hot, heritable, both; and the expected hot and heritable,
         // cold and heritable, hot only, of a high level, of a row.
         for (locks, high_level, hot, heritable, both, expected) in [
-            (10, 6, 4, 5, 4, [0.4, 0.1, 0.0, 0.1, 0.5]),
+            (10, 6, 4, 5, 4, [0.4, 0.1, 0.0, 0.1, 0.4]),
             (10, 6, 5, 4, 4, [0.4, 0.0, 0.1, 0.1, 0.4]),
             (10, 2, 6, 2, 2, [0.2, 0.0, 0.4, 0.0, 0.4]),
             (10, 0, 0, 0, 0, [0.0, 0.0, 0.0, 0.0, 1.0]),

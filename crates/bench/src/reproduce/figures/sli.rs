@@ -48,6 +48,9 @@ const TPCC: [(&str, &str); 6] = [
     (STOCK_LEVEL, "stocklevel"),
 ];
 
+/// The bars that are left out when little is measured.
+const IN_FULL_ONLY: [&str; 5] = [TATP_SINGLE[1], TATP_SINGLE[3], "forward mix", "TPC-C small mix", "Order Status"];
+
 /// The parts of a transaction's time.
 pub(super) const WORK: &str = "work";
 pub(super) const LOCK_MANAGER: &str = "lock manager";
@@ -58,12 +61,12 @@ pub(super) const ABORTED: &str = "aborted attempts";
 
 /// Returns the words that choose TATP's rows. The paper has 100,000 subscribers.
 pub(super) fn tatp(scale: &Scale) -> String {
-    format!("tatp --subscribers {}", scale.pick(100_000, 20_000, 100))
+    format!("tatp --subscribers {}", scale.pick(100_000, 10_000, 100))
 }
 
 /// Returns the words that choose TPC-B's rows.
 pub(super) fn tpcb(scale: &Scale) -> String {
-    format!("tpcb --scale {}", scale.pick(40, 2, 1))
+    format!("tpcb --scale {}", scale.pick(40, 1, 1))
 }
 
 /// Returns the words that choose TPC-C's rows.
@@ -75,12 +78,14 @@ pub(super) fn tpcc(scale: &Scale) -> &'static str {
     )
 }
 
-/// Returns a panel with a bar for each transaction and mix, with this number of threads.
+/// Returns a panel with a bar for each transaction and mix, with this number of threads. If little is measured, some
+/// bars are left out.
 pub(super) fn bars(scale: &Scale, id: &'static str, title: String, threads: u64, series: Vec<Series>) -> Panel {
     let options = |mix: &str| format!("--mix {mix} --threads {threads}");
     let mut bars: Vec<_> = TATP.iter().map(|&(label, mix)| (label, tatp(scale), options(mix))).collect();
     bars.push((TPCB, tpcb(scale), format!("--threads {threads}")));
     bars.extend(TPCC.iter().map(|&(label, mix)| (label, tpcc(scale).to_owned(), options(mix))));
+    bars.retain(|(label, ..)| scale.pick(true, false, false) || !IN_FULL_ONLY.contains(label));
     let point = |(number, (label, rows, options)): (usize, (&str, String, String))| Point {
         x: number as f64,
         label: label.to_owned(),

@@ -111,7 +111,8 @@ fn mixing_wastes(results: &Results, panel: &str) -> Option<Finding> {
         let passed = useless + of(results, panel, &[USED], label)?;
         Some(100.0 * useless / passed.max(f64::MIN_POSITIVE))
     };
-    let alone: Vec<f64> = TATP_SINGLE.iter().map(|label| wasted(label)).collect::<Option<_>>()?;
+    let measured = TATP_SINGLE.iter().filter(|label| bar(results, label).is_some());
+    let alone: Vec<f64> = measured.map(|label| wasted(label)).collect::<Option<_>>()?;
     let (mixed, alone) = (wasted(TATP_MIX)?, median(&alone)?);
     let evidence = format!("({panel}) {mixed:.1} % are wasted in the mix, {alone:.1} % alone");
     Some(Finding { holds: mixed > alone, evidence })
