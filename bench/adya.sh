@@ -19,7 +19,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=0.1.0
-engines=2pl-waitdie,2pl-waitfor,2pl-timeout,mvo,mvl snapshots=mvo,mvl mixed=mvo
+engines=2pl-waitdie,2pl-waitfor,2pl-timeout,hier,sli,mvo,mvl snapshots=mvo,mvl mixed=mvo
 txns=2000 seed=0 least=60 port=5463 deadlock_timeout=20ms
 while [ $# -gt 0 ]; do
   case $1 in

@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-engines=ilock,row-nowait,lock-table,hier,sli,1v,2pl-waitfor,2pl-waitdie,2pl-dreadlocks,mvo,mvl,2pl-ordered,2pl-atomic,vll,vll-sca
+engines=ilock,row-nowait,lock-table,1v,2pl-waitfor,2pl-waitdie,2pl-dreadlocks,hier,sli,mvo,mvl,2pl-ordered,2pl-atomic,vll,vll-sca
 clients=300 seconds=10 threads=2 port=5464 isolation='' block=
 while [ $# -gt 0 ]; do
   case $1 in

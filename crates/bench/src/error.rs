@@ -10,9 +10,9 @@ pub enum BenchError {
     Usage(String),
     /// A run, its consistency check or its report failed.
     Failed(String),
-    /// The interrupt was raised. What was measured before has been reported.
+    /// The interrupt was raised. Everything that was measured before has been reported.
     Interrupted,
-    /// The table could not be written.
+    /// The output of the command could not be written.
     Output(io::Error),
 }
 

@@ -4,7 +4,8 @@ use hotrow_runtime::Stop;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex};
 
-/// Ends the run under way and all later ones. Clones share their state, and a raised interrupt stays raised.
+/// A flag that, once raised, ends the run under way and all later ones. Clones share their state, and a raised
+/// interrupt stays raised.
 ///
 /// **Thread safety**: any thread may raise it, such as the one that handles signals, while another one runs.
 #[derive(Clone, Debug, Default)]

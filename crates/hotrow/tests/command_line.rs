@@ -216,15 +216,16 @@ fn options_that_mean_nothing_here_are_refused() {
             "bench ycsb --engine orthrus --scheduler thread --cc-threads 1",
             &["--cc-threads means nothing to engine orthrus", "expected a pool"],
         ),
-        ("bench ycsb --escalate-after 9", &["--escalate-after means nothing to engine 2pl-waitdie", "hier, sli"]),
-        (
-            "bench ycsb --engine hier --hot-percent 9",
-            &["--hot-percent means nothing to engine hier", "expected one of sli"],
-        ),
         ("bench tpcb --assign by-type", &["--assign by-type means nothing to tpcb", "expected tatp, tpcc or bimodal"]),
         ("bench tpcc --mix payment --assign by-type", &["nothing to this mix of tpcc", "expected a mix of several"]),
         ("bench tatp --threads 1 --assign by-type", &["nothing with one thread", "expected --threads 2 or more"]),
         ("bench tatp --over-wire --assign by-type", &["--assign by-type means nothing with --over-wire"]),
+        ("bench ycsb --engine vll --escalate-after 10", &["--escalate-after means nothing to engine vll", "hier, sli"]),
+        ("bench ycsb --engine hier --hot-percent 10", &["--hot-percent means nothing to engine hier", "one of sli"]),
+        (
+            "bench ycsb --engine sli --hot-percent 101",
+            &["invalid value '101' for '--hot-percent", "101 is not in 0..=100"],
+        ),
         ("bench range --engine-partitions 2", &["--engine-partitions means nothing to engine vllr"]),
         ("bench ycsb --json x.svg --plot ./x.svg", &["--json x.svg and --plot ./x.svg are one file"]),
         (

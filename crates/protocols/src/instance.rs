@@ -9,7 +9,8 @@ use hotrow_txn::{
     Protocol, Transaction, VersionStatistics, WorkerId,
 };
 
-/// A database under protocol `P`, for callers that know the protocol's type. Others use it as an [`Engine`].
+/// A database under protocol `P`. Callers that know the protocol's type use it directly, and all others as an
+/// [`Engine`].
 pub struct Instance<P: Protocol> {
     protocol: Arc<P>,
     database: Arc<Tables<P::Table>>,
@@ -35,7 +36,7 @@ impl<P: Protocol> Instance<P> {
         &self.database
     }
 
-    /// Makes the state that the transactions of worker `id` share.
+    /// Returns a new state for worker `id`, which the worker's transactions share.
     pub fn worker(&self, id: WorkerId) -> P::Worker {
         self.protocol.worker(id)
     }

@@ -10,6 +10,7 @@
 
 pub mod atomic;
 pub mod hekaton;
+pub mod hier;
 pub mod ilock;
 mod instance;
 pub mod none;

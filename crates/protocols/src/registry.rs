@@ -3,6 +3,7 @@
 use crate::Instance;
 use crate::atomic::Atomic;
 use crate::hekaton::{Hekaton, Optimistic, Pessimistic};
+use crate::hier::{Hierarchical, Inherited, Released};
 use crate::ilock::Interactive;
 use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
@@ -32,7 +33,7 @@ pub trait WithProtocol {
 pub enum OpenError {
     /// There is no such engine.
     Unknown(UnknownEngine),
-    /// The engine does not accept such a setting.
+    /// The engine does not accept one of the settings.
     Settings(SettingsError),
 }
 
@@ -47,7 +48,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// The error of a name that no engine has.
+/// The error that no engine has the name that was asked for, with that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEngine(pub String);
 
@@ -83,6 +84,8 @@ registry!(
     TwoPhase<Dreadlocks>,
     TwoPhase<Timeout>,
     TwoPhase<Centralized>,
+    Hierarchical<Released>,
+    Hierarchical<Inherited>,
     OneVersion,
     Interactive,
     RowNoWait,
@@ -104,8 +107,8 @@ registry!(
     Hekaton<Pessimistic>,
 );
 
-/// Refuses `option`, by which users set `setting`, if the setting means nothing to any of the engines called `names`.
-/// The error says to which engines it means something. `in_pool` says whether the engines' transactions run in a pool.
+/// Fails if none of the engines called `names` has the setting `setting`. The error names `option`, by which the user
+/// has set it, and the engines that have the setting. `in_pool` says whether an engine's transactions run in a pool.
 pub fn refuse_unheeded(
     option: &str,
     setting: Setting,

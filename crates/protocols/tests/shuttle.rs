@@ -112,7 +112,7 @@ fn spawn(world: &Arc<World>, work: impl FnOnce(&World) + Send + 'static) -> thre
 fn a_range_that_was_scanned_stays_as_it_was() {
     let directions = [Direction::Backward, Direction::Forward];
     for (engine, direction) in
-        ["ilock", "1v", "2pl-waitfor"].into_iter().flat_map(|name| directions.map(|to| (name, to)))
+        ["ilock", "1v", "2pl-waitfor", "sli"].into_iter().flat_map(|name| directions.map(|to| (name, to)))
     {
         model(move || {
             let world = World::new(engine, [2, 8]);

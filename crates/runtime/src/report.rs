@@ -89,12 +89,11 @@ pub struct Breakdown {
     pub samples: u64,
     /// The time for the transaction's own work: index, records, the procedure.
     pub work_ns: u64,
-    /// The time in the lock manager, without waits and contention.
+    /// The time in the lock manager, without waits and without [contention](Self::contention_ns).
     pub lock_manager_ns: u64,
-    /// The time in the lock manager that was spent spinning for taken latches, under engines that measure it. Under the
-    /// others it is part of the lock manager's time.
+    /// The time of the lock manager in which it spun for latches that were taken, if the engine measures it.
     pub contention_ns: u64,
-    /// The time for passing locks on from one transaction to the next.
+    /// The time for passing locks on from transaction to transaction.
     pub inheritance_ns: u64,
     /// The time of waits for locks.
     pub wait_ns: u64,
@@ -105,9 +104,6 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The number of parts.
-    pub const PARTS: usize = 7;
-
     /// Divides the time of one transaction into its parts. `latency_ns` lasts from its first begin to its commit,
     /// `retries_ns` from its first to its last begin; `counted` is what the engine counted meanwhile. Reading the clock
     /// takes `clock_ns`.
@@ -115,22 +111,18 @@ impl Breakdown {
     /// The time between two readings of the clock includes one reading: half of the first, and half of the second. So
     /// the time of each timed call of the lock manager includes one reading, and so does the time around the calls.
     /// Both are subtracted.
-    ///
-    /// Contention is a part of the lock manager's time; inheritance is not.
     pub(crate) fn of_one(latency_ns: u64, retries_ns: u64, counted: &Statistics, clock_ns: f64) -> Self {
         let wait_ns = counted.wait_ns.min(latency_ns);
         let lock_manager_ns = counted.lock_manager_ns.min(latency_ns - wait_ns);
-        let outside_ns = latency_ns - wait_ns - lock_manager_ns;
-        let inheritance_ns = counted.hierarchy.inheritance_ns.min(outside_ns);
-        let rest_ns = outside_ns - inheritance_ns;
+        let inheritance_ns = counted.hierarchy.inheritance_ns.min(latency_ns - wait_ns - lock_manager_ns);
+        let rest_ns = latency_ns - wait_ns - lock_manager_ns - inheritance_ns;
+        let contention_ns = counted.hierarchy.contention_ns.min(lock_manager_ns);
         let other_ns = retries_ns.min(rest_ns);
         let readings_ns = |readings: u64| (readings as f64 * clock_ns) as u64;
-        let lock_manager_ns = lock_manager_ns.saturating_sub(readings_ns(counted.timed_calls));
-        let contention_ns = counted.hierarchy.contention_ns.min(lock_manager_ns);
         Self {
             samples: 1,
             work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(counted.timed_calls + 1)),
-            lock_manager_ns: lock_manager_ns - contention_ns,
+            lock_manager_ns: (lock_manager_ns - contention_ns).saturating_sub(readings_ns(counted.timed_calls)),
             contention_ns,
             inheritance_ns,
             wait_ns,
@@ -141,22 +133,22 @@ impl Breakdown {
 
     /// Returns the sum of all parts.
     pub fn total_ns(&self) -> u64 {
-        let in_locks_ns = self.lock_manager_ns + self.contention_ns + self.inheritance_ns;
-        self.work_ns + in_locks_ns + self.wait_ns + self.log_ns + self.other_ns
+        let locking_ns = self.lock_manager_ns + self.contention_ns + self.inheritance_ns;
+        self.work_ns + locking_ns + self.wait_ns + self.log_ns + self.other_ns
     }
 
     /// Returns each part's name in reports, and its share of the total. All shares are zero if nothing was sampled.
-    pub fn shares(&self) -> [(&'static str, f64); Self::PARTS] {
+    pub fn shares(&self) -> [(&'static str, f64); 7] {
         self.parts(self.total_ns().max(1) as f64)
     }
 
     /// Returns each part's name in reports, and its microseconds for each transaction. All are zero if nothing was
     /// sampled.
-    pub fn microseconds(&self) -> [(&'static str, f64); Self::PARTS] {
+    pub fn microseconds(&self) -> [(&'static str, f64); 7] {
         self.parts(self.samples.max(1) as f64 * 1e3)
     }
 
-    fn parts(&self, divisor: f64) -> [(&'static str, f64); Self::PARTS] {
+    fn parts(&self, divisor: f64) -> [(&'static str, f64); 7] {
         [
             ("work", self.work_ns as f64 / divisor),
             ("lock_manager", self.lock_manager_ns as f64 / divisor),
@@ -287,6 +279,7 @@ impl RunReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hotrow_txn::HierarchyStatistics;
 
     #[test]
     fn the_times_of_a_transaction_add_up_and_leave_reading_the_clock_out() {
@@ -310,28 +303,19 @@ mod tests {
     }
 
     #[test]
-    fn contention_is_part_of_the_lock_managers_time_and_inheritance_is_not() {
-        // The columns are: latency, time until the last begin, lock manager, its calls, contention, inheritance; and the
-        // expected work, lock manager, contention, inheritance, other. Reading the clock takes 10.
-        for (latency, retries, locks, calls, contention, inheritance, expected) in [
-            (1000, 0, 300, 0, 100, 50, (640, 200, 100, 50, 0)),
-            (1000, 0, 300, 5, 100, 50, (590, 150, 100, 50, 0)),
-            (1000, 0, 300, 5, 280, 0, (640, 0, 250, 0, 0)),
-            (1000, 0, 300, 0, 0, 900, (0, 300, 0, 700, 0)),
-            (1000, 400, 300, 0, 0, 500, (0, 300, 0, 500, 200)),
-        ] {
-            let mut counted = Statistics { lock_manager_ns: locks, timed_calls: calls, ..Statistics::default() };
-            (counted.hierarchy.contention_ns, counted.hierarchy.inheritance_ns) = (contention, inheritance);
-            let it = Breakdown::of_one(latency, retries, &counted, 10.0);
-            let parts = (it.work_ns, it.lock_manager_ns, it.contention_ns, it.inheritance_ns, it.other_ns);
-            assert_eq!(parts, expected, "{counted:?}");
-        }
+    fn contention_is_a_part_of_its_own_and_so_is_inheritance() {
+        let hierarchy =
+            HierarchyStatistics { contention_ns: 100, inheritance_ns: 50, ..HierarchyStatistics::default() };
+        let counted = Statistics { lock_manager_ns: 300, hierarchy, ..Statistics::default() };
+        let breakdown = Breakdown::of_one(1000, 0, &counted, 0.0);
+        let parts = [breakdown.work_ns, breakdown.lock_manager_ns, breakdown.contention_ns, breakdown.inheritance_ns];
+        assert_eq!((parts, breakdown.total_ns()), ([650, 200, 100, 50], 1000));
     }
 
     #[test]
     fn microseconds_are_those_of_one_transaction() {
         let mut breakdown = Breakdown::default();
-        assert_eq!(breakdown.microseconds().map(|(_, us)| us), [0.0; Breakdown::PARTS]);
+        assert_eq!(breakdown.microseconds().map(|(_, us)| us), [0.0; 7]);
         for locks in [1000, 3000] {
             let counted = Statistics { lock_manager_ns: locks, ..Statistics::default() };
             breakdown.add(&Breakdown::of_one(6000, 0, &counted, 0.0));

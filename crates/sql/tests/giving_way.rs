@@ -133,7 +133,7 @@ fn sessions_whose_blocks_fail_are_held_back_and_all_get_through() {
     const SESSIONS: i64 = 12;
     const BLOCKS: i64 = 40;
     let mut is_any_held_back = false;
-    for engine in ["mvo", "2pl-waitdie", "2pl-waitfor", "1v", "ilock"] {
+    for engine in ["mvo", "2pl-waitdie", "2pl-waitfor", "hier", "sli", "1v", "ilock"] {
         let database = database(engine);
         let mut watcher = session(&database);
         run(&mut watcher, TABLES);

@@ -6,13 +6,13 @@ use common::{database, error, outcome, query, run, session};
 
 /// Engines whose transactions lock rows as they come to them.
 const LOCKING: [&str; 12] = [
+    "hier",
+    "sli",
     "2pl-timeout",
     "2pl-waitdie",
     "2pl-waitfor",
     "2pl-dreadlocks",
     "lock-table",
-    "hier",
-    "sli",
     "1v",
     "ilock",
     "row-nowait",

@@ -109,7 +109,8 @@ impl Element {
         }
     }
 
-    /// Returns the number of the first element of such an array: zero for a vector, one for any other array.
+    /// Returns the subscript of the first element of an array with this element type: zero for `int2vector` and
+    /// `oidvector`, one for every other array.
     pub fn first_index(self) -> i32 {
         i32::from(!self.is_vector())
     }
@@ -168,8 +169,8 @@ impl Element {
     }
 }
 
-/// A one-dimensional array, borrowed from a row or owned. Its elements are counted from one; those of a vector, from
-/// zero.
+/// A one-dimensional array, borrowed from a row or owned. Subscripts begin at one; in an `int2vector` or `oidvector`,
+/// they begin at zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<'a>(Cow<'a, [u8]>);
 
@@ -199,12 +200,12 @@ impl<'a> Array<'a> {
         Element::tagged(self.0.first().copied().unwrap_or_default())
     }
 
-    /// Returns the number of the first element: zero for a vector, one for any other array.
+    /// Returns the subscript of the first element: zero for `int2vector` and `oidvector`, one for every other array.
     pub fn first_index(&self) -> i32 {
         self.element().first_index()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.0.get(1..HEAD).map_or(0, |bytes| read_u32(bytes) as usize)
     }

@@ -17,7 +17,8 @@ type Chunk<T> = Box<[AtomicPtr<T>]>;
 
 /// The tables of one database. All threads share this object.
 ///
-/// Finding a table by its number takes two loads and no latch. Numbers are never reused: DDL makes new tables.
+/// Finding a table by its number takes two loads and no latch. A number is never reused, even after its table is
+/// dropped.
 pub struct Tables<T: StoredTable> {
     collector: Arc<Collector>,
     chunks: Box<[OnceLock<Chunk<T>>]>,
@@ -41,8 +42,8 @@ impl<T: StoredTable> Tables<T> {
         Arc::new(Self { collector, chunks, next, parts, redo })
     }
 
-    /// Hands a record of everything that happens from now on to `sink`. The sink is not told of tables that exist
-    /// already.
+    /// Makes the database pass a redo record of every change from now on to `sink`: tables made and dropped, rows
+    /// loaded, transactions committed. The sink gets no record of the tables that exist already.
     ///
     /// # Panics
     /// If there is a sink already.
@@ -56,8 +57,8 @@ impl<T: StoredTable> Tables<T> {
         self.redo.get().map(|sink| &**sink)
     }
 
-    /// Waits until the commit is durable whose record has the position `handed`. Returns at once if `handed` is `None`,
-    /// because the database had no sink.
+    /// Waits until a commit is durable. `handed` is the position of the commit's redo record, or `None` if the database
+    /// had no sink when the transaction committed; then the call returns at once.
     #[inline]
     pub fn wait_durable(&self, handed: Option<Position>, waiter: &Waiter) {
         if let Some((position, sink)) = handed.zip(self.redo()) {
@@ -65,12 +66,12 @@ impl<T: StoredTable> Tables<T> {
         }
     }
 
-    /// Returns the collector, which the database's participants in reclamation share.
+    /// Returns the garbage collector of the database, which frees unlinked memory by epochs.
     pub fn collector(&self) -> &Arc<Collector> {
         &self.collector
     }
 
-    /// Makes a new participant in reclamation.
+    /// Makes a new participant in the database's epochs. Each transaction object needs one to access tables.
     pub fn participant(&self) -> Participant {
         self.collector.participant()
     }
@@ -92,7 +93,8 @@ impl<T: StoredTable> Tables<T> {
         id
     }
 
-    /// Drops a table that no transaction uses any more. If no table has this number, the call does nothing.
+    /// Drops a table that no transaction uses any more. Its memory is freed once no participant can still hold a
+    /// pointer into it. If no table has this number, the call does nothing.
     pub fn drop_table(&self, table: TableId) {
         let Some(slot) = self.slot(table) else { return };
         let old = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
@@ -122,6 +124,9 @@ impl<T: StoredTable> Tables<T> {
     }
 
     /// Inserts a row into a table that no transaction uses yet; the row is present and committed at once.
+    ///
+    /// # Errors
+    /// If a unique index has the row's key already. Nothing was changed then.
     ///
     /// # Panics
     /// If there is no such table.

@@ -41,7 +41,7 @@ const OTHERS_EVERY: u32 = 256;
 /// The value of a slot whose participant is in no epoch.
 const NOT_ACTIVE: u64 = 0;
 
-/// The state that all participants of one database share.
+/// The epoch-based garbage collector of one database. It frees unlinked memory once no participant can still read it.
 pub struct Collector {
     epoch: CachePadded<AtomicU64>,
     slots: Mutex<Vec<Arc<Slot>>>,
@@ -100,7 +100,7 @@ impl Collector {
     }
 
     /// Frees `garbage`, which is unlinked already, some time after every participant that may see it has left its
-    /// epoch. The method is for rare retirements, by callers that have no participant at hand.
+    /// epoch. The call takes a mutex; callers that have a [`Participant`] use [`Participant::retire`] instead.
     pub fn defer(&self, garbage: Garbage) {
         let stamp = self.stamp();
         let mut orphans = self.orphans.lock().expect("no panic under the latch");
@@ -113,7 +113,8 @@ impl Collector {
         }
     }
 
-    /// Frees the garbage of all participants, and orphaned garbage, as far as no participant may still see it.
+    /// Frees the garbage of all participants, of participants that no longer exist, and of dropped tables, as far as no
+    /// participant may still see it.
     pub fn collect(&self) {
         let least = self.least_active();
         let slots = self.slots.lock().expect("no panic under the latch").clone();
@@ -181,7 +182,8 @@ fn take_free(garbage: &mut VecDeque<Stamped>, least: u64) -> Vec<Garbage> {
     garbage.drain(..free).map(|stamped| stamped.garbage).collect()
 }
 
-/// The part that one transaction in flight takes in reclamation.
+/// The handle by which one transaction in flight takes part in epoch-based reclamation: memory that it can reach while
+/// it is in an epoch is not freed.
 pub struct Participant {
     collector: Arc<Collector>,
     slot: Arc<Slot>,
@@ -257,7 +259,7 @@ impl Participant {
         self.retire_all(std::iter::once(garbage));
     }
 
-    /// Retires many pieces of garbage, all of them unlinked, with one fence and one stamp.
+    /// Retires many pieces of garbage, all of them unlinked, at the cost of a single memory fence.
     pub fn retire_all(&mut self, garbage: impl IntoIterator<Item = Garbage>) {
         let mut garbage = garbage.into_iter().peekable();
         if garbage.peek().is_some() {
@@ -268,9 +270,9 @@ impl Participant {
         }
     }
 
-    /// Moves to the present epoch, if that is another one. This is as if the participant had left and entered, but
-    /// nothing is freed. The method is for a participant that stays in an epoch over many calls and keeps no borrow
-    /// from one call to the next.
+    /// Moves the participant to the present epoch, as if it had left and entered, but frees nothing. A participant that
+    /// stays in an epoch over many calls uses this between two of them, so that it does not hold up reclamation. It
+    /// must keep no reference from one call to the next.
     #[inline]
     pub fn refresh(&mut self) {
         debug_assert!(self.entered, "only who is in an epoch can go over to another");
@@ -284,8 +286,8 @@ impl Participant {
         }
     }
 
-    /// Frees garbage of this participant, of the one that was checked last, and orphaned garbage, as far as that is
-    /// possible now.
+    /// Frees as much garbage as possible now: that of this participant, that of one other participant, and that of
+    /// participants which no longer exist.
     #[cold]
     pub fn collect(&mut self) {
         let least = self.collector.least_active();

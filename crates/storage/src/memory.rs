@@ -12,7 +12,7 @@ pub struct TableMemory {
     pub records: u64,
     /// The bytes of indexes, except for the parts of indexes that lie in the records.
     pub indexes: u64,
-    /// The bytes of the data that the protocol keeps in the indexes: its locks.
+    /// The bytes of the locks and other data that the protocol keeps in the indexes.
     pub locks: u64,
 }
 

@@ -53,7 +53,7 @@ impl PrimaryIndex {
         Self { first: HashIndex::new(collector, 0), others, key_bytes: bytes.unwrap_or_default() }
     }
 
-    /// Returns the part of the index that a key belongs to.
+    /// Returns the part of the index to which a primary key belongs.
     #[inline]
     pub(crate) fn of(&self, key: &Key) -> &HashIndex {
         if self.others.is_empty() { &self.first } else { self.part(key) }
@@ -66,13 +66,13 @@ impl PrimaryIndex {
         }
     }
 
-    /// Returns the number of the part that a key belongs to.
+    /// Returns the number of the part to which a primary key belongs.
     #[inline]
     pub(crate) fn number_of(&self, key: &Key) -> usize {
         partition_number(self.partition_key_of(key), self.others.len() + 1)
     }
 
-    /// Returns the partition key of a key.
+    /// Returns the partition key with which a primary key begins.
     #[inline]
     pub(crate) fn partition_key_of(&self, key: &Key) -> i64 {
         match key {

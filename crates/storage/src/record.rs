@@ -26,8 +26,8 @@ pub trait RecordHeader: Default + Send + Sync + 'static {
     /// The data that the protocol keeps in each index of a table.
     type Index: IndexData;
 
-    /// The number of 32-bit numbers that the protocol keeps for each record in vectors beside the records, zero at
-    /// rest: [`RecordPtr::beside`].
+    /// The number of 32-bit numbers that the protocol keeps for each record outside the record, in arrays with one
+    /// number for each record. They are zero at rest. [`RecordPtr::beside`] returns them.
     const BESIDE: usize = 0;
 }
 
@@ -74,7 +74,7 @@ impl RecordFormat {
         Self { layout, key, word_at, key_at, row_at, bytes }
     }
 
-    /// Returns the number of bytes of a record, without what it has on the heap.
+    /// Returns the size of a record in bytes, without the memory on the heap that the record owns.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -201,8 +201,9 @@ impl<H: RecordHeader> RecordPtr<H> {
         unsafe { self.0.cast::<H>().as_ref() }
     }
 
-    /// Returns the number that the vector numbered `vector` [beside the records](RecordHeader::BESIDE) has for this
-    /// record. The number is found from the address, without fetching a cache line of the record.
+    /// Returns this record's number in the array numbered `vector`, out of the arrays [outside the
+    /// records](RecordHeader::BESIDE). The number is found from the record's address, without fetching a cache line of
+    /// the record.
     ///
     /// # Safety
     /// As for [`header`](Self::header).
@@ -366,8 +367,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         (result, old)
     }
 
-    /// Restores an earlier fixed part, and the variable part that belonged to it if that was replaced since. Returns
-    /// the variable part that this call replaces.
+    /// Undoes changes: restores `fixed`, an earlier fixed part, and `variable`, the variable part that was replaced
+    /// since then, if one was. Returns the variable part that this call replaces.
     ///
     /// # Safety
     /// As for [`change`](Self::change).

@@ -56,7 +56,7 @@ pub enum End {
     /// The record comes after all records that were appended before. Other transactions can build on its changes only
     /// after it is appended.
     Next,
-    /// The record is ordered by this time. The protocol has its own clock, by which versions end.
+    /// The record's place is this time on the protocol's own clock, whatever the order of the appends.
     At(u64),
 }
 
@@ -74,8 +74,9 @@ pub trait RedoSink: Send + Sync {
     /// Records that a table was dropped. No transaction used the table any more.
     fn dropped(&self, table: TableId);
 
-    /// Appends a transaction's changes, which may come in any order. The call may wait for room, but it does not fail.
-    /// It does not wait for durability, since the caller holds the transaction's locks.
+    /// Appends the record of a transaction's changes, which are in any order. Returns the record's position. The call
+    /// may wait for room, but it does not fail. It does not wait for durability, since the caller holds the
+    /// transaction's locks.
     fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position;
 
     /// Returns the position of the last record that was appended. A transaction that changed nothing asks for it before

@@ -191,6 +191,9 @@ impl<'a> RowRef<'a> {
 
     /// Returns the value of a `numeric(p, s)` column of up to 18 digits as a whole number of units of its last digit:
     /// 12.50 in a `numeric(5, 2)` column is 1250. Returns zero if it is NULL.
+    ///
+    /// # Panics
+    /// If the column is not a `numeric` with a scale.
     #[inline]
     pub fn scaled(&self, column: usize) -> i64 {
         let scale = self.layout.scale(column);
@@ -202,7 +205,10 @@ impl<'a> RowRef<'a> {
         number.mantissa() as i64
     }
 
-    /// Returns the bytes of a string or `bytea` column, which are empty if it is NULL.
+    /// Returns the bytes of a string, array or `bytea` column, which are empty if it is NULL.
+    ///
+    /// # Panics
+    /// If the column is of another type.
     #[inline]
     pub fn bytes(&self, column: usize) -> &'a [u8] {
         let slot = self.layout.slots[column];
@@ -354,7 +360,10 @@ impl<'a> RowMut<'a> {
         self.store(column, value.to_le_bytes());
     }
 
-    /// Sets a column of any string type, or a `bytea` column, to these bytes.
+    /// Sets a column of any string type, an array column or a `bytea` column to these bytes.
+    ///
+    /// # Panics
+    /// If the column is of another type.
     #[inline]
     pub fn set_bytes(&mut self, column: usize, bytes: &[u8]) {
         self.set_null(column, false);

@@ -17,7 +17,7 @@ pub struct Column {
     pub name: String,
     /// The column's type.
     pub ty: Type,
-    /// Whether the column may hold NULL. The code that makes a row checks that; storage stores what it is given.
+    /// Whether the column may hold NULL. The code that makes a row checks that; storage does not.
     pub nullable: bool,
 }
 
@@ -55,8 +55,7 @@ pub struct IndexSchema {
     pub unique: bool,
 }
 
-/// The definition of a table. Storage builds a table from it and never changes it: with other columns or indexes, it is
-/// another table.
+/// The definition of a table. It never changes: a change of columns or indexes needs a new table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// The table's name. Storage does not use it.
@@ -94,7 +93,7 @@ impl TableSchema {
     }
 }
 
-/// A name of one of a table's indexes, for a scan to follow.
+/// One of the indexes of a table, as a scan names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IndexRef {
     /// The index on the primary key. Whether a scan uses the hash index or the ordered one depends on the table.

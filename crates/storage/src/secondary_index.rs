@@ -57,7 +57,7 @@ impl<'g, H: RecordHeader> EntryRef<'g, H> {
         &self.0.columns
     }
 
-    /// Returns the key under which the entry stands in its index.
+    /// Returns the entry's whole key in its index: see [`SecondaryIndex::full_key`].
     pub fn full_key(&self) -> &'g Key {
         &self.0.full
     }
@@ -119,20 +119,21 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         self.key.parts().iter().all(|part| row.has_same(part.column, &other))
     }
 
-    /// Whether this index must refuse another row with the same columns, which the primary key would admit: the index
-    /// is unique, no column is NULL, and the columns do not include the primary key.
+    /// Whether this index must refuse a second row with this row's values in the index's columns, although the primary
+    /// key admits it: the index is unique, none of the values is NULL, and the columns do not include the primary key.
     pub fn excludes(&self, row: RowRef<'_>) -> bool {
         self.is_exclusive() && !self.key.parts().iter().any(|part| row.is_null(part.column))
     }
 
-    /// Whether this index must refuse rows that the primary key would admit.
+    /// Whether this index may have to refuse rows that the primary key admits: it is unique, and its columns do not
+    /// include the primary key.
     pub fn is_exclusive(&self) -> bool {
         self.schema.unique && !self.has_primary_key
     }
 
-    /// Returns the key under which the entry from `columns` to a record with the primary key `key` stands. In an
-    /// ordered index it is the columns and then the primary key. In a hash index, or if the columns include the primary
-    /// key, it is the columns alone.
+    /// Returns the whole key of the entry that leads from `columns` to a record with the primary key `key`. In an
+    /// ordered index it is the columns followed by the primary key. In a hash index, or if the columns include the
+    /// primary key, it is the columns alone.
     pub fn full_key(&self, columns: &Key, key: &Key) -> Key {
         match self.links {
             Links::Hash(_) => columns.clone(),
@@ -147,7 +148,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
     }
 
     /// Links an uncommitted entry from `columns` to a record with this primary key, and returns it. If an ordered index
-    /// holds such an entry already, returns that one.
+    /// has an entry with the same columns and primary key already, the call returns that entry and links none.
     pub fn link<'g>(&'g self, guard: Guard<'g>, columns: Key, key: &Key, record: RecordPtr<H>) -> EntryRef<'g, H> {
         let full = self.full_key(&columns, key);
         let entry = Box::new(Entry { columns, full, record, committed: AtomicBool::new(false) });
@@ -170,7 +171,7 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         entry_ref
     }
 
-    /// Unlinks an entry, and returns it as garbage to retire.
+    /// Unlinks an entry, and returns it as garbage, which the caller must retire.
     pub fn unlink(&self, guard: Guard<'_>, entry: EntryRef<'_, H>) -> Garbage {
         let address = entry.ptr().0;
         match &self.links {
@@ -240,8 +241,8 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         }
     }
 
-    /// Appends up to `limit` entries, starting at `from`, to `out`. The order is that of [`EntryRef::full_key`], any
-    /// prefix of which can be a bound.
+    /// Appends up to `limit` entries to `out`, beginning at `from`: in ascending order of [`EntryRef::full_key`], or in
+    /// descending order if `backward`. A bound may be any prefix of a key.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -259,8 +260,8 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         out.extend(found.into_iter().map(|(_, address)| self.entry(guard, address)));
     }
 
-    /// Returns the first entry from `from` on, in the order of [`collect`](Self::collect); `None` if there is no such
-    /// entry.
+    /// Returns the first entry at or above the bound `from`, in the order of [`EntryRef::full_key`]; `None` if there is
+    /// no such entry.
     ///
     /// # Panics
     /// If the index is a hash index.

@@ -28,11 +28,11 @@ const KEPT_BYTES: usize = 128 << 10;
 /// The free slots of one thread, or of a few threads.
 type FreeSlots = Latch<Vec<NonNull<u8>>>;
 
-/// Hands out and takes back slots of one size. Any thread may call all methods.
+/// An allocator for slots of one size, in which records lie. Any thread may call all methods.
 ///
-/// Each thread has its own free slots, or shares them with a few others. So a thread gets back the slots that it freed,
-/// while they are in its caches. Latches are held for a few instructions, and once for each segment for the time of an
-/// allocation.
+/// Each thread has its own list of free slots, or shares a list with a few others. So a thread reuses the slots that it
+/// has freed while they are in its caches. Latches are held for a few instructions, and once for each segment for the
+/// time of an allocation.
 pub struct Segments {
     slot_bytes: usize,
     beside: Option<Beside>,
@@ -56,14 +56,14 @@ unsafe impl Send for Segments {}
 unsafe impl Sync for Segments {}
 
 impl Segments {
-    /// Makes a memory of slots of at least `bytes` bytes. A slot of up to a cache line lies within one line; a larger
-    /// slot begins at one.
+    /// Makes an allocator without memory, for slots of at least `bytes` bytes. A slot of up to a cache line lies within
+    /// one line; a larger slot begins at one.
     pub fn new(bytes: usize) -> Self {
         Self::with_beside(bytes, 0)
     }
 
-    /// Makes a memory of slots of at least `bytes` bytes, as [`new`](Self::new) does, with `vectors` vectors beside the
-    /// slots.
+    /// Makes an allocator as [`new`](Self::new) does, with `vectors` arrays of 32-bit numbers beside the slots. Each
+    /// array has one number for each slot.
     pub fn with_beside(bytes: usize, vectors: usize) -> Self {
         let slot_bytes = match bytes {
             0..=8 => 8,
@@ -90,7 +90,7 @@ impl Segments {
         blocks + (kept + state.free.capacity()) * size_of::<NonNull<u8>>()
     }
 
-    /// Returns the bytes of the free slots, without the slots that were never used.
+    /// Returns the bytes of the slots that were freed and not allocated again.
     pub fn spare_bytes(&self) -> usize {
         let kept: usize = self.free.iter().map(|free| free.lock().len()).sum();
         (kept + self.state.lock().free.len()) * self.slot_bytes
@@ -236,8 +236,8 @@ impl Beside {
     }
 }
 
-/// Returns the number that belongs to a slot in the vector numbered `vector` beside the slots. The slot itself is not
-/// read.
+/// Returns the number of a slot in the array numbered `vector`, out of the arrays of numbers beside the slots. The slot
+/// itself is not read.
 ///
 /// # Safety
 /// The slot came from [`Segments`] that have more than `vector` vectors and live for `'a`.

@@ -20,11 +20,10 @@ pub trait StoredTable: Sized + Send + Sync + 'static {
     /// Returns the number of rows; it is approximate while transactions run.
     fn row_count(&self) -> u64;
 
-    /// Returns the bytes of the table by purpose. The call visits all memory of the heap that belongs to the table, so
-    /// it takes a while.
+    /// Returns the bytes of the table by purpose. The call visits all heap memory of the table, so it takes a while.
     fn memory(&self, guard: Guard<'_>) -> TableMemory;
 
-    /// Returns the bytes that the table keeps for new records or versions, and that nothing else can use.
+    /// Returns the bytes of memory that the table reserves for new records or versions. No other table can use them.
     fn spare_bytes(&self) -> usize;
 
     /// Inserts a row into a table that no transaction uses yet; the row is committed at once. Many threads may load at

@@ -19,7 +19,8 @@ pub(crate) fn stripe() -> usize {
     STRIPE.with(|stripe| *stripe)
 }
 
-/// A sum that is spread over stripes. Each thread adds to its own stripe.
+/// A sum that many threads add to: each thread adds to its own stripe, a part of the sum in a cache line of its own.
+/// Several threads share a stripe if there are more threads than stripes.
 #[derive(Debug)]
 pub(crate) struct Striped(Box<[CachePadded<AtomicI64>; STRIPES]>);
 

@@ -44,7 +44,7 @@ impl IndexNumber {
     /// The number of the ordered index on the primary key, if the table has one.
     pub const ORDERED: IndexNumber = IndexNumber(1);
 
-    /// Returns the number of the index that a scan of ranges of `index` walks.
+    /// Returns the number of the index that a range scan of `index` follows: for the primary key, the ordered index.
     pub fn of_ranges(index: IndexRef) -> Self {
         match index {
             IndexRef::Primary => Self::ORDERED,
@@ -108,21 +108,21 @@ impl<H: RecordHeader> Table<H> {
         self.memory.segments.allocated_bytes()
     }
 
-    /// Returns the partition of a key of a partitioned table: the number of the part of the primary index that it
-    /// belongs to.
+    /// Returns the number of the partition to which a primary key of a partitioned table belongs; each partition has a
+    /// part of the primary index.
     #[inline]
     pub fn partition_of(&self, key: &Key) -> usize {
         self.primary.number_of(key)
     }
 
-    /// Returns the partition key of a row's key; `None` if the table is not partitioned.
+    /// Returns the partition key with which a primary key begins; `None` if the table is not partitioned.
     #[inline]
     pub fn partition_key_of(&self, key: &Key) -> Option<i64> {
         self.schema.partitioned.then(|| self.primary.partition_key_of(key))
     }
 
-    /// Returns a key that has the partition key of all keys of a range. Returns `None` if the table is not partitioned,
-    /// or the range may have several values of the partition key.
+    /// Returns the lower bound of a range of primary keys if both bounds have the same partition key: then one
+    /// partition has all rows of the range. Returns `None` if they have not, or the table is not partitioned.
     pub fn key_of_partition_range<'k>(&self, lower: &'k Bound<Key>, upper: &'k Bound<Key>) -> Option<&'k Key> {
         match (lower, upper) {
             (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper))
@@ -150,14 +150,15 @@ impl<H: RecordHeader> Table<H> {
         found
     }
 
-    /// Prefetches the index slot of a key. This is step one of a batched look-up.
+    /// Prefetches the slot of the hash index that a look-up of a key reads first. A batch of look-ups calls this for
+    /// all keys, and then [`prefetch_record`](Self::prefetch_record).
     #[inline]
     pub fn prefetch_slot(&self, guard: Guard<'_>, key: &Key, hash: u64) {
         self.primary.of(key).prefetch_slot(guard, hash);
     }
 
-    /// Prefetches the record of a key, and returns the record that very probably has the key. The caller must check
-    /// that once the record has arrived. This is step two of a batched look-up.
+    /// Prefetches the record of a key, and returns it; `None` if there is no such record. The record very probably has
+    /// the key; the caller must check that later, when the record is in the cache.
     #[inline]
     pub fn prefetch_record<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
         self.primary.of(key).prefetch_target(guard, hash).map(|address| self.record(guard, address))
@@ -168,11 +169,13 @@ impl<H: RecordHeader> Table<H> {
         RecordRef::create(&self.memory.segments, &self.memory.format, key, row)
     }
 
-    /// Links a record in the ordered index, if the primary key has one, and then in the hash index. Fails with the
-    /// record that already has the key.
+    /// Links a record in the ordered index, if the primary key has one, and then in the hash index.
     ///
-    /// Unlinking goes in the opposite order. So a record that a look-up [finds](Self::find) is in both indexes. While
-    /// another thread is between the two steps with this key, the call retries with back-off until that thread is done.
+    /// [Unlinking](Self::unlink) goes in the opposite order. So a record that a look-up [finds](Self::find) is in both
+    /// indexes. While another thread links or unlinks a record with this key, the call retries with back-off.
+    ///
+    /// # Errors
+    /// The record that already has the key.
     pub fn link<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -196,8 +199,8 @@ impl<H: RecordHeader> Table<H> {
         linked.map_err(|address| self.record(guard, address))
     }
 
-    /// Unlinks a record, which was found in the hash index, from the hash index and from the ordered index on the same
-    /// key.
+    /// Unlinks a record, which was found in the hash index, from the hash index and from the ordered index on the
+    /// primary key. It stays in the secondary indexes.
     pub fn unlink(&self, guard: Guard<'_>, record: RecordRef<'_, H>) {
         let key = record.key();
         self.primary.of(&key).remove(guard, key.hash64(), record.ptr().address());
@@ -207,7 +210,7 @@ impl<H: RecordHeader> Table<H> {
         }
     }
 
-    /// Turns a record, which is unlinked from every index, into garbage to retire.
+    /// Turns a record, which is unlinked from every index, into garbage, which the caller must retire.
     pub fn garbage(&self, record: RecordRef<'_, H>) -> Garbage {
         record.into_garbage(&self.memory)
     }
@@ -217,7 +220,8 @@ impl<H: RecordHeader> Table<H> {
         self.ordered.is_some()
     }
 
-    /// Appends up to `limit` entries of the ordered index on the primary key, starting at `from`, to `out`.
+    /// Appends up to `limit` entries of the ordered index on the primary key to `out`, beginning at `from`: in
+    /// ascending order, or in descending order if `backward`.
     ///
     /// # Panics
     /// If the table is not ordered.
@@ -235,8 +239,8 @@ impl<H: RecordHeader> Table<H> {
         out.extend(found.into_iter().map(|(key, address)| (key, RecordPtr::from_address(address))));
     }
 
-    /// Returns the first record of the ordered index on the primary key from `from` on; `None` if there is no such
-    /// record.
+    /// Returns the first record at or above the bound `from` in the ordered index on the primary key; `None` if there
+    /// is no such record.
     ///
     /// # Panics
     /// If the table is not ordered.

@@ -2,7 +2,8 @@
 
 use crate::{hint, thread};
 
-/// Waits for short moments: spins a little longer each time, then gives the core away.
+/// Exponential back-off for a loop that waits for another thread to do something soon: each call of
+/// [`snooze`](Self::snooze) spins twice as long as the last one. From the eighth call on, it yields the core instead.
 #[derive(Debug, Default)]
 pub struct Backoff {
     step: u32,

@@ -21,9 +21,9 @@
 //! store of zero, which is a release; the next thread that has the baton loaded that zero with acquire, by its swap. A
 //! thread that asks for a second reference while it uses the first would wait for itself, so it panics instead.
 
-use crate::Backoff;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cell::UnsafeCell;
+use crate::{Backoff, thread_number};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -33,7 +33,9 @@ const USING: u64 = 1;
 const SETTLED: u64 = 2;
 const NUMBER_SHIFT: u32 = 2;
 
-/// A value that one thread uses at a time, at almost no cost for a thread that has settled on it.
+/// A biased latch around a value: one thread uses the value at a time. A thread that has [settled](Self::settle) on the
+/// baton uses it without an atomic read-modify-write. Until the thread [leaves](Self::leave), no other thread gets the
+/// value.
 ///
 /// **Thread safety.** Any thread may [`settle`](Self::settle) and [`take`](Self::take). Unless it has settled, a thread
 /// keeps the result of `take` for a bounded number of instructions only, as with a [`Latch`](crate::Latch).
@@ -56,14 +58,15 @@ impl<T> Baton<T> {
         Self { holder: AtomicU64::new(NOBODY), value: UnsafeCell::new(value) }
     }
 
-    /// Settles the calling thread. The call waits while another thread has taken the baton for a moment. Returns
-    /// whether the calling thread has settled; it has not if another thread settled before. The thread must
-    /// [`leave`](Self::leave) before it ends, or no thread can use the value any more.
+    /// Reserves the value for the calling thread until it [leaves](Self::leave). The call spins while another thread
+    /// uses the value for a moment. Returns whether the reservation is the calling thread's; it is not if another
+    /// thread has settled before. A thread that has settled must leave before it ends, or no thread can use the value
+    /// any more.
     ///
     /// # Panics
-    /// If the thread has taken the baton for a moment.
+    /// If the calling thread uses the value already, without having settled.
     pub fn settle(&self) -> bool {
-        let own = own_number() << NUMBER_SHIFT | SETTLED;
+        let own = thread_number() << NUMBER_SHIFT | SETTLED;
         let mut backoff = Backoff::new();
         loop {
             match self.holder.compare_exchange(NOBODY, own, Ordering::Acquire, Ordering::Acquire) {
@@ -103,14 +106,14 @@ impl<T> Baton<T> {
         holder & SETTLED != 0 && is_own(holder)
     }
 
-    /// Gives the calling thread the value, if it has settled or no thread has. In the second case the call waits while
-    /// another thread has taken the baton for a moment.
+    /// Returns the right to use the value, if the calling thread has settled on the baton or no thread has. If no
+    /// thread has settled, the call spins while another thread uses the value for a moment.
     ///
     /// # Errors
     /// If another thread has settled.
     ///
     /// # Panics
-    /// If the thread has the value already.
+    /// If the calling thread uses the value already: its earlier [`Held`] still exists.
     #[inline]
     pub fn take(&self) -> Result<Held<'_, T>, Settled> {
         // Relaxed: as in `is_mine`.
@@ -125,7 +128,7 @@ impl<T> Baton<T> {
     }
 
     fn take_for_a_moment(&self) -> Result<Held<'_, T>, Settled> {
-        let own = own_number() << NUMBER_SHIFT | USING;
+        let own = thread_number() << NUMBER_SHIFT | USING;
         let mut backoff = Backoff::new();
         loop {
             match self.holder.compare_exchange(NOBODY, own, Ordering::Acquire, Ordering::Acquire) {
@@ -167,7 +170,8 @@ pub struct Held<'a, T> {
 }
 
 impl<T> Held<'_, T> {
-    /// Whether the thread has settled on the baton, rather than taken it for a moment.
+    /// Whether the thread that took the value has settled on the baton. If it has not, it must drop this guard after a
+    /// bounded number of instructions.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.after != NOBODY
@@ -204,41 +208,7 @@ impl<T> Drop for Held<'_, T> {
 
 #[inline]
 fn is_own(holder: u64) -> bool {
-    holder >> NUMBER_SHIFT == own_number()
-}
-
-/// Returns the calling thread's number.
-#[inline]
-fn own_number() -> u64 {
-    OWN_NUMBER.with(|number| match number.get() {
-        0 => first_number(number),
-        number => number,
-    })
-}
-
-#[cold]
-fn first_number(number: &std::cell::Cell<u64>) -> u64 {
-    /// The greatest number that was given to a thread. It is not an atomic of the models: it only has to give each
-    /// number once.
-    static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    // Relaxed: nothing is read because of it.
-    number.set(NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);
-    number.get()
-}
-
-#[cfg(not(any(loom, shuttle)))]
-std::thread_local! {
-    static OWN_NUMBER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static OWN_NUMBER: std::cell::Cell<u64> = std::cell::Cell::new(0);
-}
-
-#[cfg(shuttle)]
-shuttle::thread_local! {
-    static OWN_NUMBER: std::cell::Cell<u64> = std::cell::Cell::new(0);
+    holder >> NUMBER_SHIFT == thread_number()
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -3,7 +3,8 @@
 //! loom checks that accesses to its cell never race; it sees those made through [`UnsafeCell::with`] and
 //! [`UnsafeCell::with_mut`].
 
-/// Memory that several threads access one at a time, by an agreement that the compiler does not know.
+/// `std`'s `UnsafeCell` with loom's interface: memory whose accesses a latch or another protocol between threads keeps
+/// from racing.
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

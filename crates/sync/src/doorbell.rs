@@ -18,7 +18,8 @@ use crate::atomic::{AtomicU64, Ordering};
 use crate::wait::{Scheduler, Time};
 use std::fmt;
 
-/// Records which of a worker's slots were woken, and wakes the worker if it sleeps.
+/// The means by which other threads wake the suspended transactions of one worker. Each transaction has a *slot*, one
+/// bit in a word: a thread that wakes the transaction sets the bit, and wakes the worker's thread only if it sleeps.
 ///
 /// **Thread safety.** Any thread may [`ring`](Self::ring) and [`call`](Self::call); all other methods are for the
 /// worker only.
@@ -50,14 +51,16 @@ impl Doorbell {
         Self { word: AtomicU64::new(0), sleeper }
     }
 
-    /// Wakes the transaction in a slot.
+    /// Marks the transaction in `slot` as woken, and wakes the worker's thread if it sleeps. The worker then resumes
+    /// the transaction.
     #[inline]
     pub fn ring(&self, slot: usize) {
         debug_assert!(slot < Self::MAX_SLOTS, "slot {slot} of {}", Self::MAX_SLOTS);
         self.set(1 << slot);
     }
 
-    /// Makes the worker look around, for no slot in particular.
+    /// Wakes the worker's thread without waking a slot, so that it looks for other work. If the thread is awake, its
+    /// next [`listen`](Self::listen) returns at once.
     #[inline]
     pub fn call(&self) {
         self.set(CALLED);
@@ -69,15 +72,17 @@ impl Doorbell {
         self.word.load(Ordering::Acquire) & !(CALLED | LISTENING)
     }
 
-    /// Clears the bits of `slots`, and returns those of them that were set. Slots are given as bits.
+    /// Clears the marks of the slots whose bits are set in `slots`. Returns the bits of those that were marked as
+    /// woken. The worker answers a slot before it resumes the slot's transaction.
     #[inline]
     pub fn answer(&self, slots: u64) -> u64 {
         debug_assert_eq!(slots & (CALLED | LISTENING), 0, "bits of no slot");
         self.word.fetch_and(!slots, Ordering::AcqRel) & slots
     }
 
-    /// Sleeps until a slot is woken, another thread calls, or the deadline passes. Returns at once if a call has come
-    /// since the last time, or if a woken slot has not been answered.
+    /// Puts the worker's thread to sleep until a slot is woken, a thread [calls](Self::call), or the deadline passes.
+    /// Returns at once if a thread has called since the last `listen`, or if a woken slot has not been
+    /// [answered](Self::answer).
     pub fn listen(&self, deadline: Option<Time>) {
         if self.word.compare_exchange(0, LISTENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.sleeper.wait_until(deadline, || self.word.load(Ordering::Acquire) != LISTENING);

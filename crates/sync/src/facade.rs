@@ -33,14 +33,16 @@ pub use chosen::*;
 /// `std`'s reference count, in every build. The models' own types have no unsized coercions, and only add a check for
 /// leaks.
 pub use std::sync::Arc;
-/// `std`'s atomic of 32 bits, in every build, for a word that is four bytes of a layout. As with [`PlainAtomicU64`],
-/// models switch no threads at it.
+/// `std`'s atomic of 32 bits, in every build, for memory layouts in which the word must take four bytes. loom and
+/// shuttle do not see it, as with [`PlainAtomicU64`].
 pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
-/// `std`'s atomic of 64 bits, in every build, for a word that is eight bytes of a layout. The models' own types are
-/// larger. Models switch no threads at a plain atomic.
+/// `std`'s atomic of 64 bits, in every build, for memory layouts in which the word must take eight bytes: the atomics
+/// of loom and shuttle are larger. These models do not see a plain atomic, so they explore no interleavings of its
+/// accesses.
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
 
-/// Returns the number of cores, at least one. A model has as many as its machine.
+/// Returns the number of cores that the process may use, at least one. Under loom and shuttle it is the real machine's,
+/// too.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

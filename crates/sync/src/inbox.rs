@@ -20,7 +20,7 @@ use crate::atomic::{AtomicU64, Ordering};
 use crate::{Mutex, MutexGuard};
 use std::fmt;
 
-/// Passes things from any thread to one worker.
+/// An unbounded queue through which any thread sends things to one worker. A sender wakes the worker only if it sleeps.
 ///
 /// **Thread safety.** Any thread may [`send`](Self::send); all other methods are for the worker only.
 pub struct Inbox<T> {
@@ -54,13 +54,13 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Whether something has come that the worker has not taken yet.
+    /// Whether a thing was sent since the worker last emptied the inbox.
     #[inline]
     pub fn has_some(&self) -> bool {
         self.word.load(Ordering::Acquire) == FULL
     }
 
-    /// Appends the things that have come to `taken`, in the order in which they were sent.
+    /// Moves the things in the inbox to the end of `taken`, in the order in which they were sent.
     pub fn take(&self, taken: &mut Vec<T>) {
         if self.has_some() {
             self.word.swap(AWAKE, Ordering::AcqRel);
@@ -68,8 +68,9 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Calls `sleep`, and returns its result. The argument says whether `sleep` may sleep; it is false if something has
-    /// come.
+    /// Runs the worker's own way to sleep, such as a wait for sockets: calls `sleep` and returns its result. The
+    /// argument of `sleep` is false if a thing was sent that the worker has not [taken](Self::take): then `sleep` must
+    /// return at once. A thing that is sent during `sleep` raises the alarm, which ends the sleep.
     pub fn doze<R>(&self, sleep: impl FnOnce(bool) -> R) -> R {
         let may_sleep = self.word.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok();
         let slept = sleep(may_sleep);

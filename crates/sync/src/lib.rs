@@ -41,6 +41,7 @@ pub mod ring;
 pub mod slot;
 #[cfg(not(any(loom, shuttle)))]
 pub mod stack;
+mod thread_number;
 pub mod wait;
 
 pub use backoff::Backoff;
@@ -52,4 +53,5 @@ pub use latch::{Latch, LatchGuard};
 pub use pad::CachePadded;
 #[cfg(not(any(loom, shuttle)))]
 pub use slot::SlotScheduler;
+pub use thread_number::thread_number;
 pub use wait::{Scheduler, Time, Waiter, Wake};

@@ -23,7 +23,8 @@ use crate::{Arc, CachePadded};
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Makes a ring for at least `capacity` values; the number is rounded up to a power of two.
+/// Makes a bounded queue from one thread to another, with room for `capacity` values, rounded up to a power of two.
+/// Returns its two ends.
 ///
 /// # Panics
 ///

@@ -7,10 +7,11 @@ use crate::coroutine::Suspender;
 use crate::doorbell::Doorbell;
 use crate::wait::{Scheduler, Time};
 
-/// The scheduler of the coroutine in one slot of a worker.
+/// The [`Scheduler`] of one of the coroutines that a worker runs. The coroutine is known to the worker's doorbell by
+/// its *slot*, a number below [`Doorbell::MAX_SLOTS`].
 ///
-/// `suspend` gives the thread back to the worker that resumed the coroutine. The worker resumes it again when its
-/// [doorbell](Doorbell) says that the slot was woken, or when its [deadline](Self::deadline) has passed.
+/// `suspend` returns control to the worker that resumed the coroutine. The worker resumes the coroutine again when the
+/// [doorbell](Doorbell) marks the slot as woken, or when the wait's [deadline](Self::deadline) has passed.
 pub struct SlotScheduler {
     doorbell: Arc<Doorbell>,
     slot: usize,

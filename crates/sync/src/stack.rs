@@ -77,13 +77,14 @@ fn floor_of_thread() -> Option<usize> {
     None
 }
 
-/// Makes the stack with this floor the present one, and returns the floor of the previous one.
+/// Records that the thread now runs on the stack whose lowest usable address is `floor`, for [`left`]. Returns that
+/// address of the stack on which the thread ran before.
 #[inline]
 pub(crate) fn enter(floor: usize) -> usize {
     FLOOR.replace(floor)
 }
 
-/// Makes the stack whose floor [`enter`] has returned the present one again.
+/// Records that the thread runs on its previous stack again. `before` is the result of the matching [`enter`].
 #[inline]
 pub(crate) fn leave(before: usize) {
     FLOOR.set(before);

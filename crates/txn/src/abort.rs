@@ -21,15 +21,18 @@ pub enum Abort {
     /// The transaction had read an uncommitted change of another transaction, which was rolled back or changed the row
     /// once more.
     Cascade,
-    /// The transaction reads as of a moment, and a table was made, or replaced by another one, after that moment.
+    /// The transaction reads a snapshot, and after that snapshot a table was created or replaced, or rows changed in a
+    /// table that the transaction [owns](crate::Ownership).
     TableChanged,
-    /// A planned transaction accessed data outside its access set.
+    /// The transaction accessed data outside the access set that it began with (engines that lock the whole set
+    /// beforehand).
     OutsidePlan,
     /// The transaction's waiter was cancelled: the client asked for it or is gone, or the server shuts down.
     Cancelled,
     /// The engine ran out of something that it needs, such as memory or transaction slots.
     Resources,
-    /// The transaction's own code gave up; that code keeps the reason.
+    /// The transaction's own code gave up and keeps the reason, or it made a call that is not allowed, such as a write
+    /// in a read-only transaction.
     User,
 }
 
@@ -67,7 +70,7 @@ impl Abort {
         self.is_because_of_others() || matches!(self, Abort::TableChanged | Abort::OutsidePlan)
     }
 
-    /// Returns the name by which reports and JSON call the reason.
+    /// Returns the reason's name in reports and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Abort::Conflict => "conflict",

@@ -44,9 +44,9 @@ impl Access {
 /// A range of an index that a procedure will scan. The bounds mean the same as those of a [`Scan`](crate::Scan).
 #[derive(Clone, Debug)]
 pub struct RangeAccess {
-    /// The table.
+    /// The table of the index.
     pub table: TableId,
-    /// The index.
+    /// The index that the procedure will scan.
     pub index: IndexRef,
     /// The lower bound of the range.
     pub lower: Bound<Key>,
@@ -60,9 +60,9 @@ pub struct RangeAccess {
 /// index's columns.
 #[derive(Clone, Debug)]
 pub struct EntryAccess {
-    /// The table.
+    /// The table of the index.
     pub table: TableId,
-    /// The index.
+    /// The index whose entry will be linked or unlinked.
     pub index: IndexRef,
     /// The values of the index's columns as a key; for the primary index, the primary key.
     pub columns: Key,
@@ -70,13 +70,13 @@ pub struct EntryAccess {
     pub key: Key,
 }
 
-/// The index entries with a common prefix of which a procedure will link or unlink some. Only the prefix is known
-/// beforehand, because the entries belong to rows whose numbers the procedure draws while it runs.
+/// A prefix of an index's keys: the procedure will link or unlink some of the entries whose keys begin with it. Only
+/// the prefix is known beforehand, because the procedure draws the rest of the keys while it runs.
 #[derive(Clone, Debug)]
 pub struct EntriesAccess {
-    /// The table.
+    /// The table of the index.
     pub table: TableId,
-    /// The index.
+    /// The index that has the entries.
     pub index: IndexRef,
     /// The common prefix of the entries' keys.
     pub prefix: Key,
@@ -124,13 +124,13 @@ impl Accesses {
     }
 
     /// Adds an index entry that will be linked or unlinked, from the index's `columns` to the row with primary key
-    /// `key`. For an inserted row it is enough to name the row, unless a scan may visit the place of the entry.
+    /// `key`. The entries of an inserted row need not be added if no scan may visit them: the row itself is enough.
     pub fn push_entry(&mut self, table: TableId, index: IndexRef, columns: Key, key: Key) {
         self.entries.push(EntryAccess { table, index, columns, key });
     }
 
-    /// Adds the index entries whose keys begin with `prefix`: rows with any such key may be inserted and deleted, and
-    /// are not named one by one. An engine may ignore the prefix and learn of each entry when it is linked or unlinked.
+    /// Adds the index entries whose keys begin with `prefix`: the procedure may insert and delete rows with any such
+    /// key. An engine may ignore the prefix and lock each entry when it is linked or unlinked.
     pub fn push_entries_below(&mut self, table: TableId, index: IndexRef, prefix: Key) {
         self.entries_below.push(EntriesAccess { table, index, prefix });
     }
@@ -143,8 +143,8 @@ impl Accesses {
         self.entries_below.extend_from_slice(&other.entries_below);
     }
 
-    /// Marks the set as incomplete: the procedure will access more, which is not known beforehand. An engine that needs
-    /// the whole set finds the rest by reconnaissance.
+    /// Marks the set as incomplete: the procedure will also access data that is not known beforehand. An engine that
+    /// needs the whole set finds the rest by reconnaissance, a read-only run of the procedure.
     pub fn set_partial(&mut self) {
         self.partial = true;
     }

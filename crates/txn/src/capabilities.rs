@@ -14,7 +14,7 @@ pub struct Capabilities {
     pub needs_accesses: bool,
     /// Whether the engine locks the rows of an access set when the transaction begins, in one order that all
     /// transactions share. It locks a row outside the set when the transaction accesses the row. Such an engine also
-    /// runs transactions without an access set, so reconnaissance does not pay.
+    /// runs transactions without an access set, so a read-only run to find the set does not pay.
     pub locks_accesses: bool,
     /// Whether transactions never wait for each other: after [`Abort::Conflict`](crate::Abort::Conflict) the caller may
     /// roll back to a savepoint, wait by itself, and retry the request that was in conflict.
@@ -22,7 +22,8 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// The capabilities of an engine that offers the core and nothing else.
+    /// The capabilities of an engine that offers only the core of [`Transaction`](crate::Transaction) and needs no
+    /// access sets.
     pub const NONE: Self = Self { needs_accesses: false, locks_accesses: false, retries_requests: false };
 
     /// The capabilities of an engine that plans transactions: it needs the access set.

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How a transaction protects what it has read from changes, under an engine that offers both ways side by side in one
-/// database.
+/// The way in which a transaction protects the rows that it has read from changes, under an engine that offers both
+/// ways side by side in one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concurrency {
-    /// The transaction reads without locks, and checks at its end that what it has read is unchanged.
+    /// The transaction reads without locks, and checks at its end that the rows that it has read are unchanged.
     Optimistic,
-    /// The transaction locks what it reads. Another transaction that is to change such a row waits.
+    /// The transaction locks the rows that it reads. Another transaction that is to change such a row waits.
     Pessimistic,
 }
 

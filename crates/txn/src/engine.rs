@@ -12,16 +12,16 @@ pub trait Engine: Inspection + Send + Sync {
     /// Returns the engine's name, paper, capabilities and levels.
     fn info(&self) -> &'static EngineInfo;
 
-    /// Checks that the engine can have a table with this schema. For example, an engine with partitions must be able to
-    /// tell each row's partition.
+    /// Checks that the engine can store a table with this schema. For example, a partitioned engine needs a column that
+    /// says to which partition a row belongs.
     ///
     /// # Errors
-    /// If the engine cannot have such a table. The text says, for people, why not, and which tables the engine can
-    /// have.
+    /// If the engine cannot store such a table. The text says, for people, why not, and which tables the engine can
+    /// store.
     fn admits(&self, schema: &TableSchema) -> Result<(), String>;
 
-    /// Hands a record of everything that is committed from now on to `sink`. The sink is not told of tables that exist
-    /// already.
+    /// Makes the engine pass a redo record of each later commit, load, and creation or drop of a table to `sink`. The
+    /// sink gets no record of the tables that exist already.
     ///
     /// # Panics
     /// If there is a sink already.
@@ -33,8 +33,8 @@ pub trait Engine: Inspection + Send + Sync {
     /// If the engine does not [admit](Self::admits) the schema.
     fn create_table(&self, schema: TableSchema) -> TableId;
 
-    /// Drops a table that no transaction uses any more, or will use. The table's memory is freed once no running
-    /// transaction can still look at it. If no table has this number, the call does nothing.
+    /// Drops a table. No transaction may use the table during the call or later. Its memory is freed once no running
+    /// transaction can still hold a pointer into it. If no table has this number, the call does nothing.
     fn drop_table(&self, table: TableId);
 
     /// Returns a table's definition.
@@ -53,8 +53,9 @@ pub trait Engine: Inspection + Send + Sync {
     /// may load at once. The error names the index that has the row's key already.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
 
-    /// Returns the workers that serve transactions made by [`transaction`](Self::transaction) and run none themselves.
-    /// A caller with sessions runs each of them on a thread of its own. Without such threads the engine works as well.
+    /// Returns the engine's service workers: they run no transactions, but do work for the transactions made by
+    /// [`transaction`](Self::transaction), such as granting locks. A server with sessions gives each a thread. Work of
+    /// a worker that has no thread is done by the threads of the transactions.
     fn attendants(&self) -> Vec<Box<dyn Duties>>;
 
     /// Makes a transaction object that waits through `waiter`.

@@ -33,15 +33,16 @@ pub trait Holding {
     /// Promises that the caller keeps all other transactions off `table` until this transaction's end: the engine need
     /// not lock the table's rows.
     ///
-    /// A transaction that reads as of a moment before a [new](Ownership::New) table was made fails with
+    /// If a transaction reads a snapshot that is older than a [new](Ownership::New) table, it fails with
     /// [`Abort::TableChanged`], rather than see an empty table.
     fn own_table(&mut self, table: TableId, ownership: Ownership);
 
-    /// Checks that what the transaction reads in a table that it owns is the table's present content. Only then can
-    /// something that is made of what it reads, such as a new index, take the table's place.
+    /// Checks that the transaction sees the newest content of a table that it [owns](Self::own_table), and not an older
+    /// snapshot. DDL calls this before it replaces the table, or builds an index, from the rows that the transaction
+    /// reads.
     ///
     /// # Errors
-    /// [`Abort::TableChanged`] if the transaction reads as of a moment, and others have changed rows of the table since
-    /// then.
+    /// [`Abort::TableChanged`] if the transaction reads a snapshot, and other transactions have changed rows of the
+    /// table since then.
     fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort>;
 }

@@ -12,8 +12,8 @@ pub enum Scheduler {
     /// Each thread of a pool runs several transactions, as with [`Planned`](Self::Planned), and owns a partition of the
     /// data.
     Partition,
-    /// Each thread of a pool has a role: it runs several transactions, as with [`Planned`](Self::Planned), or does
-    /// concurrency control for those of others.
+    /// Each thread of a pool has one of two roles: it runs several transactions, as with [`Planned`](Self::Planned), or
+    /// it does concurrency control for the transactions of other threads.
     Roles,
 }
 
@@ -38,7 +38,7 @@ pub struct EngineInfo {
     pub summary: &'static str,
     /// The paper and section that the engine follows; empty if there is none.
     pub source: &'static str,
-    /// The capabilities of the engine's transactions without settings. A setting may take one away.
+    /// The capabilities of the engine's transactions under default settings. A setting may remove a capability.
     pub capabilities: Capabilities,
     /// The way in which the engine's transactions are assigned to threads.
     pub scheduler: Scheduler,

@@ -6,59 +6,60 @@ use hotrow_storage::{TableId, TableMemory};
 /// The counts of a multiversion engine's versions, taken one after the other while transactions run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionStatistics {
-    /// The versions that can be reached from an index.
+    /// The number of versions that can be reached from an index.
     pub alive: u64,
-    /// Of these versions, the number that have ended and wait to be collected.
+    /// The number of versions, of those in `alive`, that were replaced or deleted and are not collected yet.
     pub garbage: u64,
-    /// The ended versions that some transaction could still read when they were last examined.
+    /// The number of replaced or deleted versions that some transaction could still read when they were last examined.
     pub held: u64,
-    /// The transactions that are running.
+    /// The number of transactions that are running.
     pub transactions: u64,
-    /// The number of changes of the database that were committed since the time as of which the oldest running
-    /// transaction reads.
+    /// The age of the oldest snapshot that a running transaction reads, as the number of changes of the database that
+    /// were committed since. `None` if no running transaction reads a snapshot.
     pub oldest_reader: Option<u64>,
 }
 
 /// The counts of an engine's locks, taken one after the other while transactions run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockStatistics {
-    /// The locks that are held, of rows and of everything else. A lock counts once, however many transactions hold it.
-    /// Several rows may share one lock.
+    /// The number of locks that are held, of rows and of everything else. A lock counts once, however many transactions
+    /// hold it. Several rows may share one lock.
     pub held: u64,
-    /// The requests for locks that wait.
+    /// The number of requests for locks that wait.
     pub waiting: u64,
 }
 
-/// The state of admission control, which holds back transactions that would stop each other. Some engines do it at
-/// *hot* locks, which many transactions want at once. Under the other engines, which know of no hot locks, sessions do
-/// it over SQL. All counts are as of now, except for the last.
+/// The state of admission control, which lets only some of the transactions that contend for the same data run at a
+/// time. Some engines apply it at *hot* locks, for which many transactions contend. Under other engines, sessions apply
+/// it to SQL transactions that have failed. A transaction that is let in gets a *ticket*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionStatistics {
-    /// The locks that are hot now. Locks that share a place in the engine's table count as one.
+    /// The number of locks that are hot now. Locks that share a place in the engine's hash table count as one. Zero if
+    /// sessions control admission.
     pub hot: u64,
-    /// The number of transactions that may work on hot locks, or hold a ticket, at the same time.
+    /// The number of tickets that may be out at the same time.
     pub limit: u64,
-    /// The transactions that work on hot locks, or hold a ticket, now. They may exceed the limit: a transaction that is
-    /// held back is let in if it blocks another one.
+    /// The number of tickets that are out now. It may exceed the limit, because a transaction that is held back gets a
+    /// ticket if it blocks another transaction.
     pub admitted: u64,
-    /// The transactions that are held back now.
+    /// The number of transactions that wait for a ticket now.
     pub held_back: u64,
-    /// The transactions that were held back since the database was made.
+    /// The number of transactions that have waited for a ticket since the database was made.
     pub held_back_ever: u64,
 }
 
-/// The counts of rows that their writers release to other transactions before they commit.
+/// The counts of early lock release: a writer lets other transactions have a changed row before it commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EarlyReleaseStatistics {
-    /// The rows that transactions wait for so often that their writers release them when they wait for their clients.
-    /// Rows that share a place in the engine's table count as one.
+    /// The number of rows for which transactions wait so often that a writer releases them early whenever it waits for
+    /// its client. Rows that share a place in the engine's hash table count as one.
     pub hot: u64,
-    /// The changes of rows that were released early and are neither committed nor undone yet.
+    /// The number of changes of rows that were released early and are neither committed nor undone yet.
     pub released: u64,
-    /// The changes that were released early since the database was made.
+    /// The number of changes that were released early since the database was made.
     pub released_ever: u64,
-    /// The number of times, since the database was made, that a transaction got a row that another one had released
-    /// early: a transaction counts once for each transaction that it followed.
+    /// The number of times, since the database was made, that a transaction accessed rows that another one had released
+    /// early. A transaction counts once for each transaction whose rows it accessed.
     pub followed_ever: u64,
 }
 
@@ -75,29 +76,31 @@ pub trait Inspection {
     /// If there is no such table.
     fn memory(&self, table: TableId) -> TableMemory;
 
-    /// Returns the bytes that a table has for new rows and that no other table can use: mostly those of deleted rows.
+    /// Returns the bytes of memory that the table reserves for new rows, mostly from deleted rows. No other table can
+    /// use them.
     fn spare_bytes(&self, table: TableId) -> usize;
 
-    /// Returns the counts of all tables' versions, if the engine keeps any beside the rows.
+    /// Returns the counts of all tables' versions, or `None` if the engine keeps no versions beside the rows.
     fn versions(&self) -> Option<VersionStatistics>;
 
-    /// Returns the counts of all transactions' locks, if the engine counts them. The call looks at every lock, so it
-    /// takes a while.
+    /// Returns the counts of all transactions' locks, or `None` if the engine does not count them. The call visits
+    /// every lock, so it takes a while.
     fn locks(&self) -> Option<LockStatistics>;
 
-    /// Returns the state of admission control at hot locks, if the engine has it. The call is cheap.
+    /// Returns the state of the engine's admission control at hot locks, or `None` if the engine has none. The call is
+    /// cheap.
     fn admission(&self) -> Option<AdmissionStatistics>;
 
     /// Returns the counts of rows that transactions released to others [before they
-    /// commit](crate::Yielding::retire_writes), if the engine is configured to do so. The call is cheap.
+    /// commit](crate::Yielding::retire_writes), or `None` if the engine is not configured to do so. The call is cheap.
     fn early_release(&self) -> Option<EarlyReleaseStatistics>;
 
     /// Returns the transactions that wait for locks, each with the transactions that block it; empty if the engine does
-    /// not know them. The call looks at every lock, so it takes a while; its results are of about one time.
+    /// not know them. The call visits every lock, so it takes a while; its results are from about the same time.
     fn lock_waits(&self) -> Vec<LockWait>;
 
-    /// Checks the protocol's own invariants, for tests. During the check, no transaction makes a call, except for calls
-    /// that wait.
+    /// Checks the protocol's own invariants, for tests. The caller ensures that no transaction runs during the check,
+    /// except for transactions that are suspended in a wait.
     ///
     /// # Errors
     /// A description of the invariant that does not hold.

@@ -16,7 +16,7 @@ pub enum Isolation {
     RepeatableRead,
     /// All reads see the state of one instant; concurrent writers of one row conflict. Write skew is possible.
     Snapshot,
-    /// The outcome is that of a serial order.
+    /// The outcome is the same as if the transactions had run one after another in some order.
     #[default]
     Serializable,
 }
@@ -31,7 +31,7 @@ impl Isolation {
         self == other || self == Isolation::Serializable || other == Isolation::ReadCommitted
     }
 
-    /// Whether the rows that a transaction has read existed together at some moment.
+    /// Whether there was a moment at which all rows that a transaction has read existed together, as it read them.
     pub fn reads_one_state(self) -> bool {
         self != Isolation::ReadCommitted
     }

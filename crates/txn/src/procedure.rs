@@ -34,7 +34,8 @@ pub trait Runner {
     /// Runs `procedure` until it commits, or until it aborts for a reason that no retry cures.
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort>;
 
-    /// Records the kind of the procedure that committed last, as a position in the workload's list of kinds, and
-    /// whether it found what it was looking for. Reports count both; a runner that makes no reports ignores them.
+    /// Records the kind of the procedure that committed last, as an index into the workload's list of kinds, and
+    /// whether the procedure found the rows that it asked for. Reports count both; a runner that makes no reports
+    /// ignores them.
     fn note(&mut self, _kind: usize, _succeeded: bool) {}
 }

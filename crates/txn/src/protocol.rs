@@ -14,11 +14,12 @@ pub struct WorkerId(pub u32);
 /// The duties of a worker towards its protocol, beside running transactions. A scheduler that keeps several
 /// transactions on one thread calls these methods, on that thread. Other schedulers never call them.
 pub trait Duties: Send {
-    /// Settles the worker on the calling thread, which waits through `waiter` when it has nothing to do. Another worker
-    /// that has a message for this one wakes `waiter`. The thread calls [`leave`](Self::leave) before it ends.
+    /// Binds the worker to the calling thread, which waits through `waiter` when it has nothing to do. Another worker
+    /// that sends a message to this one wakes `waiter`. The thread calls [`leave`](Self::leave) before it ends.
     fn settle(&mut self, _waiter: &Waiter) {}
 
-    /// Undoes [`settle`](Self::settle). No transaction and no message of the worker may be left waiting.
+    /// Unbinds the worker from its thread. The caller ensures that no transaction and no message of the worker is still
+    /// waiting.
     fn leave(&mut self) {}
 
     /// Handles the messages that have come in from other workers, before the next transaction is chosen to run. Returns
@@ -27,47 +28,50 @@ pub trait Duties: Send {
         false
     }
 
-    /// Returns the time when the next message on its way arrives, or `None` if there is no such message. The worker
-    /// looks again at that time at the latest.
+    /// Returns the time at which the next message that was already sent arrives (messages can have a simulated delay),
+    /// or `None` if no message is on its way. The worker calls [`receive`](Self::receive) again at that time at the
+    /// latest.
     fn expected(&self) -> Option<Time> {
         None
     }
 
-    /// Whether transactions wait for work of other workers, and not only for each other.
+    /// Whether transactions of this worker may wait for messages from other workers, and not only for transactions of
+    /// this one.
     fn expects_messages(&self) -> bool {
         false
     }
 
-    /// Whether a new transaction may begin; if not, the transactions that have begun go first.
+    /// Whether the worker may begin a new transaction. If not, it first runs the transactions that have begun.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Whether the worker is there to run transactions at present. Another worker only does work for those of others,
-    /// and has no room.
+    /// Whether the worker runs transactions at present. If not, it only serves the transactions of other workers, and
+    /// begins none.
     fn runs_transactions(&self) -> bool {
         true
     }
 
-    /// Counts a transaction that one of the worker's clients has brought to its end, after as many attempts as it took.
+    /// Counts a transaction that ended on this worker, after however many attempts. Engines that choose how many
+    /// workers run transactions use the count.
     fn count_step(&mut self) {}
 
-    /// Announces that the worker is about to sleep. Returns whether it may: if not, a message has come meanwhile. From
-    /// this call to [`rouse`](Self::rouse), a worker that sends a message wakes this one.
+    /// Announces that the worker is about to sleep: from now to [`rouse`](Self::rouse), a worker that sends it a
+    /// message wakes it. Returns false if a message has arrived meanwhile, so that the worker must not sleep.
     fn doze(&mut self) -> bool {
         true
     }
 
-    /// Takes back what [`doze`](Self::doze) has announced: the worker does not sleep, or no longer.
+    /// Withdraws the announcement of [`doze`](Self::doze), after the worker has slept or has decided not to.
     fn rouse(&mut self) {}
 
-    /// Looks for a transaction that waits without need. The worker calls this if no transaction can run and no new one
-    /// may begin. Returns whether one was found; it has been woken.
+    /// Searches for transactions that wait although nothing blocks them any more, and wakes them. The worker calls this
+    /// if no transaction can run and no new one may begin. Returns whether a transaction was woken.
     fn find_work(&mut self) -> bool {
         false
     }
 
-    /// Returns the counts of these duties since the worker was made.
+    /// Returns the counts of the work that this trait's methods have done since the worker was made.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }
@@ -78,10 +82,10 @@ impl Duties for () {}
 /// A concurrency-control protocol: the kind of its tables, the state that it keeps for each worker, and the way in
 /// which a transaction runs.
 pub trait Protocol: Sized + Send + Sync + 'static {
-    /// The name, needs and offers of the protocol's engine.
+    /// The properties of the protocol's engine.
     const INFO: EngineInfo;
 
-    /// The protocol's typed, documented knobs.
+    /// The protocol's configuration, whose fields and defaults are documented.
     type Config: Default + Clone + Send + Sync;
 
     /// The kind of the protocol's tables: how rows lie in memory and are found, with the protocol's data beside them.
@@ -93,21 +97,21 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// A transaction in flight.
     type Transaction: Transaction + 'static;
 
-    /// Converts settings to the protocol's knobs.
+    /// Converts an engine's settings to the protocol's configuration.
     ///
     /// # Errors
-    /// If this protocol cannot have a setting. The error says which settings it can have.
+    /// If the protocol does not have one of the settings. The error says which settings it has.
     fn configure(_settings: &Settings) -> Result<Self::Config, SettingsError> {
         Ok(Self::Config::default())
     }
 
-    /// Makes the protocol of one database.
+    /// Makes the protocol's state for one database.
     fn new(config: Self::Config) -> Self;
 
-    /// Checks that the protocol can have tables with this schema.
+    /// Checks that the protocol can store a table with this schema.
     ///
     /// # Errors
-    /// If the protocol cannot have such tables. The text says why not, and which tables it can have.
+    /// If the protocol cannot store such a table. The text says why not, and which tables it can store.
     fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
         Ok(())
     }
@@ -143,18 +147,19 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns the number of parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned)
-    /// table.
+    /// Returns the number of parts into which the primary index of a
+    /// [partitioned](hotrow_storage::TableSchema::partitioned) table is divided.
     fn parts(&self) -> usize {
         1
     }
 
-    /// Returns the workers that serve the transactions of sessions: [`Engine::attendants`](crate::Engine::attendants).
+    /// Returns the engine's service workers, which run no transactions:
+    /// [`Engine::attendants`](crate::Engine::attendants).
     fn attendants(&self) -> Vec<Box<dyn Duties>> {
         Vec::new()
     }
 
-    /// Makes the state that the transactions of worker `id` share.
+    /// Makes the state that the transactions of the worker numbered `id` share.
     fn worker(&self, id: WorkerId) -> Self::Worker;
 
     /// Makes a transaction object on `worker` that waits through `waiter`.

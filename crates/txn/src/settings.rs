@@ -22,9 +22,9 @@ pub struct Settings {
     /// Whether a transaction locks each row when it reaches it, as in the papers, even if its access set is known. It
     /// is for engines that otherwise lock an access set as the transaction begins.
     pub lock_as_it_goes: bool,
-    /// The number of locks of rows in one page, or of things in one table, from which on a transaction tries to lock the
-    /// page or the table as a whole, for engines with such locks. With 0 it never does; `None` means the engine's
-    /// default.
+    /// The number of row locks in one page at which a transaction tries to lock the page as a whole, for engines with
+    /// such locks. A table is locked as a whole at four times as many locks in it. With 0 neither is; `None` means the
+    /// engine's default.
     pub escalation: Option<usize>,
     /// The percentage of the recent requests for a lock that must have met latch contention for the lock to be hot, for
     /// engines that pass hot locks on. With 0 every lock is hot; `None` means the engine's default.

@@ -54,6 +54,8 @@ pub struct HierarchyStatistics {
     /// The locks, of all levels, that were hot when they were granted: many of the last requests for them met latch
     /// contention.
     pub hot: u64,
+    /// The number of times that a page or table was locked as a whole in place of many things in it.
+    pub escalations: u64,
     /// The locks that were given up in a state in which a transaction could have inherited them, hot or not: of the
     /// level of pages or higher, in a shared mode, with no transaction waiting, and their parents likewise.
     pub heritable: u64,
@@ -69,8 +71,8 @@ pub struct HierarchyStatistics {
     pub invalidated: u64,
     /// The nanoseconds of [`Statistics::lock_manager_ns`] that were spent spinning for taken latches.
     pub contention_ns: u64,
-    /// The nanoseconds spent on inheritance: on choosing, passing on and releasing inherited locks. They are not part of
-    /// [`Statistics::lock_manager_ns`].
+    /// The nanoseconds spent on inheritance: on choosing, passing on and releasing inherited locks. They are not part
+    /// of [`Statistics::lock_manager_ns`].
     pub inheritance_ns: u64,
 }
 
@@ -92,6 +94,7 @@ impl HierarchyStatistics {
             tables: make(self.tables, other.tables),
             pages: make(self.pages, other.pages),
             hot: make(self.hot, other.hot),
+            escalations: make(self.escalations, other.escalations),
             heritable: make(self.heritable, other.heritable),
             hot_heritable: make(self.hot_heritable, other.hot_heritable),
             inherited: make(self.inherited, other.inherited),

@@ -26,9 +26,9 @@ struct Ticket {
     since: Time,
 }
 
-/// Hands out as many tickets as a [`LoadLimit`] allows. A holder that does not run keeps other transactions out only
-/// for a while: its ticket counts for a *lease*, a multiple of the average time for which tickets are held. After that
-/// the holder continues beside the limit.
+/// The tickets of an admission control: a transaction that contends with others needs a ticket to run. There are as
+/// many as a [`LoadLimit`] allows. A ticket counts toward the limit only for a *lease*, a multiple of the average time
+/// for which tickets are held. So a transaction that pauses with a ticket keeps others out only for a while.
 ///
 /// One thread at a time may use this object.
 #[derive(Debug)]
@@ -61,30 +61,31 @@ impl Tickets {
         self.counted.len()
     }
 
-    /// Whether a ticket is free.
+    /// Whether another ticket may be given out without exceeding the limit.
     pub fn is_free(&self) -> bool {
         self.held() < self.limit()
     }
 
-    /// Returns how long a ticket counts toward the limit.
+    /// Returns how long a ticket counts toward the limit: from 10 ms to 1 s.
     pub fn lease(&self) -> Duration {
         Duration::from_nanos(self.held_ns.saturating_mul(LEASE)).clamp(SHORTEST_LEASE, LONGEST_LEASE)
     }
 
-    /// Returns the time when a transaction looks again whether tickets have [lapsed](Self::lapse), if it is held back
-    /// together with `held_back` transactions.
+    /// Returns the time at which a transaction that waits for a ticket should call [`lapse`](Self::lapse) again.
+    /// `held_back` is the number of transactions that wait. The more wait, the less often each of them looks.
     pub fn next_look(&self, now: Time, held_back: usize) -> Time {
         let (lease, shared) = (self.lease(), self.lease() * (held_back as u32 / LOOKS_EACH_LEASE));
         now.after(lease + shared.min(LONGEST_LEASE))
     }
 
-    /// Gives a ticket out, whether or not one is free.
+    /// Gives a ticket to the transaction `holder`, even if the limit is reached.
     pub fn give(&mut self, holder: u32, now: Time) {
         self.counted.push(Ticket { holder, since: now });
     }
 
-    /// Takes back the ticket of a transaction. `failed` is the reason of its abort, if other transactions caused it.
-    /// `is_short` says whether transactions are held back because no ticket is free.
+    /// Takes back the ticket of the transaction `holder`, and adapts the limit. `failed` is the reason of the
+    /// transaction's abort, if other transactions caused it. `is_short` says whether transactions wait because no
+    /// ticket is free.
     pub fn take_back(&mut self, holder: u32, now: Time, failed: Option<Abort>, is_short: bool) {
         let lease = self.lease();
         let held = match self.counted.iter().position(|ticket| ticket.holder == holder) {
@@ -99,7 +100,7 @@ impl Tickets {
         }
     }
 
-    /// Stops counting the tickets whose lease is over.
+    /// Stops counting the tickets whose lease is over, so that others become free.
     pub fn lapse(&mut self, now: Time) {
         let lease = self.lease();
         self.counted.retain(|ticket| now.since(ticket.since) < lease);

@@ -19,14 +19,14 @@ pub struct Begin<'a> {
     pub concurrency: Option<Concurrency>,
     /// Whether the transaction promises not to write. An engine may do less work for it; a write gives [`Abort::User`].
     pub read_only: bool,
-    /// The access set of the transaction, if it is known. Engines that need a plan take it as the whole plan. Engines
-    /// that [lock access sets](Capabilities::locks_accesses) lock its rows when the transaction begins. All other
-    /// engines take it as a hint to look the keys up together. If an engine needs a plan and gets none, the transaction
-    /// excludes all others from the database until it ends. A read-only transaction that gets read committed is exempt:
-    /// it reads row by row.
+    /// The access set of the transaction, if it is known. Engines that [need access sets](Capabilities::needs_accesses)
+    /// lock all of it before the transaction begins. Engines that [lock access sets](Capabilities::locks_accesses) lock
+    /// its rows when the transaction begins. All other engines take it as a hint to look the keys up together. If an
+    /// engine needs a set and gets none, the transaction excludes all others from the database until it ends. A
+    /// read-only transaction that gets read committed is exempt: it reads row by row.
     pub accesses: Option<&'a Accesses>,
     /// Whether the transaction is a reconnaissance: it reads to find out the rows that another transaction will access.
-    /// It takes no part in isolation (each read by itself sees committed data), brings no accesses, and does not write.
+    /// It is not isolated (each read by itself sees committed data), has no access set, and does not write.
     pub reconnaissance: bool,
     /// The number under which reports name the transaction; a server gives its session's process number.
     pub label: u32,
@@ -36,7 +36,7 @@ pub struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    /// Asks for a read-write transaction at this level, with defaults for everything else.
+    /// Asks for a read-write transaction at this isolation level, with defaults for everything else.
     pub fn at(isolation: Isolation) -> Self {
         Self { isolation, ..Self::default() }
     }
@@ -187,8 +187,8 @@ impl Scan {
 /// A transaction in flight: the one interface between all engines and their callers.
 ///
 /// The object is made once, for a worker or a session. It then runs one transaction after the other, each from
-/// [`begin`](Self::begin) to [`commit`](Self::commit) or [`abort`](Self::abort), and keeps its buffers. It is also the
-/// participant in reclamation. If the object is dropped while a transaction runs, it aborts that transaction.
+/// [`begin`](Self::begin) to [`commit`](Self::commit) or [`abort`](Self::abort), and reuses its buffers. If the object
+/// is dropped while a transaction runs, it aborts that transaction.
 ///
 /// # Contract
 /// After any method returned [`Abort`] the only sensible call is [`abort`](Self::abort) (or
@@ -221,7 +221,8 @@ pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Begins a transaction on an object on which none is running.
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;
 
-    /// Returns the row with this primary key, or `None`. The row may be looked at until the next call.
+    /// Returns the row with this primary key, or `None` if there is no such row. The borrowed row ends with the next
+    /// call.
     fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort>;
 
     /// Returns the row with this primary key as [`read`](Self::read) does, and locks it as for a write.
@@ -248,7 +249,7 @@ pub trait Transaction: Holding + Yielding + Planned + Diagnostics + Send {
     /// Marks the present state of the transaction, for [`rollback_to`](Self::rollback_to).
     fn savepoint(&mut self) -> Savepoint;
 
-    /// Undoes everything since `savepoint`, which stays usable. The engine may keep the locks.
+    /// Undoes everything since `savepoint`, which can be used again. The engine may keep the locks taken since then.
     fn rollback_to(&mut self, savepoint: Savepoint);
 
     /// Commits the transaction. After an error it still has to be aborted.

@@ -7,14 +7,14 @@ use hotrow_txn::Engine;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// A listener to the progress of a load. Any of the loading threads calls it with the number of rows that it has
-/// inserted since its last call; a break stops the loading.
+/// A callback for the progress of a load. Any of the loading threads calls it with the number of rows that it has
+/// inserted since its last call; a break stops the load.
 pub type Progress<'a> = dyn Fn(u64) -> ControlFlow<()> + Sync + 'a;
 
 /// The reason why a load did not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// The listener to the progress stopped the load.
+    /// The progress callback stopped the load.
     Stopped,
     /// A row's key existed already: the table was not empty.
     Duplicate {

@@ -7,8 +7,8 @@ use hotrow_txn::{Abort, Begin, Engine, Isolation, Ownership, Scan};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Calls `visit` on every row of each of `tables`, within one transaction. No other transaction uses the tables
-/// meanwhile.
+/// Calls `visit` on every row of each of `tables`, within one transaction. The caller ensures that no other transaction
+/// uses the tables meanwhile.
 pub(crate) fn visit_tables(
     engine: &dyn Engine,
     tables: &[TableId],
@@ -18,8 +18,8 @@ pub(crate) fn visit_tables(
     visit_scans(engine, &scans, visit)
 }
 
-/// Calls `visit` on the rows of each of `scans`, within one transaction. No other transaction changes the tables
-/// meanwhile.
+/// Calls `visit` on the rows of each of `scans`, within one transaction. The caller ensures that no other transaction
+/// uses the tables meanwhile.
 pub(crate) fn visit_scans(
     engine: &dyn Engine,
     scans: &[Scan],

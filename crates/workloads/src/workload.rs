@@ -17,7 +17,7 @@ pub trait Workload: Sized + Send + Sync + 'static {
     const CHECKS_LOAD: bool = false;
 
     /// Whether the workload's transactions run on an engine. If not, the benchmark driver knows the workload by name
-    /// and runs it in another way, and a step of a client is a rollback.
+    /// and runs it in its own way, and [`Client::step`] fails.
     const RUNS_ON_ENGINES: bool = true;
 
     /// The options of the workload. They are command-line options and, serialized, part of a report.
@@ -35,11 +35,11 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Returns the options of the workload.
     fn options(&self) -> &Self::Options;
 
-    /// Describes the workload in one line, with its figures.
+    /// Returns a description of the workload in one line, with the values of its main options.
     fn summary(&self) -> String;
 
-    /// Returns the names of the kinds of transactions, at the numbers that clients [note](Runner::note). The list is
-    /// empty if there is only one kind.
+    /// Returns the names of the kinds of transactions. A kind's position in the list is the number that clients
+    /// [note](Runner::note). The list is empty if there is only one kind.
     fn kinds(&self) -> &'static [&'static str] {
         &[]
     }
@@ -58,13 +58,16 @@ pub trait Workload: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Checks that this many workers can run the workload; the error says how many can.
+    /// Checks that this many worker threads can run the workload.
+    ///
+    /// # Errors
+    /// If they cannot. The text says how many can.
     fn refuse_threads(&self, _threads: usize) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the isolation level of the transactions for which [`check`](Self::check) asks whether they read [one
-    /// state](Isolation::reads_one_state); `None` if that is the level of the run.
+    /// Returns the isolation level of the transactions that [`check`](Self::check) examines for [torn
+    /// reads](Violation::TornRead), or `None` if they have the isolation level of the run.
     fn judged_isolation(&self) -> Option<Isolation> {
         None
     }
@@ -84,8 +87,11 @@ pub trait Workload: Sized + Send + Sync + 'static {
         self.rows_of_tables().iter().sum()
     }
 
-    /// Fills the tables, which no transaction uses yet, from `threads` threads. `progress` is called as rows are
-    /// inserted.
+    /// Fills the tables, which no transaction uses yet, from `threads` threads. The threads call `progress` as they
+    /// insert rows.
+    ///
+    /// # Errors
+    /// If `progress` stops the load, or a row exists already.
     fn load(
         &self,
         engine: &dyn Engine,
@@ -97,8 +103,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Makes a client of a run.
     fn client(&self, tables: Self::Tables, identity: ClientIdentity) -> Self::Client;
 
-    /// Checks the conditions that must hold after all transactions of `clients` since the load. No other transactions
-    /// may have run.
+    /// Checks the conditions that must hold after the load and all transactions of `clients`. The caller ensures that
+    /// no other transactions have run.
     fn check(&self, engine: &dyn Engine, tables: Self::Tables, clients: &[Self::Client]) -> Result<(), Violation>;
 }
 

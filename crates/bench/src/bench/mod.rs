@@ -26,7 +26,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Runs a benchmark and prints its table on `out`. `interrupt` ends it early; what was measured until then is still
+/// Runs a benchmark and prints its table on `out`. `interrupt` ends it early; the measurements until then are still
 /// checked and reported.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use hotrow_workloads::range::Range;
 use hotrow_workloads::ycsb::Ycsb;
 use std::path::{Path, PathBuf};
 
-/// Refuses what the kind of run, over the network or in this process, does not have.
+/// Refuses requests that runs of this kind, over the network or in this process, cannot meet.
 pub(super) fn refuse_kind_of_run<W: Workload>(
     workload: &W,
     drivers: Drivers<W>,
@@ -64,10 +64,10 @@ fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
         ("--blocked-limit", run.engine_options.blocked_limit.is_some()),
         ("--engine-partitions", run.engine_options.engine_partitions.is_some()),
         ("--cc-threads", run.engine_options.cc_threads.is_some()),
-        ("--deadlock-time-outs", run.engine_options.deadlock_time_outs),
-        ("--lock-as-it-goes", run.engine_options.lock_as_it_goes),
         ("--escalate-after", run.engine_options.escalate_after.is_some()),
         ("--hot-percent", run.engine_options.hot_percent.is_some()),
+        ("--deadlock-time-outs", run.engine_options.deadlock_time_outs),
+        ("--lock-as-it-goes", run.engine_options.lock_as_it_goes),
         ("--network-delay-us", run.engine_options.network_delay_us > 0),
         ("--concurrency", run.concurrency.is_some()),
         ("--no-batch", run.no_batch),
@@ -139,10 +139,10 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
         ("--engine-partitions", Setting::Partitions, run.engine_options.engine_partitions.is_some()),
         ("--blocked-limit", Setting::BlockedLimit, run.engine_options.blocked_limit.is_some() && W::RUNS_ON_ENGINES),
         ("--cc-threads", Setting::CcThreads, run.engine_options.cc_threads.is_some()),
-        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, run.engine_options.deadlock_time_outs),
-        ("--lock-as-it-goes", Setting::LockAsItGoes, run.engine_options.lock_as_it_goes),
         ("--escalate-after", Setting::Escalation, run.engine_options.escalate_after.is_some()),
         ("--hot-percent", Setting::HotPercent, run.engine_options.hot_percent.is_some()),
+        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, run.engine_options.deadlock_time_outs),
+        ("--lock-as-it-goes", Setting::LockAsItGoes, run.engine_options.lock_as_it_goes),
         ("--network-delay-us", Setting::NetworkDelay, run.engine_options.network_delay_us > 0),
     ];
     let names: Vec<_> = run.engines.iter().map(String::as_str).collect();

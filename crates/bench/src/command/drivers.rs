@@ -6,22 +6,22 @@ use crate::wire::{LoadOverWire, OverWire, load_over_wire};
 use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
 
-/// The drivers of a workload other than the engines of this process: a loop without transactions, and the load into a
-/// server.
+/// The ways to run a workload other than on an engine in this process: in a loop without transactions, and as
+/// statements to a server.
 pub(crate) struct Drivers<W: Workload> {
-    /// The loop without transactions, if the workload has one.
+    /// The loop that runs the workload without transactions, if it has one.
     pub bare: Option<BareLoop<W>>,
-    /// The load into a server, if the workload's transactions can be sent as statements.
+    /// The function that loads the workload's rows into a server, if its transactions can be sent as statements.
     pub wire: Option<LoadOverWire<W>>,
 }
 
 impl<W: Workload> Drivers<W> {
-    /// Returns the drivers of a workload that only engines run.
+    /// Returns the drivers of a workload that runs on engines in this process only: there are none.
     pub(crate) fn none() -> Self {
         Self { bare: None, wire: None }
     }
 
-    /// Returns the drivers of a workload whose transactions can be sent over the network.
+    /// Returns the drivers of a workload whose transactions can be sent over the network as statements.
     pub(crate) fn over_wire() -> Self
     where
         W: OverWire,
@@ -29,12 +29,13 @@ impl<W: Workload> Drivers<W> {
         Self { bare: None, wire: Some(load_over_wire) }
     }
 
-    /// Adds a loop without transactions.
+    /// Adds a loop that runs the workload without transactions.
     pub(crate) fn with_bare(self, bare: BareLoop<W>) -> Self {
         Self { bare: Some(bare), ..self }
     }
 
-    /// Loads the rows of `workload` into a new database that is driven under `name`, or into a server over the network.
+    /// Loads the rows of `workload` into a new database in this process, or into a server if the options ask for a run
+    /// over the network. `name` is the engine, the loop without transactions, or the server.
     pub(crate) fn load(
         self,
         name: &str,

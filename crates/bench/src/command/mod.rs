@@ -24,7 +24,7 @@ use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
 use hotrow_workloads::ycsb::Ycsb;
 
-/// The names of the workloads.
+/// The names of the workloads that `hotrow bench` runs.
 pub const WORKLOADS: [&str; 10] = [
     Ycsb::NAME,
     Interactive::NAME,
@@ -38,7 +38,7 @@ pub const WORKLOADS: [&str; 10] = [
     Range::NAME,
 ];
 
-/// `hotrow bench WORKLOAD …`
+/// The arguments of `hotrow bench`: a workload, with the options of its runs.
 #[derive(clap::Subcommand, Clone, Debug)]
 pub enum BenchCommand {
     /// Reads and read-modify-writes of one table's rows
@@ -70,7 +70,7 @@ pub(crate) trait WithWorkload {
     /// The result of the action.
     type Output;
 
-    /// Carries the action out. `drivers` drive the workload where no engine of this process does.
+    /// Carries the action out. `drivers` are the ways to run the workload other than on an engine in this process.
     fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output;
 }
 

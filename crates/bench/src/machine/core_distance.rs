@@ -4,11 +4,10 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{hint, thread};
 use std::time::{Duration, Instant};
 
-/// Measures how long a cache line takes from one core to another and back, in nanoseconds. Transactions that share data
-/// pay this price.
+/// Measures the time in which a cache line is transferred from one core to another and back, in nanoseconds.
+/// Transactions that share data pay this price. Returns `None` if no second core answers within 20 ms.
 ///
-/// A virtual machine may move its cores, so that the distance changes between two runs. The distance is unknown if no
-/// second core answers within 20 ms.
+/// A virtual machine may move its cores, so that the result changes between two runs.
 pub(crate) fn core_distance_ns() -> Option<f64> {
     const BATCHES: usize = 9;
     const TRIPS: u64 = 200;

@@ -34,7 +34,7 @@ pub struct WorkloadOptions<O: clap::Args> {
     pub workload: O,
 }
 
-/// How a workload is run and reported.
+/// The options by which a workload is run and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
     /// Engines to run, one after the other; `hotrow engines` lists them. Over the wire, NAME:MODEL is a server with
@@ -68,7 +68,7 @@ pub struct RunOptions {
     pub isolation: Isolation,
 
     /// Whether transactions are optimistic or pessimistic, for engines that have the choice; `mixed` alternates
-    /// [default: what the engine is named for]
+    /// [default: the engine's own]
     #[arg(long, value_name = "NAME")]
     pub concurrency: Option<ConcurrencyName>,
 
@@ -76,7 +76,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub no_batch: bool,
 
-    /// Steps of each worker that end the measured period before its time: a bound for tests
+    /// Transactions of each worker after which the measured period ends early: a bound for tests
     #[arg(skip)]
     pub steps: Option<u64>,
 
@@ -141,26 +141,26 @@ pub struct EngineOptions {
     #[arg(value_parser = value_parser!(u32).range(1..=1024))]
     pub exec_threads: Option<u32>,
 
+    /// Locks on rows of a page at which the page is locked as a whole, for engines with such locks; a table is at four
+    /// times as many locks in it; 0 for never
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32))]
+    pub escalate_after: Option<u32>,
+
+    /// Per cent of the last requests for a lock that must have met latch contention for transactions to pass the lock
+    /// on, for engines that do; with 0 they pass on all that they can
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = value_parser!(u8).range(0..=100))]
+    pub hot_percent: Option<u8>,
+
     /// End deadlocks by time-out, as in the papers, for engines that otherwise find them
     #[arg(long)]
     pub deadlock_time_outs: bool,
 
-    /// Lock each row when its transaction comes to it, as in the papers, for engines that otherwise lock a known access
+    /// Lock each row when its transaction accesses it, as in the papers, for engines that otherwise lock a known access
     /// set at once
     #[arg(long)]
     pub lock_as_it_goes: bool,
 
-    /// Locks of rows in one page, or of things in one table, from which on a transaction tries to lock the page or the
-    /// table as a whole, for engines with such locks; with 0 it never does [default: the engine's]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32))]
-    pub escalate_after: Option<u32>,
-
-    /// Per cent of the recent requests for a lock that must have met latch contention for the lock to be hot, for
-    /// engines that pass hot locks on; with 0 every lock is hot [default: the engine's]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = value_parser!(u8).range(0..=100))]
-    pub hot_percent: Option<u8>,
-
-    /// Additional time of a message between two partitions, to study the effect of a network
+    /// Additional microseconds of a message between two partitions, to study the effect of a network
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(0..=10_000_000))]
     pub network_delay_us: u32,
@@ -186,7 +186,7 @@ pub struct ReportOptions {
     pub plot: Option<PathBuf>,
 }
 
-/// How clients are put onto worker threads.
+/// The way in which clients are assigned to worker threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum SchedulerName {
     /// One client on each thread
@@ -224,14 +224,14 @@ impl AssignName {
     }
 }
 
-/// Whether transactions are optimistic or pessimistic.
+/// Whether the transactions of a run are optimistic or pessimistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConcurrencyName {
     /// All are optimistic
     Optimistic,
     /// All are pessimistic
     Pessimistic,
-    /// One is the one, the next the other
+    /// Optimistic and pessimistic in turn
     Mixed,
 }
 
@@ -256,7 +256,7 @@ impl ConcurrencyName {
 }
 
 impl RunOptions {
-    /// Returns how clients are put onto threads under the engine called `name`.
+    /// Returns how clients are assigned to worker threads under the engine called `name`.
     pub fn scheduler_of(&self, name: &str) -> SchedulerName {
         let info = ENGINES.iter().find(|info| info.name == engine_of(name));
         // The bare loop has no transactions that could wait.
@@ -275,7 +275,7 @@ impl RunOptions {
         }
     }
 
-    /// Returns the settings of the engines for this workload.
+    /// Returns the settings with which the engines are opened for this workload.
     pub fn settings(&self, workload: &impl Workload) -> Settings {
         let engine = &self.engine_options;
         let partitions = engine.engine_partitions.map(|partitions| partitions as usize);
@@ -292,7 +292,8 @@ impl RunOptions {
         }
     }
 
-    /// Returns the number of worker threads: as asked for, all together or by role, or one per core.
+    /// Returns the number of worker threads: the sum of both roles if the command line gives them, otherwise the number
+    /// that it gives, or one per core.
     pub fn threads(&self) -> usize {
         let cores = || hotrow_sync::thread::available_parallelism().map_or(1, usize::from);
         let EngineOptions { cc_threads, exec_threads, .. } = self.engine_options;

@@ -20,7 +20,7 @@ pub(crate) const MANAGERS: [&str; 7] =
 /// The execution models of `hotrow serve --execution`.
 pub(crate) const EXECUTIONS: [&str; 3] = ["coroutine", "request", "thread"];
 
-/// Returns the engine that a name stands for. For one of our servers the name is ENGINE or ENGINE:MODEL.
+/// Returns the engine in a name, which is ENGINE, or ENGINE:MODEL for a server with an execution model.
 pub(crate) fn engine_of(name: &str) -> &str {
     name.split_once(':').map_or(name, |(engine, _)| engine)
 }

@@ -3,7 +3,7 @@
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// How a workload is run over the network.
+/// The options by which a workload is run over the network.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options over the wire")]
 pub struct WireOptions {
@@ -16,7 +16,8 @@ pub struct WireOptions {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(CLIENTS_MAX)))]
     pub clients: Option<u32>,
 
-    /// Also drive this server, or only this one if no engine is named. It may be of any make. May be given again
+    /// Also run on the server at this URL, or only there if no engine is named. It may be any server with PostgreSQL's
+    /// protocol. May be given again
     #[arg(long = "url", value_name = "postgres://…", requires = "over_wire", value_parser = parse_url)]
     pub urls: Vec<Url>,
 
@@ -46,7 +47,7 @@ const CLIENTS_MAX: u32 = 20_000;
 /// The number of clients if the command line does not say it.
 const CLIENTS: u32 = 8;
 
-/// The address of a server that is not ours to start.
+/// The address of a server that the benchmark does not start itself.
 #[derive(Clone, Debug)]
 pub struct Url {
     /// The server's name in reports: host and port, without the password.

@@ -1,7 +1,8 @@
 //! The costs of transactions to the engine.
 
-use super::hierarchy::HierarchyReport;
-use hotrow_runtime::{Breakdown, RunReport};
+use super::lock_shares::lock_shares;
+use hotrow_runtime::RunReport;
+use hotrow_txn::Statistics;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -18,12 +19,68 @@ pub(crate) struct CostReport {
     /// The number of requests that waited, divided by the number of committed transactions. Requests of aborted
     /// attempts count as well.
     pub waits_per_txn: f64,
-    /// The locks by their level in a hierarchy, and what became of them; null for an engine without a hierarchy.
-    pub hierarchy: Option<HierarchyReport>,
     pub analyses: Analyses,
     /// The number of messages between partitions, or between execution threads and concurrency-control threads. The
     /// latter are counted without releases.
     pub messages: u64,
+    /// The locks of a hierarchical lock manager.
+    pub hierarchy: Hierarchy,
+    /// The parts of these locks, as shares; empty under an engine without a hierarchy.
+    pub lock_shares: Map<String, Value>,
+}
+
+/// The locks of a hierarchical lock manager: counts of the whole run, those of aborted attempts among them. All are
+/// zero under an engine without a hierarchy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Hierarchy {
+    /// The number of granted locks, of all levels.
+    pub locks: u64,
+    /// The number of granted locks on the database.
+    pub databases: u64,
+    /// The number of granted locks on tables.
+    pub tables: u64,
+    /// The number of granted locks on pages.
+    pub pages: u64,
+    /// The number of granted locks, of all levels, that were hot.
+    pub hot: u64,
+    /// The number of locks that the next transaction could have inherited, hot or not.
+    pub heritable: u64,
+    /// The number of heritable locks that were hot.
+    pub hot_heritable: u64,
+    /// The number of locks that were passed on to an agent.
+    pub inherited: u64,
+    /// The number of inherited locks that the next transaction used.
+    pub used: u64,
+    /// The number of inherited locks that the next transaction did not use.
+    pub discarded: u64,
+    /// The number of inherited locks that conflicting requests took away.
+    pub invalidated: u64,
+    /// The number of pages and tables that were locked as a whole in place of many things in them.
+    pub escalations: u64,
+}
+
+impl Hierarchy {
+    fn new(statistics: &Statistics) -> Self {
+        let counted = &statistics.hierarchy;
+        // A transaction locks the database first.
+        if counted.databases == 0 {
+            return Self::default();
+        }
+        Self {
+            locks: statistics.locks,
+            databases: counted.databases,
+            tables: counted.tables,
+            pages: counted.pages,
+            hot: counted.hot,
+            heritable: counted.heritable,
+            hot_heritable: counted.hot_heritable,
+            inherited: counted.inherited,
+            used: counted.used,
+            discarded: counted.discarded,
+            invalidated: counted.invalidated,
+            escalations: counted.escalations,
+        }
+    }
 }
 
 /// The work of the engine's contention analyses, which look for blocked transactions that can run.
@@ -42,19 +99,20 @@ impl CostReport {
     pub(super) fn new(run: &RunReport) -> Self {
         let counts = &run.counts;
         let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;
-        let parts = |parts: [(&str, f64); Breakdown::PARTS]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
+        let parts = |parts: [(&str, f64); 7]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
         Self {
             breakdown: parts(counts.breakdown.shares()).into_iter().collect(),
             breakdown_us: parts(counts.breakdown.microseconds()).into_iter().collect(),
             locks_per_txn: per_txn(counts.statistics.locks),
             waits_per_txn: per_txn(counts.statistics.waits),
-            hierarchy: HierarchyReport::new(&counts.statistics, counts.committed),
             analyses: Analyses {
                 runs: counts.statistics.analyses,
                 found: counts.statistics.analyses_found,
                 bits: counts.statistics.analyses_bits,
             },
             messages: counts.statistics.messages,
+            hierarchy: Hierarchy::new(&counts.statistics),
+            lock_shares: lock_shares(&counts.statistics),
         }
     }
 }

@@ -174,7 +174,7 @@ pub(crate) mod tests {
             ("slots", json!(1)),
             ("analyses", json!({"runs": 3, "found": 2, "bits": 0})),
             ("messages", json!(7)),
-            ("hierarchy", json!(null)),
+            ("lock_shares", json!({})),
         ] {
             assert_eq!(json[field], expected, "{field}");
         }

@@ -27,10 +27,10 @@ impl RunIdentity<'_> {
         params["blocked_limit"] = json!(options.engine_options.blocked_limit);
         params["engine_partitions"] = json!(options.engine_options.engine_partitions);
         params["cc_threads"] = json!(options.engine_options.cc_threads);
-        params["deadlock_time_outs"] = json!(options.engine_options.deadlock_time_outs);
-        params["lock_as_it_goes"] = json!(options.engine_options.lock_as_it_goes);
         params["escalate_after"] = json!(options.engine_options.escalate_after);
         params["hot_percent"] = json!(options.engine_options.hot_percent);
+        params["deadlock_time_outs"] = json!(options.engine_options.deadlock_time_outs);
+        params["lock_as_it_goes"] = json!(options.engine_options.lock_as_it_goes);
         params["assign"] = json!(options.placement.assign.name());
         params["network_delay_us"] = json!(options.engine_options.network_delay_us);
         params["seed"] = json!(options.seed);

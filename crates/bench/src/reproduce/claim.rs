@@ -15,9 +15,9 @@ pub(crate) struct Claim {
     pub criterion: &'static str,
     /// Decides the claim from the results. Returns `None` if points that the claim needs are missing.
     pub judge: fn(&Results) -> Option<Finding>,
-    /// A weaker claim that is decided as well, for a bar that may be out of reach here.
+    /// A weaker claim that is decided as well, for a criterion that this machine may be unable to meet.
     pub weaker: Option<Weaker>,
-    /// The reason why the claim may not hold here.
+    /// The reason why the claim may not hold on this machine.
     pub otherwise: &'static str,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Weaker {
     pub judge: fn(&Results) -> Option<Finding>,
 }
 
-/// A finding of the measurements about a claim.
+/// The decision whether the measurements support a claim, with the numbers that show it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
     pub holds: bool,
@@ -105,7 +105,7 @@ pub(crate) fn leads(
     Some(Finding { holds: ratio >= least, evidence })
 }
 
-/// Returns every point of a panel.
+/// Returns all points of a panel.
 pub(crate) fn everywhere(results: &Results, panel: &str) -> impl Iterator<Item = At> + Clone + use<> {
     (0..results.points(panel)).map(At::Number)
 }
@@ -120,8 +120,8 @@ pub(crate) fn only(at: At) -> impl Iterator<Item = At> + Clone {
     std::iter::once(at)
 }
 
-/// Joins findings into one that holds if all of them hold. The evidence is that of all of them. Returns `None` if one
-/// of them is missing.
+/// Joins findings into one that holds if each of them holds, with the evidence of all. Returns `None` if a finding is
+/// missing.
 pub(crate) fn all<const N: usize>(findings: [Option<Finding>; N]) -> Option<Finding> {
     let findings: Vec<Finding> = findings.into_iter().collect::<Option<_>>()?;
     let evidence = findings.iter().map(|finding| finding.evidence.as_str()).collect::<Vec<_>>().join("; ");

@@ -21,10 +21,10 @@ const CONNECT: Duration = Duration::from_micros(400);
 /// The time to start and to end a run.
 const RUN: Duration = Duration::from_millis(10);
 
-/// The cost of one set of rows and the runs on it.
+/// The cost of loading one set of rows, and of all runs on these rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// The number of rows in one database.
+    /// The number of rows that are loaded into each database.
     pub rows: u64,
     /// The bytes of all rows in all databases together.
     pub bytes: u64,

@@ -66,7 +66,7 @@ pub(crate) struct Point {
     /// The workload of `hotrow bench`, and the options that decide which rows there are. Points with the same rows run
     /// on the same database.
     pub rows: String,
-    /// The options that do not decide which rows there are.
+    /// The point's other options, which do not decide which rows there are.
     pub options: String,
 }
 
@@ -77,7 +77,7 @@ impl Point {
     }
 }
 
-/// A curve, a part of bars or a row of a table: what is compared at each point.
+/// One of the things that a panel compares at each point: a curve, a part of each bar, or a row of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub name: &'static str,
@@ -167,7 +167,7 @@ impl Value {
                 report.costs.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
             }
             Value::LockShare(part) => {
-                report.costs.hierarchy.as_ref().map_or(0.0, |hierarchy| hierarchy.share(part)) * 100.0
+                report.costs.lock_shares.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
             }
         }
     }

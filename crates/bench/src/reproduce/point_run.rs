@@ -9,13 +9,13 @@ use hotrow_protocols::ENGINES;
 use hotrow_txn::{EngineInfo, Scheduler, Setting, Settings};
 use hotrow_workloads::Workload;
 
-/// A run at a point, ready to be made.
+/// A run that measures one engine at one point of a figure, with its workload and options.
 pub(super) struct PointRun<W> {
     /// The panel and the label of the point.
     pub name: String,
     pub position: RunPosition,
     pub engine: &'static str,
-    /// Whether the run shows where the time of its transactions goes.
+    /// Whether the time of the run's transactions is broken down into its parts.
     pub has_shares: bool,
     pub workload: W,
     pub options: RunOptions,
@@ -39,7 +39,7 @@ pub(super) fn runs_on<W: Workload>(plan: &Plan, rows: &str) -> Result<Vec<PointR
     Ok(runs)
 }
 
-/// Returns the databases that `runs` need, each once: by the first run on it, and its settings.
+/// Returns the databases that `runs` need, each once: the first run on the database, and the database's settings.
 pub(super) fn databases<W: Workload>(runs: &[PointRun<W>]) -> Vec<(&PointRun<W>, Settings)> {
     let mut databases: Vec<(&PointRun<W>, Settings)> = Vec::new();
     for run in runs {
@@ -52,10 +52,10 @@ pub(super) fn databases<W: Workload>(runs: &[PointRun<W>]) -> Vec<(&PointRun<W>,
 }
 
 impl<W: Workload> PointRun<W> {
-    /// Returns the settings of the database on which this one of `runs` is made. If the engine runs in a pool they are
-    /// those of the run; all runs of any other engine share one database, with the settings of the first of them. A
-    /// number of partitions counts only for engines that keep partitions apart. Settings of a hierarchy of locks are
-    /// always those of the run.
+    /// Returns the settings of the database on which this run, which is one of `runs`, is made. If the engine runs in a
+    /// pool, they are the run's own. All runs of any other engine share one database, with the settings of the first of
+    /// these runs, but with the settings of a hierarchy of locks of its own run. A number of partitions is dropped unless
+    /// the engine keeps partitions apart.
     pub(super) fn settings(&self, runs: &[Self]) -> Settings {
         let info: Option<&EngineInfo> = ENGINES.iter().find(|info| info.name == self.engine);
         let run = match info.is_some_and(|info| info.scheduler != Scheduler::Thread) {

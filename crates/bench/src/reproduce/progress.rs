@@ -12,7 +12,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// The time from which on the time left is estimated from the pace. Before, the planned time is shown.
 const LEARN_FROM: Duration = Duration::from_secs(3);
 
-/// Shows the progress of all figures.
+/// The display of the progress of all figures on standard error.
 pub(crate) struct FigureProgress {
     /// The bar, or `None` if lines are shown.
     bar: Option<ProgressBar>,
@@ -44,14 +44,15 @@ impl FigureProgress {
         Self { bar, clock, begin: Instant::now(), last_line: None, runs, runs_done: 0, ends }
     }
 
-    /// Shows that `what` begins. This line and the next one are printed however recent the last line is.
+    /// Shows that `what` begins. If lines are shown, this one and the next one are printed even if the last line is
+    /// recent.
     pub(crate) fn begin(&mut self, what: &str) {
         self.last_line = None;
         self.show(what);
         self.last_line = None;
     }
 
-    /// Shows what is being done. A line is left out if the last line is too recent.
+    /// Shows that `what` is being done. If lines are shown, none is printed soon after the last one.
     pub(crate) fn show(&mut self, what: &str) {
         let left = format!("{} left", length(self.clock.left(self.begin.elapsed())));
         if let Some(bar) = &self.bar {

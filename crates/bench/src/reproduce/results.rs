@@ -154,8 +154,8 @@ impl Results {
         panel.and_then(|panel| panel.points.get(at.index(panel.points.len())?)).map_or("", |point| &point.label)
     }
 
-    /// Returns the number of all runs, and the number of runs that lost updates under an engine that promises no
-    /// isolation.
+    /// Returns the number of all runs, and the number of those in which an engine that promises no isolation lost
+    /// updates.
     pub(crate) fn checked(&self) -> (usize, usize) {
         let runs = || self.runs.values().flatten();
         (runs().count(), runs().filter(|run| run.is_unisolated()).count())
@@ -241,8 +241,7 @@ pub(crate) mod tests {
                                     made.costs.breakdown_us.insert(part.to_owned(), serde_json::json!(value));
                                 }
                                 Value::LockShare(part) => {
-                                    let hierarchy = made.costs.hierarchy.get_or_insert_default();
-                                    hierarchy.kinds.insert(part.to_owned(), serde_json::json!(value / 100.0));
+                                    made.costs.lock_shares.insert(part.to_owned(), serde_json::json!(value / 100.0));
                                 }
                             }
                         }

@@ -16,20 +16,21 @@ use hotrow_workloads::Workload;
 
 /// An observer of a figure's runs while they are made.
 pub(crate) trait RunObserver {
-    /// The rows of the next set are about to be loaded into all its databases.
+    /// Takes note that the rows of the next set are about to be loaded into all their databases, at this cost.
     fn loading(&mut self, cost: Cost);
 
-    /// A run is about to begin, at a point with this name.
+    /// Takes note that a run of `engine` is about to begin, at the point with the name `point`.
     fn running(&mut self, point: &str, engine: &str);
 
-    /// Every point of a set of rows has one more repetition.
+    /// Takes note that every point of a set of rows has been measured once more.
     ///
     /// # Errors
     /// The message of an error that ends the figure.
     fn repeated(&mut self, results: &Results) -> Result<(), String>;
 }
 
-/// Runs the plan in `results` to its end. What was measured before an error stays in `results`.
+/// Makes all runs of the plan in `results`, and adds them there. The runs before an error or an interrupt stay in
+/// `results`.
 pub(crate) fn run(
     results: &mut Results,
     scale: &Scale,

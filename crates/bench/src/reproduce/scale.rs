@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How much is measured, and on how many cores.
+/// The extent of the measurements, and the number of cores on which they are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub size: Size,
@@ -10,14 +10,14 @@ pub(crate) struct Scale {
     pub cores: u64,
 }
 
-/// How much is measured.
+/// The extent of the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// Enough for smooth curves.
+    /// Runs that are long and many enough for smooth curves.
     Full,
-    /// All figures within ten minutes.
+    /// Runs and tables that are so small that all figures take less than ten minutes.
     Quick,
-    /// This number of transactions of each worker, on tables of a few rows. It is for tests, which do not measure.
+    /// This number of transactions of each worker, on tables of a few rows: tests use it to see that everything works.
     Steps(u64),
 }
 
@@ -46,7 +46,7 @@ impl Scale {
         self.pick(Duration::from_millis(200), Duration::from_millis(20), Duration::ZERO)
     }
 
-    /// Returns the number of steps that end the measured period before its time.
+    /// Returns the number of transactions of each worker after which a run ends early, or `None` if runs end by time.
     pub(crate) fn steps(&self) -> Option<u64> {
         match self.size {
             Size::Steps(steps) => Some(steps),
@@ -54,14 +54,14 @@ impl Scale {
         }
     }
 
-    /// Returns a number of threads above that of the cores, at which transactions conflict as much as on a larger
-    /// machine.
+    /// Returns a number of threads that is larger than the number of cores: with so many threads, transactions conflict
+    /// as much as on a larger machine.
     pub(crate) fn crowd(&self) -> u64 {
         4 * self.cores
     }
 
-    /// Returns the numbers of threads to scale over: powers of two below the cores, the cores, and more up to the
-    /// crowd.
+    /// Returns the numbers of threads at which figures measure how engines scale: the powers of two below the number of
+    /// cores, and one, two and four times that number.
     pub(crate) fn thread_counts(&self) -> Vec<u64> {
         let powers = std::iter::successors(Some(1), |threads| Some(threads * 2));
         let mut counts: Vec<u64> = powers.take_while(|&threads| threads < self.cores).collect();

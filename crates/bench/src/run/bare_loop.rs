@@ -7,14 +7,15 @@ use hotrow_sync::Mutex;
 use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
 
-/// A loop that drives a workload where an engine would. A loop that drives several things, such as lock managers, has a
-/// name for each.
+/// A loop that runs a workload in place of an engine, such as YCSB without transactions, or range locks under a lock
+/// manager alone. It has a name for each way in which it can run.
 pub(crate) struct BareLoop<W: Workload> {
     /// The names by which users choose the loop.
     pub names: &'static [&'static str],
-    /// Refuses options of the workload that are not possible under a name; the message says what is possible.
+    /// Refuses options of the workload that are not possible under a name of the loop; the message says what is
+    /// possible.
     pub refuse: fn(&str, &W::Options) -> Result<(), String>,
-    /// Drives all clients of a run, in the way that the name stands for.
+    /// Runs the transactions of all clients, in the way that the name stands for.
     pub drive: BareDrive<W>,
 }
 

@@ -6,13 +6,14 @@ use crate::machine::Host;
 use crate::report::{EngineReport, RunIdentity};
 use hotrow_workloads::{LoadError, Workload};
 
-/// A loaded database, on which runs follow one another.
+/// A database that is loaded with a workload's rows, on which any number of runs are made.
 pub(crate) trait LoadedDatabase<W: Workload> {
-    /// Runs `workload`, whose rows are those that were loaded, and checks what all runs since the load have left.
+    /// Runs `workload`, whose rows the database has, and checks the rows after it: they must show the effects of all
+    /// runs since the load.
     ///
     /// # Errors
-    /// The run failed, or the interrupt came before anything was measured. A failed check is no error here: the report
-    /// says it.
+    /// The run failed, or the interrupt came before anything was measured. A failed check is no error: it is part of
+    /// the report.
     fn measure(
         &mut self,
         workload: &W,
@@ -21,7 +22,7 @@ pub(crate) trait LoadedDatabase<W: Workload> {
     ) -> Result<EngineReport, RunFailure>;
 }
 
-/// The context of every run, whatever it runs on.
+/// The objects that every run uses: the machine's description, the display of progress, and the interrupt.
 #[derive(Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     pub host: &'a Host,

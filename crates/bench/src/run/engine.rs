@@ -30,7 +30,8 @@ pub(crate) fn load_engine<W: Workload>(
         .unwrap_or_else(|unknown| Err(RunFailure::Failed(unknown.to_string())))
 }
 
-/// Loads the rows of `workload` into a new database that `bare_loop` drives under the one of its names that is given.
+/// Loads the rows of `workload` into a new database on which `bare_loop` runs, in the way that `name`, one of its
+/// names, stands for.
 ///
 /// # Errors
 /// The load failed or was interrupted.

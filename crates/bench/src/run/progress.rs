@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The time between two redraws of a bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows the progress of one run after the other.
+/// The display of the progress of one run after the other, on standard error.
 pub(crate) struct Progress {
     shown: Shown,
     /// The number of the run, of how many, and its engine.
@@ -29,22 +29,23 @@ enum Shown {
 }
 
 impl Progress {
-    /// Shows bars on a terminal and lines elsewhere.
+    /// Makes a display that shows bars on a terminal, and lines elsewhere.
     pub(crate) fn new() -> Self {
         Self { shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines }, title: String::new() }
     }
 
-    /// Shows nothing, for a caller that shows the progress of many runs at once.
+    /// Makes a display that shows nothing, for a caller that shows the progress of many runs at once.
     pub(crate) fn silent() -> Self {
         Self { shown: Shown::Nothing, title: String::new() }
     }
 
-    /// Begins the next run.
+    /// Sets the title of what is shown next: run `number` out of `of`, under `engine`.
     pub(crate) fn begin_run(&mut self, number: usize, of: usize, engine: &str) {
         self.title = format!("[{number}/{of}] {engine}");
     }
 
-    /// Shows a load of `rows` rows while `load` makes it. An interrupt stops the load.
+    /// Calls `load`, which loads `rows` rows, and shows its progress. An interrupt stops the load. Returns the result
+    /// of `load`.
     pub(crate) fn loading<T>(
         &self,
         rows: u64,
@@ -61,7 +62,8 @@ impl Progress {
         result
     }
 
-    /// Shows a run while `measure` makes it, and raises `stop` at its end.
+    /// Calls `measure`, which makes a run, and shows the run's progress. Raises `stop` when `measure` has returned, and
+    /// returns its result.
     pub(crate) fn measuring<T>(&self, options: &RunOptions, stop: &Stop, measure: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
             scope.spawn(|| self.running(options.warmup + options.seconds, options.threads(), stop));

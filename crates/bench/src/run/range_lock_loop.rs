@@ -37,7 +37,7 @@ const GRANTS_PER_COMPARISON: u64 = 4096;
 /// compared.
 const COMPARED: u64 = 1000;
 
-/// Returns the loop. Its names are those of the managers.
+/// Returns the loop that runs the workload `range` under a manager of range locks. Its names are those of the managers.
 pub(crate) fn range_lock_loop() -> BareLoop<Range> {
     BareLoop {
         names: &MANAGERS,

@@ -15,7 +15,7 @@ use hotrow_txn::Intent;
 use hotrow_workloads::ycsb::{Client, Operation, Operations, Ycsb, change_row, read_row};
 use std::time::{Duration, Instant};
 
-/// Returns the loop, which runs with any options of YCSB.
+/// Returns the loop that runs YCSB without transactions, with any options of the workload.
 pub(crate) fn ycsb_loop() -> BareLoop<Ycsb> {
     BareLoop {
         names: &[BARE],

@@ -16,14 +16,15 @@ pub(super) fn print_breakdown(out: &mut dyn Write, engines: &[EngineSummary<'_>]
         ("log", "log"),
         ("other", "other"),
     ];
-    /// The parts that only engines with a hierarchy of locks have.
-    const OF_HIERARCHIES: [&str; 2] = ["contention", "inheritance"];
     let switches = engines.iter().find_map(|engine| engine.median.wire.as_ref()?.switches);
     let Some(SwitchReport { context_switch_ns, coroutine_switch_ns, coroutine_run_ns }) = switches else {
         writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
-        let is_shown = |part: &str| !OF_HIERARCHIES.contains(&part) || engines.iter().any(|engine| has(engine, part));
-        let rows: Vec<_> = PARTS.into_iter().filter(|(_, part)| is_shown(part)).collect();
-        return print_side_by_side(out, engines, &rows, width, |engine, part| part_cell(engine, part));
+        let share = |engine: &EngineSummary<'_>, part: &str| engine.median.costs.breakdown.get(part)?.as_f64();
+        let is_measured =
+            |part: &str| engines.iter().any(|engine| share(engine, part).is_some_and(|share| share > 0.0));
+        let is_shown = |(_, part): &&(&str, &str)| !["contention", "inheritance"].contains(part) || is_measured(part);
+        let parts: Vec<_> = PARTS.iter().filter(is_shown).copied().collect();
+        return print_side_by_side(out, engines, &parts, width, |engine, part| part_cell(engine, part));
     };
     writeln!(out, "\nwhere the server's CPU time went, in µs of each transaction and per cent:")?;
     let parts = SERVER_TIME_PARTS.map(|part| (part.replace('_', " "), part));
@@ -35,11 +36,6 @@ pub(super) fn print_breakdown(out: &mut dyn Write, engines: &[EngineSummary<'_>]
          {coroutine_switch_ns:.0} ns for one of coroutines; network: other system time; work: other user time",
         context_switch_ns / 1e3
     )
-}
-
-/// Whether an engine has spent time on a part.
-fn has(engine: &EngineSummary<'_>, part: &str) -> bool {
-    engine.median.costs.breakdown.get(part).and_then(serde_json::Value::as_f64).is_some_and(|share| share > 0.0)
 }
 
 /// Returns the cell of a part, or a dash for an engine without a breakdown.

@@ -5,8 +5,8 @@ use crate::numbers::grouped;
 use crate::report::{EngineSummary, KindReport};
 use std::io::{self, Write};
 
-/// Prints the transactions of each kind per second, and how many of them found what they were looking for, if not all
-/// did. Kinds without a committed transaction, such as those that are not in the mix, are left out.
+/// Prints the transactions of each kind per second. If some did not find the rows that they asked for, prints the share
+/// of those that did. Kinds without a committed transaction, such as those that are not in the mix, are left out.
 pub(super) fn print_kinds(out: &mut dyn Write, engines: &[EngineSummary<'_>], width: usize) -> io::Result<()> {
     let names = engines.first().map_or(&[][..], |engine| &engine.median.transactions.kinds);
     let committed = |kind: &usize| engines.iter().any(|engine| engine.median.transactions.kinds[*kind].committed > 0);

@@ -25,14 +25,14 @@ use columns::print_engines;
 use footprint::print_footprints;
 use kinds::print_kinds;
 use notes::{
-    print_analyses, print_core_distance, print_estimates, print_granted, print_locks, print_ranges, print_servers,
+    print_analyses, print_core_distance, print_estimates, print_granted, print_hierarchy, print_ranges, print_servers,
 };
 use std::io::{self, Write};
 
 /// The width of a table that is not shown on a terminal.
 const WIDTH_UNKNOWN: usize = 80;
 
-/// Prints the table, and below it what a table has no room for.
+/// Prints the table of the engines, and below it everything for which the table has no room.
 pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options: &RunOptions) -> io::Result<()> {
     let term = console::Term::stdout();
     let width = term.size_checked().map_or(WIDTH_UNKNOWN, |(_, columns)| usize::from(columns));
@@ -46,7 +46,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     print_analyses(out, engines)?;
-    print_locks(out, engines)?;
+    print_hierarchy(out, engines)?;
     print_footprints(out, engines)?;
     if options.report.breakdown {
         print_breakdown(out, engines, width)?;
@@ -62,7 +62,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
 mod tests {
     use super::*;
     use crate::report::tests::report;
-    use crate::report::{Analyses, EngineReport, HierarchyReport, summarize};
+    use crate::report::{Analyses, EngineReport, Hierarchy, summarize};
     use hotrow_txn::Isolation;
 
     #[test]
@@ -136,29 +136,28 @@ mod tests {
     #[test]
     fn the_locks_of_hierarchies_are_noted() {
         let mut turns = [vec![report("2pl-dreadlocks", 8.0, "ok"), report("sli", 8.0, "ok")]];
-        let shares = |parts: &[(&str, f64)]| {
-            parts.iter().map(|&(part, share)| (part.to_owned(), serde_json::json!(share))).collect()
+        turns[0][1].costs.hierarchy = Hierarchy {
+            locks: 68,
+            databases: 8,
+            tables: 16,
+            pages: 16,
+            hot: 32,
+            heritable: 40,
+            hot_heritable: 24,
+            inherited: 24,
+            used: 16,
+            discarded: 4,
+            invalidated: 2,
+            ..Hierarchy::default()
         };
-        turns[0][1].costs.locks_per_txn = 8.5;
-        turns[0][1].costs.hierarchy = Some(HierarchyReport {
-            databases: 1.0,
-            tables: 2.0,
-            pages: 2.0,
-            rows: 3.5,
-            hot: 4.0,
-            heritable: 5.0,
-            inherited: 4.0,
-            kinds: shares(&[("hot_heritable", 0.4), ("cold_heritable", 0.1), ("hot_only", 0.05)]),
-            outcomes: shares(&[("used", 0.6), ("invalidated", 0.15), ("discarded", 0.05), ("released", 0.2)]),
-        });
         let expected = [
-            "sli: 8.50 locks per transaction: 1.00 of databases, 2.00 of tables, 2.00 of pages, 3.50 of rows",
-            "sli: of these locks 40 % are hot and heritable, 10 % heritable only, 5 % hot only",
-            "sli: of the heritable locks 60 % were used again, 15 % invalidated, 5 % discarded, 20 % not passed on",
+            "sli: locks per transaction: 1.00 database, 2.00 table, 2.00 page, 3.50 row or gap; 4.00 hot, 5.00 heritable, \
+             3.00 both",
+            "sli: of the locks that were passed on: 2.00 per transaction used, 0.50 discarded, 0.25 invalidated",
         ];
-        assert_eq!(lines(&turns, |out, engines| print_locks(out, engines)), expected);
-        turns[0][1].costs.hierarchy.as_mut().expect("it is there").inherited = 0.0;
-        assert_eq!(lines(&turns, |out, engines| print_locks(out, engines)), expected[..2]);
+        assert_eq!(lines(&turns, |out, engines| print_hierarchy(out, engines)), expected);
+        turns[0][1].costs.hierarchy.inherited = 0;
+        assert_eq!(lines(&turns, |out, engines| print_hierarchy(out, engines)), expected[..1]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::columns::name_width;
 use crate::numbers::{brief, grouped};
-use crate::report::{Analyses, EngineSummary, HierarchyReport, WireReport, span};
+use crate::report::{Analyses, EngineSummary, WireReport, span};
 use std::io::{self, Write};
 
 /// Prints the throughputs of the slowest and the fastest run of each engine.
@@ -32,8 +32,8 @@ pub(super) fn print_servers(out: &mut dyn Write, engines: &[EngineSummary<'_>]) 
     Ok(())
 }
 
-/// Prints how far the cores were from each other, if they moved: figures of runs with far and with near cores do not
-/// compare.
+/// Prints the least and the greatest distance between cores if they differ much: the machine has moved its cores
+/// between the runs, whose figures then do not compare.
 pub(super) fn print_core_distance(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     let ends = engines.iter().filter_map(|engine| engine.core_distance).flat_map(|(least, greatest)| [least, greatest]);
     match span(ends) {
@@ -57,7 +57,8 @@ pub(super) fn print_granted(out: &mut dyn Write, engines: &[EngineSummary<'_>]) 
     Ok(())
 }
 
-/// Prints how often engines that need access sets had to look for them, and how often the estimates were wrong.
+/// Prints how often engines that need access sets had to find them by a read-only run, and how often an access set
+/// turned out to be wrong.
 pub(super) fn print_estimates(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     for EngineSummary { engine, median, .. } in engines {
         let (looked, wrong) = (median.transactions.reconnaissances, median.transactions.wrong_estimates);
@@ -70,44 +71,7 @@ pub(super) fn print_estimates(out: &mut dyn Write, engines: &[EngineSummary<'_>]
     Ok(())
 }
 
-/// Prints the locks of a transaction under engines whose locks form a hierarchy, and what became of those that could
-/// have been inherited.
-pub(super) fn print_locks(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
-    for EngineSummary { engine, median, .. } in engines {
-        let Some(report) = &median.costs.hierarchy else { continue };
-        let HierarchyReport { databases, tables, pages, rows, inherited, .. } = report;
-        let percent = |part: &str| format!("{:.0} %", report.share(part) * 100.0);
-        writeln!(
-            out,
-            "{engine}: {} locks per transaction: {} of databases, {} of tables, {} of pages, {} of rows",
-            brief(median.costs.locks_per_txn),
-            brief(*databases),
-            brief(*tables),
-            brief(*pages),
-            brief(*rows)
-        )?;
-        writeln!(
-            out,
-            "{engine}: of these locks {} are hot and heritable, {} heritable only, {} hot only",
-            percent("hot_heritable"),
-            percent("cold_heritable"),
-            percent("hot_only")
-        )?;
-        if *inherited > 0.0 {
-            writeln!(
-                out,
-                "{engine}: of the heritable locks {} were used again, {} invalidated, {} discarded, {} not passed on",
-                percent("used"),
-                percent("invalidated"),
-                percent("discarded"),
-                percent("released")
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// Prints how often engines looked for blocked transactions that could run, and how many messages they sent.
+/// Prints how often engines searched for transactions that were blocked and could run, and how many messages they sent.
 pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     for EngineSummary { engine, median, .. } in engines {
         let Analyses { runs, found, bits } = median.costs.analyses;
@@ -121,6 +85,39 @@ pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>])
         if median.costs.messages > 0 {
             let messages = brief(median.costs.messages as f64 / median.transactions.committed.max(1) as f64);
             writeln!(out, "{engine}: {messages} messages between threads per transaction")?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints how many locks of each level transactions took in a hierarchy, and what became of inherited ones.
+pub(super) fn print_hierarchy(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
+    for EngineSummary { engine, median, .. } in engines {
+        let locks = &median.costs.hierarchy;
+        if locks.locks == 0 {
+            continue;
+        }
+        let per_txn = |count: u64| brief(count as f64 / median.transactions.committed.max(1) as f64);
+        let lower = locks.locks.saturating_sub(locks.databases + locks.tables + locks.pages);
+        writeln!(
+            out,
+            "{engine}: locks per transaction: {} database, {} table, {} page, {} row or gap; {} hot, {} heritable, {} both",
+            per_txn(locks.databases),
+            per_txn(locks.tables),
+            per_txn(locks.pages),
+            per_txn(lower),
+            per_txn(locks.hot),
+            per_txn(locks.heritable),
+            per_txn(locks.hot_heritable),
+        )?;
+        if locks.inherited > 0 {
+            writeln!(
+                out,
+                "{engine}: of the locks that were passed on: {} per transaction used, {} discarded, {} invalidated",
+                per_txn(locks.used),
+                per_txn(locks.discarded),
+                per_txn(locks.invalidated),
+            )?;
         }
     }
     Ok(())

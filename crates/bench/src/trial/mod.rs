@@ -31,7 +31,8 @@ pub use transaction::TrialWorkload;
 pub struct Trial {
     /// The transactions to run.
     pub workload: TrialWorkload,
-    /// The level of all transactions; if there is none, each transaction has a random one of the engine's levels.
+    /// The isolation level of all transactions. If it is `None`, each transaction has a random one of the engine's
+    /// levels.
     pub isolation: Option<Isolation>,
     /// The number of threads.
     pub threads: usize,
@@ -50,7 +51,8 @@ const SPIN: Duration = Duration::from_micros(5);
 /// The length of the measured period: a trial ends when all transactions have run, not by time.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// Runs a trial on an empty database under the engine called `name`.
+/// Runs a trial on an empty database under the engine called `name`. Returns the history of the trial, for the caller
+/// to check.
 ///
 /// # Errors
 /// There is no such engine; it cannot have the table; it fails its own audit at the end; or it leaves other rows than

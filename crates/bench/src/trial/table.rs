@@ -12,20 +12,20 @@ pub const STAMP: usize = 1;
 pub const GROUP: usize = 2;
 pub const CODE: usize = 3;
 
-/// The index of groups.
+/// The secondary index on the column `group`.
 pub const BY_GROUP: IndexRef = IndexRef::Secondary(IndexId(0));
 
-/// The unique index of codes, which may be NULL.
+/// The unique secondary index on the column `code`, which may be NULL.
 pub const BY_CODE: IndexRef = IndexRef::Secondary(IndexId(1));
 
-/// The number of groups.
+/// The number of different values of the column `group`.
 pub const GROUPS: i32 = 6;
 
 /// The table of a trial. At first it has a row for every other key.
 #[derive(Debug)]
 pub struct TrialTable {
     pub id: TableId,
-    /// The bound of the primary keys, which all are less.
+    /// The upper bound of the primary keys: all keys are from zero to below it.
     pub keys: i64,
     layout: Arc<RowLayout>,
     group_key: KeySpec,

@@ -47,7 +47,8 @@ pub(super) struct Sample {
     pub server_cpu: Option<Duration>,
     /// CPU time of this process.
     pub client_cpu: Option<Duration>,
-    /// Where the server's CPU time went, if the breakdown was asked for.
+    /// The server's CPU time and counts for the breakdown; `None` if no breakdown was asked for or the server has no
+    /// counts.
     pub reading: Option<ServerReading>,
 }
 

@@ -17,11 +17,12 @@ use hotrow_workloads::ClientIdentity;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// A function that loads a workload's rows into the server of a name.
+/// A function that loads a workload's rows into the server with the given name.
 pub(crate) type LoadOverWire<W> =
     fn(&str, &W, &RunOptions, RunContext<'_>) -> Result<Box<dyn LoadedDatabase<W>>, RunFailure>;
 
-/// Loads the rows of `workload` into the server called `name`: one that is started for an engine, or one at a URL.
+/// Loads the rows of `workload` into the server called `name`: one at a URL of the options, or else one that is started
+/// here for the engine of that name.
 ///
 /// # Errors
 /// The server could not be started or found, its tables could not be made, or the load failed or was interrupted.

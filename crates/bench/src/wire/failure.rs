@@ -15,7 +15,7 @@ pub(crate) enum AttemptError {
     Sql(Error),
     /// The answer is not what the workload's rows imply; the message says how.
     Unexpected(String),
-    /// The user rolls this transaction back. Nothing went wrong.
+    /// The workload has this transaction roll back. Nothing went wrong.
     RolledBack,
 }
 
@@ -34,7 +34,7 @@ impl AttemptError {
         }
     }
 
-    /// Returns the message for people.
+    /// Returns the message of the error, for people.
     pub(super) fn explain(&self) -> String {
         match self {
             AttemptError::Sql(error) => explain(error),
@@ -44,7 +44,7 @@ impl AttemptError {
     }
 }
 
-/// Returns the server's message, or the reasons why the server could not be asked.
+/// Returns the server's message, or the reasons why the server did not answer.
 pub(super) fn explain(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("the server says {}: {}", said.code().code(), said.message());

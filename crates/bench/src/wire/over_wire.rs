@@ -12,21 +12,23 @@ pub(crate) trait OverWire: Workload {
     /// The client that sends the workload's transactions.
     type WireClient: WireClient;
 
-    /// Returns the numbers of the tables in a database that has no others and has made them in the order of
+    /// Returns the numbers that the workload's tables have in a database that made them first, in the order of
     /// [`schemas`](Workload::schemas).
     fn tables(&self) -> Self::Tables;
 
-    /// Returns the statements that each client prepares. Clients call them by their positions.
+    /// Returns the statements that each client prepares. A client names a statement by its position in this list.
     fn statements(&self) -> Vec<String>;
 
-    /// Returns a client on the network. Its transactions are those that the workload's own client in this identity has.
+    /// Returns a client that sends transactions over the network. They are the same as those of the workload's own
+    /// client with this identity.
     fn wire_client(&self, identity: ClientIdentity) -> Self::WireClient;
 
-    /// Compares the rows of the tables with what all clients since the load know to be committed.
+    /// Checks the rows of the tables: they must show the effects of the transactions that all clients since the load
+    /// have committed.
     fn judge(&self, tables: &TableReader<'_>, clients: &[Self::WireClient]) -> Result<(), Violation>;
 }
 
-/// A client's stream of transactions. It remembers what its committed transactions did.
+/// A client that sends its transactions over the network, and remembers the effects of those that have committed.
 pub(crate) trait WireClient: Send + 'static {
     /// Draws the next transaction.
     fn draw(&mut self);
@@ -35,12 +37,15 @@ pub(crate) trait WireClient: Send + 'static {
     /// transaction back, and may attempt it again.
     fn attempt(&mut self, session: &mut Session) -> impl Future<Output = Result<(), AttemptError>>;
 
-    /// Notes that the transaction has committed. Returns its kind and whether it found what it was looking for, if the
-    /// workload has several kinds.
+    /// Records that the transaction that was drawn last has committed. If the workload has several kinds, returns the
+    /// kind of the transaction, and whether it found the rows that it asked for.
     fn committed(&mut self) -> Option<(usize, bool)>;
 }
 
-/// Returns the row of a query by key, which must have found exactly one.
+/// Returns the only row of a query by key.
+///
+/// # Errors
+/// If the query has found no row, or several.
 pub(super) fn one(rows: &[Row]) -> Result<&Row, AttemptError> {
     match rows {
         [row] => Ok(row),
@@ -48,7 +53,10 @@ pub(super) fn one(rows: &[Row]) -> Result<&Row, AttemptError> {
     }
 }
 
-/// Accepts a change by key, which must have changed exactly one row.
+/// Checks that a change by key has changed exactly one row.
+///
+/// # Errors
+/// If it has not.
 pub(super) fn changed_one(rows: u64) -> Result<(), AttemptError> {
     match rows {
         1 => Ok(()),

@@ -39,8 +39,8 @@ pub(super) async fn connect(config: &Config) -> Result<Client, Error> {
 }
 
 impl Session {
-    /// Connects, makes the settings and prepares the statements. Later calls name a statement by its position in
-    /// `statements`.
+    /// Connects, executes the SET statements in `settings`, and prepares `statements`. Later calls name a statement by
+    /// its position in `statements`.
     pub(super) async fn open(config: &Config, settings: &[String], statements: &[String]) -> Result<Self, Error> {
         let client = connect(config).await?;
         for sql in settings {
@@ -62,7 +62,7 @@ impl Session {
         self.client.execute(&self.begin, &[]).await.map(drop)
     }
 
-    /// Commits the block.
+    /// Commits the transaction block.
     pub(crate) async fn commit(&mut self) -> Result<(), Error> {
         self.sent += 1;
         self.client.execute(&self.commit, &[]).await?;
@@ -70,7 +70,7 @@ impl Session {
         Ok(())
     }
 
-    /// Rolls the block back if one is open, also after an error of a statement.
+    /// Rolls the transaction block back, if one is open. That is also necessary after an error of a statement.
     pub(crate) async fn rollback(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.in_block) {
             self.sent += 1;

@@ -22,7 +22,7 @@ pub(crate) struct TableReader<'a> {
 }
 
 impl TableReader<'_> {
-    /// Returns the answers to queries of one row each, a count and a sum.
+    /// Runs queries of one row each, and returns the count and the sum in each row.
     pub(super) fn sums<const N: usize>(&self, queries: [&str; N]) -> Result<[[i64; 2]; N], Violation> {
         let mut sums = [[0; 2]; N];
         for (sum, sql) in sums.iter_mut().zip(queries) {
@@ -53,7 +53,7 @@ impl TableReader<'_> {
         Ok(())
     }
 
-    /// Reads all rows of a workload's tables into a database of this process.
+    /// Reads all rows of a workload's tables from the server into a new database of this process.
     pub(super) fn read_back<W: Workload>(&self, workload: &W) -> Result<Arc<Instance<NoIsolation>>, Violation> {
         let instance = Instance::<NoIsolation>::new(<NoIsolation as hotrow_txn::Protocol>::Config::default());
         for schema in workload.schemas() {

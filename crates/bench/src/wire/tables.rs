@@ -24,7 +24,7 @@ use tokio_postgres::error::SqlState;
 /// The size of the pieces in which rows are sent.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Whether tables of the engine called `engine` need a partition key.
+/// Whether the engine called `engine` can only have tables with a partition key.
 pub(super) fn are_partitioned(engine: &str) -> bool {
     let probe = TableSchema::new("probe", vec![Column::new("id", Type::Int4)], &[0]);
     open(engine).is_ok_and(|engine| engine.admits(&probe).is_err())
@@ -88,7 +88,8 @@ fn statements_of(schema: &TableSchema, partitioned: bool) -> Vec<String> {
     statements
 }
 
-/// Copies the rows of `workload`, whose tables have the numbers `tables` here, to a server.
+/// Loads the rows of `workload` into this process, where its tables have the numbers `tables`, and copies them from
+/// here to the server.
 pub(super) fn copy<W: Workload>(
     workload: &W,
     tables: W::Tables,

@@ -21,11 +21,11 @@ const LISTENS: &str = "hotrow listens on ";
 /// How long a server may take to answer the first connection.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// A server, and a connection to it that is not measured.
+/// A server on which a workload runs, and a connection to it for all work that is not measured.
 pub(super) struct Target {
     pub config: Config,
     pub admin: Client,
-    /// The version that the server tells.
+    /// The version that the server reports.
     pub version: String,
     /// Whether the server is one at a URL, which was not started here.
     pub is_foreign: bool,
@@ -35,7 +35,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Starts the server that a name asks for: an engine, and an execution model if the name includes one.
+    /// Starts the server called `name`, ENGINE or ENGINE:MODEL, in a process of its own, and connects to it.
     pub(super) fn start(name: &str, options: &RunOptions, runtime: &Runtime) -> Result<Self, String> {
         // A few more connections load, check and measure.
         let clients = options.wire.clients() + 16;

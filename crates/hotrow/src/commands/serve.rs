@@ -132,6 +132,16 @@ struct EngineOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..1024))]
     cc_threads: Option<u32>,
 
+    /// Locks on rows of a page at which the page is locked as a whole, under engines with such locks; a table is at
+    /// four times as many locks in it; 0 for never
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32))]
+    escalate_after: Option<u32>,
+
+    /// Per cent of the last requests for a lock that must have met latch contention for transactions to pass the lock
+    /// on, under engines that do; with 0 they pass on all that they can
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100))]
+    hot_percent: Option<u8>,
+
     /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold
     /// nobody back from hot rows
     #[arg(long)]
@@ -141,16 +151,6 @@ struct EngineOptions {
     /// is known
     #[arg(long)]
     lock_as_it_goes: bool,
-
-    /// Locks of rows in one page, or of things in one table, from which on a transaction tries to lock the page or the
-    /// table as a whole, under engines with such locks; with 0 it never does [default: the engine's]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32))]
-    escalate_after: Option<u32>,
-
-    /// Per cent of the recent requests for a lock that must have met latch contention for the lock to be hot, under
-    /// engines that pass hot locks on; with 0 every lock is hot [default: the engine's]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100))]
-    hot_percent: Option<u8>,
 
     /// Let others have hot rows of a block while it waits for its client: they commit after it, or fail with it
     /// (40001). Sessions set it as hotrow.early_release
@@ -343,10 +343,10 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let given = [
         ("--partitions", Setting::Partitions, options.settings.partitions.is_some()),
         ("--cc-threads", Setting::CcThreads, options.settings.cc_threads.is_some()),
-        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.settings.deadlock_time_outs),
-        ("--lock-as-it-goes", Setting::LockAsItGoes, options.settings.lock_as_it_goes),
         ("--escalate-after", Setting::Escalation, options.settings.escalate_after.is_some()),
         ("--hot-percent", Setting::HotPercent, options.settings.hot_percent.is_some()),
+        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.settings.deadlock_time_outs),
+        ("--lock-as-it-goes", Setting::LockAsItGoes, options.settings.lock_as_it_goes),
         ("--early-release hot", Setting::EarlyRelease, releases_early),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {

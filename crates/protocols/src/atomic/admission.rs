@@ -11,7 +11,8 @@ use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Access, Accesses, Statistics};
 use std::time::Duration;
 
-/// The lock requests of one transaction, and its place in the lock manager's queues.
+/// The admission of one transaction of `2pl-atomic`: it asks the lock manager for all locks of the transaction's plan
+/// in one step, and gives them back together.
 pub struct AtomicAdmission {
     ticket: Ticket,
 }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::time::Duration;
 
-/// The lock manager of one database, which all threads share.
+/// The lock manager of one database: queues of lock requests behind one latch. All threads share it.
 #[derive(Default)]
 pub(crate) struct LockManager {
     queues: CachePadded<Latch<RequestQueues<Arc<Place>>>>,
@@ -31,8 +31,8 @@ struct Place {
     waiter: Waiter,
 }
 
-/// A transaction in flight as the lock manager knows it. One thread uses it at a time. When it is dropped, it takes its
-/// requests back.
+/// The registration of a transaction with the lock manager, through which the transaction asks for locks and releases
+/// them. One thread uses a ticket at a time. A ticket that is dropped takes all its requests back.
 pub(super) struct Ticket {
     manager: Arc<LockManager>,
     owner: OwnerId,
@@ -52,13 +52,13 @@ impl LockManager {
         Ticket { manager: self.clone(), owner, place, asks: false }
     }
 
-    /// The number of transactions that wait for their locks.
+    /// Returns the number of transactions that wait for their locks. Read without the latch, it may be a little old.
     pub(super) fn blocked(&self) -> usize {
         // Relaxed: a hint for schedulers.
         self.blocked.0.load(Ordering::Relaxed)
     }
 
-    /// Checks the invariants of the queues, and that the blocked transactions are counted.
+    /// Checks the invariants of the queues, and that the count of blocked transactions is right.
     pub(super) fn audit(&self) -> Result<(), String> {
         let queues = self.queues.0.lock();
         queues.audit()?;
@@ -70,7 +70,8 @@ impl LockManager {
         }
     }
 
-    /// Returns the number of names in use and the number of requests. Tests expect none of either.
+    /// Returns the number of names that have a queue, and the number of requests in all queues. Both are zero while no
+    /// transaction runs.
     pub(super) fn usage(&self) -> (usize, usize) {
         self.queues.0.lock().usage()
     }
@@ -94,12 +95,12 @@ impl LockManager {
 }
 
 impl Ticket {
-    /// Asks for all of `locks` in one critical section, and waits at most `limit` until they are granted. A lock may be
-    /// among them more than once.
+    /// Asks for all of `locks` in one critical section, and waits at most `limit` until they are granted. A lock is the
+    /// name of a row or of a key prefix, with its modes. A name may occur more than once.
     ///
     /// # Errors
-    /// Fails if the limit has passed, or if the waiter was cancelled. All requests have been taken back then, as they
-    /// are if the wait unwinds.
+    /// [`Abort::Timeout`] if the limit has passed, and [`Abort::Cancelled`] if the waiter was cancelled. In both cases,
+    /// and if the wait unwinds, all requests of the transaction are taken back.
     #[inline]
     pub(super) fn acquire(
         &mut self,
@@ -147,8 +148,8 @@ impl Ticket {
         self.manager.queues.0.lock().is_granted(self.owner)
     }
 
-    /// Adds locks for a transaction without waiting: all of them, if no other transaction has asked for conflicting
-    /// ones, or none of them. Returns whether they were added.
+    /// Acquires more locks without waiting: all of `locks` if no other transaction has asked for a conflicting lock,
+    /// and none of them otherwise. Returns whether they were acquired.
     pub(super) fn add(&mut self, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
         self.asks = true;
         let mut queues = self.manager.queues.0.lock();
@@ -159,8 +160,8 @@ impl Ticket {
         free
     }
 
-    /// Calls `look` under the latch, so that no transaction can lock `name` exclusively meanwhile. Returns `None`,
-    /// without calling it, if a transaction has locked `name` exclusively already.
+    /// Calls `look` under the latch, so that no transaction can lock `name` exclusively meanwhile. If a transaction has
+    /// already locked `name` exclusively, returns `None` and does not call `look`.
     #[inline]
     pub(super) fn glance<R>(&self, name: u64, look: impl FnOnce() -> R) -> Option<R> {
         let queues = self.manager.queues.0.lock();

@@ -55,7 +55,7 @@ use hotrow_txn::{
 };
 use std::time::Duration;
 
-/// Two-phase locking, all locks at once.
+/// The protocol `2pl-atomic`: two-phase locking in which a transaction asks for all its locks in one step.
 pub struct Atomic {
     config: AtomicConfig,
     manager: Arc<LockManager>,
@@ -65,10 +65,10 @@ pub struct Atomic {
 /// Knobs of [`Atomic`].
 #[derive(Clone, Debug)]
 pub struct AtomicConfig {
-    /// The longest wait for a transaction's locks, or for the whole database. There are no deadlocks to end, but there
-    /// are clients that never come back.
+    /// The longest time that a transaction waits for its locks, or for the whole database, before it is aborted.
+    /// Deadlocks do not occur, but a client may hold locks and never end its transaction.
     pub wait_limit: Duration,
-    /// The greatest number of blocked transactions at which a worker of a pool still begins new ones, or `None` for no
+    /// The number of blocked transactions at which the workers of a pool stop beginning new ones, or `None` for no
     /// limit.
     pub blocked_limit: Option<usize>,
 }
@@ -127,7 +127,8 @@ impl Protocol for Atomic {
     }
 }
 
-/// A worker of a pool, which begins nothing new while too many transactions are blocked.
+/// The part of a pool's worker that belongs to the protocol. It lets the worker begin a transaction only while fewer
+/// transactions than [`AtomicConfig::blocked_limit`] are blocked.
 pub struct AtomicWorker {
     manager: Arc<LockManager>,
     blocked_limit: Option<usize>,

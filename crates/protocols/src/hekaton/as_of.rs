@@ -16,8 +16,8 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::ops::ControlFlow;
 
 impl Reader {
-    /// Returns the version of the row with this key that the transaction sees at `read_time`, and remembers the read
-    /// where the level asks for that.
+    /// Returns the version of the row with this key that the transaction sees at `read_time`. If the isolation level
+    /// requires validation, the read is remembered until the transaction's end.
     #[inline]
     pub(super) fn read_as_of<'g>(
         &mut self,
@@ -33,7 +33,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Locks the latest version of the row that the transaction sees under this key at `read_time`.
+    /// Write-locks the latest version of the row that the transaction sees under this key at `read_time`. Returns
+    /// `None` if the transaction sees no such row, or if the row has been deleted since.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after
@@ -90,11 +91,12 @@ impl Reader {
         }
     }
 
-    /// Visits the rows of the next part of a scan, and remembers or locks them. At its end it remembers how far the
-    /// scan came.
+    /// Visits the rows of the next part of a scan, and remembers or locks them. After the last part, the range that was
+    /// visited is remembered, if the isolation level also validates the absence of rows.
     ///
-    /// A scan may take long, so while a row is visited the slot says that the transaction reads at one time. A
-    /// transaction that has no time for all of its reads draws the next one as [`Look::move_on`] does.
+    /// A visit may take long. So during a scan the transaction's slot publishes only one read time, and other versions
+    /// can be collected. A transaction that has no single time for all of its reads draws a later time through
+    /// [`Look::move_on`].
     pub(super) fn scan_as_of<'g>(
         &mut self,
         (guard, table): Scene<'g>,

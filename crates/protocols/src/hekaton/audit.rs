@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 /// The life of a version: the time from which, and the time until which, it is the row.
 type Life = (Timestamp, Timestamp);
 
-/// Checks all invariants and describes the first that is broken.
+/// Checks the invariants of this module's doc. The error describes the first that is broken.
 pub(super) fn audit(clock: &Clock, transactions: &Transactions, database: &Database) -> Result<(), String> {
     transactions.audit()?;
     let mut participant = database.participant();

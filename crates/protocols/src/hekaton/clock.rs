@@ -3,7 +3,8 @@
 use hotrow_sync::CachePadded;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
-/// A moment on the database's clock. A version with Begin b and End e is visible at all r with b ≤ r < e.
+/// A moment on the database's clock. A version with the Begin word b and the End word e is visible at each read time r
+/// with b ≤ r < e.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Timestamp(pub u64);
 
@@ -16,7 +17,8 @@ impl Timestamp {
     pub const LOADED: Timestamp = Timestamp(1);
 }
 
-/// The end timestamps that were given. A transaction that commits changes takes one; all others only look.
+/// The database's clock: the counter of end timestamps. A transaction that commits changes draws a new value. A read
+/// time is the present value.
 pub(super) struct Clock(CachePadded<AtomicU64>);
 
 impl Clock {
@@ -26,14 +28,15 @@ impl Clock {
 
     /// Returns the latest end timestamp that has been given.
     ///
-    /// A transaction whose end timestamp is not later has stored its status and linked its versions before this: they
-    /// come before its exchange, which this load sees, or one after it.
+    /// If the end timestamp of a transaction is not later than the result, the caller sees the transaction's status and
+    /// links: they are stored before the exchange that draws that timestamp, and this load sees that exchange or a
+    /// later one.
     #[inline]
     pub fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::Acquire))
     }
 
-    /// Returns a new moment, later than all before, for one transaction alone.
+    /// Draws a new end timestamp, later than all that were drawn before.
     #[inline]
     pub fn next(&self) -> Timestamp {
         Timestamp(self.0.fetch_add(1, Ordering::AcqRel) + 1)

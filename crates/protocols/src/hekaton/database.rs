@@ -3,7 +3,7 @@
 use super::words::Words;
 use hotrow_storage::{Guard, Tables, VersionTable};
 
-/// A database of versions.
+/// The tables of a database whose rows have versions.
 pub(super) type Database = Tables<VersionTable<Words>>;
 
 /// The guard of the epoch in which a call runs, and the table that the call uses.

@@ -5,18 +5,18 @@
 //! thread of its own, is done by the transactions that make it necessary, and keeps up with them: each looks at more
 //! versions than it ended.
 //!
-//! A backlog is in the order of the versions' ends. A version that stands first and is still read by a transaction goes
-//! to the versions that are *held* by the transactions that read at that time. So a long reader keeps what it can see,
-//! nothing that came and went since, and keeps no other transaction busy. What stays is said in
-//! [`snapshots`](super::snapshots).
+//! A backlog is in the order of the versions' ends. A version that is first, and that a transaction still reads, is
+//! moved to the versions that are *held* by the transactions that read at that time. So a long reader keeps the
+//! versions that it can see, but none that began and ended since, and costs other transactions no time.
+//! [`snapshots`](super::snapshots) says which versions stay.
 //!
-//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan
-//! goes over to the present epoch after each part of its range, up to 256 keys, unless it depends on a transaction that
-//! is about to commit.
+//! **Memory.** The memory of collected versions is freed when all transactions have left the epochs in which they might
+//! have met them. A long scan goes over to the present epoch after each part of its range, up to 256 keys, unless it
+//! depends on a transaction that is about to commit.
 //!
 //! **Short-lived clients collect.** The sweeper stays in the slot too: the next transaction object that runs there goes
-//! on where the last one was. Otherwise clients that end after a few transactions, or connect for each, would never
-//! come to the one that looks.
+//! on where the last one was. Otherwise clients that end after a few transactions, or connect for each of them, would
+//! never reach the transaction that looks at the slots.
 //!
 //! **Idle clients keep nothing.** Backlogs belong to the slots, which all transactions see. Each time that a
 //! transaction looks after its own backlog it visits another slot, one after the other, and collects there what the
@@ -54,7 +54,7 @@ const RETIRED_TOGETHER: usize = 64;
 /// The number of entries for which a list keeps room for the next transactions.
 const KEPT: usize = 1024;
 
-/// A version that has ended, with its table and its life.
+/// A version that was replaced or deleted, with its table, and its begin and end timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub table: TableId,
@@ -62,7 +62,7 @@ pub(super) struct Ended {
     pub life: Life,
 }
 
-/// The versions that the transactions of one slot have ended, and that have not been collected.
+/// The versions that transactions of one slot have replaced or deleted, and that have not been collected.
 #[derive(Default)]
 pub(super) struct Backlog {
     /// The versions that have not been looked at yet, in the order of their ends.
@@ -120,13 +120,13 @@ impl Backlog {
     }
 }
 
-/// The collection of garbage that is due after a transaction.
+/// The work of garbage collection that a transaction does after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The transaction collects from the backlog of its own slot.
     Sweep,
-    /// The transaction first finds out again what all transactions may read; then it collects from its own backlog and
-    /// visits another slot.
+    /// The transaction first reads from all slots which versions are still needed. Then it collects from its own
+    /// backlog, and from that of another slot.
     LookAndSweep,
 }
 
@@ -165,8 +165,7 @@ impl Default for Sweeper {
 }
 
 impl Sweeper {
-    /// Returns the sweeper as it is kept until the slot is used again, without the memory that past transactions
-    /// needed.
+    /// Returns the sweeper without its buffers, as it is stored while its slot is free.
     pub fn put_away(self) -> Self {
         Self { ended: Vec::new(), dead: Vec::new(), ..self }
     }
@@ -190,13 +189,14 @@ impl Sweeper {
         (!is_idle).then_some(Due::Sweep)
     }
 
-    /// Finds out again which versions all transactions may read. `slots` is as in [`View::refresh`].
+    /// Reads from the slots again which versions the transactions may read. `slots` is as in [`View::refresh`].
     pub fn look_around<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
         self.overdue = self.view.until();
         self.view.refresh(clock, slots);
     }
 
-    /// Puts the versions that the transaction has ended into the backlog of its slot, and collects there.
+    /// Puts the versions that the transaction has ended into the backlog of its slot. Then it collects there, if `due`
+    /// asks for a new look at the slots, or if the last sweep left versions that may be collectable.
     pub fn sweep(&mut self, backlog: &Latch<Backlog>, due: Due) {
         let looks = 2 * self.ended.len() + LOOKS;
         let mut backlog = backlog.lock();
@@ -221,7 +221,8 @@ impl Sweeper {
         Some(self.visited)
     }
 
-    /// Collects what is overdue in the backlog of another slot, unless its owner is at work there.
+    /// Collects from the backlog of another slot the versions that its owner, if it ran, would have collected by now.
+    /// Does nothing if the latch of the backlog is held.
     pub fn visit(&mut self, backlog: &Latch<Backlog>) {
         self.stays = backlog
             .try_lock()

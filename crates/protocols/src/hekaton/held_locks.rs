@@ -64,12 +64,13 @@ impl HeldLocks {
         &self.rows
     }
 
-    /// Notes the lock on a part of the index at a position of a table.
+    /// Notes that the transaction has locked a part of an index. `position` is the index's position in the table.
     pub fn part(&mut self, table: TableId, position: usize, part: Part) {
         self.parts.push((table, position, part));
     }
 
-    /// Replaces the part of the lock that was noted last, and returns the part that it replaced.
+    /// Replaces the part of the index lock that was noted last, and returns the former part. Panics if no index lock is
+    /// noted.
     pub fn narrow(&mut self, part: Part) -> Part {
         std::mem::replace(&mut self.parts.last_mut().expect("it was noted").2, part)
     }
@@ -92,7 +93,8 @@ impl HeldLocks {
         self.parts.drain(..)
     }
 
-    /// Whether `writer` waits until the transaction gives up a read lock in this table.
+    /// Whether the transaction has a read lock on a version of this table whose write lock `writer` has. Then `writer`
+    /// cannot end before the read lock is given up.
     pub fn keeps_waiting(&self, table: &VersionTable<Words>, guard: Guard<'_>, writer: TxnId) -> bool {
         let is_its_own = |version| match record::words(version, guard).end() {
             End::Locked(lock) => lock.writer == Some(writer),

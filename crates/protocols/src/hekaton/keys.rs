@@ -49,11 +49,12 @@ enum Fate {
 }
 
 impl Reader {
-    /// Returns whether there is a row with this key. If there is one, it stays until the end of the transaction, and
-    /// its other columns may change.
+    /// Returns whether there is a row with this primary key. If there is one, no transaction deletes it before this
+    /// transaction has ended, but its other columns may change.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if the transaction that is about to delete the row waits for others already.
+    /// [`Abort::Conflict`] if the transaction that is about to delete the row takes on no more waits, and the error of
+    /// locking the absence of the row.
     pub fn keep_key(&mut self, scene: Scene<'_>, key: &Key, read_time: Timestamp) -> Result<bool, Abort> {
         let (guard, table) = scene;
         if self.fixed.is_some() {
@@ -101,11 +102,11 @@ impl Reader {
 }
 
 impl Reader {
-    /// Makes the transaction end after the transactions that keep the key of a version, if it has deleted the row with
-    /// that key. The transaction has the version's write lock.
+    /// If the transaction has deleted the row of a version, makes it end after the transactions that
+    /// [keep](Self::keep_key) the row's key. The transaction has the version's write lock.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if the transaction can wait for no more others.
+    /// [`Abort::Conflict`] if the transaction can wait for no more transactions.
     pub fn end_after_keepers(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> Result<(), Abort> {
         // SeqCst: the write lock, or the end of an insert that is taken back, comes before the look for keepers, as
         // those note the key before they look for locks.

@@ -36,7 +36,7 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
-/// The state of a scan's walk that locks what it reads.
+/// The state of a scan that reads the latest versions and locks them.
 pub(super) struct Locking<'s> {
     scan: &'s Scan,
     /// Whether the scan has locked its range.
@@ -80,7 +80,12 @@ impl Locking<'_> {
 }
 
 impl Reader {
-    /// Locks the latest version of the row with this key, and returns it.
+    /// Locks the latest version of the row with this key, and returns it. If there is no such row, returns `None`; with
+    /// [`Extent::Absence`] the key is locked, so that the row stays absent.
+    ///
+    /// # Errors
+    /// The error of locking the version, and [`Abort::Conflict`] if a transaction that is about to insert the row takes
+    /// on no more waits.
     pub(super) fn read_latest<'g>(
         &mut self,
         (guard, table): Scene<'g>,
@@ -117,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// Locks the range of a scan, and draws the time of its beginning.
+    /// Begins a scan: locks its range if `extent` includes the absence of rows, and draws the first read time.
     pub(super) fn begin_locking<'s>(
         &mut self,
         table: &VersionTable<Words>,
@@ -136,7 +141,8 @@ impl Reader {
         walked
     }
 
-    /// Visits the rows of the next part of a scan, and locks them.
+    /// Visits the rows of the next part of a scan, and locks them. If the scan stops early in a locked range of an
+    /// ordered index, the lock shrinks to the part that was visited.
     pub(super) fn scan_latest<'g>(
         &mut self,
         (guard, table): Scene<'g>,

@@ -21,22 +21,22 @@ use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// The part of a transaction that judges versions, with what it needs to know of the transaction for that.
+/// The part of a transaction that decides which versions the transaction sees, may replace, or collides with.
 pub(super) struct Look {
     pub shared: Arc<Shared>,
     pub me: TxnId,
-    /// The versions whose write lock the transaction has, and that it has not replaced.
+    /// The versions whose write lock the transaction has, and that it has neither replaced nor deleted.
     pub kept: HashSet<VersionPtr<Words>>,
     /// The transactions on whose commits this one depends, or depended.
     dependencies: SmallVec<[TxnId; 4]>,
-    /// The transaction's slot, if it is in a queue of writers.
+    /// The transaction's slot in the table of transactions, or `None` before the first transaction of the object.
     pub slot: Option<SlotNumber>,
-    /// Whether the transaction leaves a row to the transactions that queued for it before. It can, as it can wait for
-    /// its turn.
+    /// Whether the transaction, before it writes a row that is free, lets the transactions in the row's queue write
+    /// first. Only a transaction that can wait in the queue itself does so.
     pub lines_up: bool,
-    /// The conflict that the transaction met last.
+    /// The last conflict in which another transaction had a row or a key that this one wanted to write.
     pub conflict: Option<Conflict>,
-    /// The places at which the transaction has its turn, each with whether it has locked the row that it waited for.
+    /// The queues in which the transaction has its turn, each with whether the transaction has locked the row since.
     pub turns: SmallVec<[(Place, bool); 1]>,
     pub statistics: Statistics,
 }
@@ -67,7 +67,7 @@ impl Look {
         }
     }
 
-    /// Begins a transaction.
+    /// Resets the state for a new transaction with the id `me`.
     #[inline]
     pub fn begin(&mut self, me: TxnId) {
         debug_assert!(self.kept.is_empty());
@@ -76,7 +76,7 @@ impl Look {
         self.dependencies.clear();
     }
 
-    /// Says in the transaction's slot what it may read.
+    /// Publishes in the transaction's slot which versions it may read, so that they are not collected.
     #[inline]
     pub fn publish(&self, snapshot: Snapshot) {
         if let Some(slot) = self.slot {
@@ -84,8 +84,8 @@ impl Look {
         }
     }
 
-    /// Draws a time to read at that is later than `time`, for a transaction that may have published that it reads only
-    /// at `time`. From then on the slot says that it reads at any time from `time` on.
+    /// Draws a new read time, not earlier than `time`, for a transaction that may have published that it reads only at
+    /// `time`. The slot says from then on that the transaction reads at any time from `time` on.
     #[cold]
     pub fn move_on(&self, time: Timestamp) -> Timestamp {
         self.publish(Snapshot::From(time));
@@ -94,9 +94,10 @@ impl Look {
         self.shared.clock.now()
     }
 
-    /// Notes a conflict at the key that a version has in an index: with `writer`, or, if that is `None`, with the
-    /// transactions that have queued there before. Unless `writer` is about to end, the caller checks afterwards
-    /// whether the conflict still exists: `writer` may have given the key up before this was noted.
+    /// Notes a conflict over the key that a version has in an index, so that the transaction can wait in the key's
+    /// queue. The conflict is with `writer`, or, if that is `None`, with the transactions that are in the queue
+    /// already. Unless `writer` is about to end, the caller checks afterwards whether the conflict still exists:
+    /// `writer` may have given the key up before the conflict was noted.
     #[cold]
     pub fn note_conflict(
         &mut self,
@@ -115,8 +116,8 @@ impl Look {
         self.conflict = Some(Conflict { place: place(table, index, version), writer, target });
     }
 
-    /// Whether other transactions queued for a row before this one, and wait for their turn. If so, the conflict is
-    /// noted, and this transaction leaves the row to them. A row that it has written itself is never left.
+    /// Whether other transactions are in the queue for a row before this one. If so, the conflict is noted, and the
+    /// caller does not lock the row. Returns `false` for a row that the transaction has locked or written itself.
     #[cold]
     pub fn is_late(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let words = version.header();
@@ -132,7 +133,8 @@ impl Look {
         is_late
     }
 
-    /// Notes that the transaction has locked the row at this place, if it has its turn there.
+    /// Notes that the transaction has locked the key that a version has in an index, if it has its turn in the queue
+    /// for the key.
     #[cold]
     pub fn use_turn(
         &mut self,
@@ -171,7 +173,8 @@ impl Look {
         }
     }
 
-    /// Returns the End word of a version that has this lock. Read locks do not matter for what a transaction sees.
+    /// Returns the End word of a version that has this lock, with the state of the lock's writer. Read locks have no
+    /// effect on what a transaction sees.
     #[inline]
     pub fn writer_of(&self, version: VersionRef<'_, Words>, lock: RecordLock) -> EndWord {
         match lock.writer {
@@ -181,10 +184,11 @@ impl Look {
         }
     }
 
-    /// Returns the state of the transaction that stood in a version's End word.
+    /// Returns the transaction `id`, whose id was read in a version's End word, with its state. If it has given up the
+    /// lock since, the state is [`State::Gone`], and the caller reads the word again.
     ///
     /// An active transaction may give the lock up without having replaced the version. Once it has a timestamp it may
-    /// not: so the word that still names it then says that it ends the version, and another word has to be read again.
+    /// not. So if the word still names a transaction that has a timestamp, that transaction ends the version.
     #[inline]
     pub fn writer(&self, words: &Words, id: TxnId) -> Owner {
         let owner = self.owner(id);
@@ -260,7 +264,7 @@ impl Look {
         }
     }
 
-    /// Whether a version that was seen is valid at the transaction's end (§3.2).
+    /// Whether a version that the transaction has read is still visible at `end_time`, its end timestamp (§3.2).
     pub fn is_still_seen(&self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
         loop {
             match still_seen(self.end_of(version), end_time) {
@@ -271,8 +275,8 @@ impl Look {
         }
     }
 
-    /// Whether a version that a scan walks over again at the transaction's end is no phantom: it was there when it was
-    /// scanned, or is not there at the end.
+    /// Whether a version that a scan meets when it is repeated at the transaction's end is no phantom: the version was
+    /// visible at `read_time`, or is not visible at `end_time`.
     pub fn is_no_phantom(&self, version: VersionRef<'_, Words>, read_time: Timestamp, end_time: Timestamp) -> bool {
         loop {
             // Begin first: a transaction that is over has written both words before it was.
@@ -285,8 +289,8 @@ impl Look {
         }
     }
 
-    /// Whether there is a row with this key at the transaction's end. The transaction may come to depend on others by
-    /// this.
+    /// Whether there is a row with this primary key at `end_time`, the transaction's end timestamp. The transaction may
+    /// come to depend on the commits of others.
     pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
         table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
     }
@@ -308,8 +312,8 @@ impl Look {
         }
     }
 
-    /// Whether other transactions have changed rows of a table between two moments. The caller ensures that no
-    /// transaction changes any now.
+    /// Whether other transactions have changed rows of a table between `since` and `now`. Visits all versions of the
+    /// table. The caller ensures that no other transaction changes the table meanwhile.
     pub fn has_changed<'g>(
         &mut self,
         guard: Guard<'g>,
@@ -325,8 +329,8 @@ impl Look {
         changed
     }
 
-    /// Claims the key of a version in an index, in which the transaction has linked the version. Returns the other
-    /// version that has the key, or `None` if the key is free.
+    /// Checks that no other row has the key of a version in an index into which the transaction has linked the version.
+    /// Returns the other version that has the key, or `None` if there is none.
     ///
     /// Of two transactions that link versions of one key, and then look, at least one sees the other's version. So that
     /// not both abort, the transaction whose version is in front passes: the other is behind it, and was there first.
@@ -335,8 +339,8 @@ impl Look {
     /// begins again.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row, or has decided
-    /// after the time of all of this one's reads.
+    /// [`Abort::WriteConflict`] if an active transaction inserts or deletes a row with this key, or, if `fixed` is the
+    /// time of all reads, if a transaction has done so after that time.
     pub fn claim<'g>(
         &mut self,
         (guard, table): (Guard<'g>, &'g VersionTable<Words>),

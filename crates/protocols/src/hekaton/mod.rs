@@ -177,7 +177,8 @@ use std::time::Duration;
 pub use transaction::HekatonTransaction;
 pub use words::Words;
 
-/// Multiversion concurrency control: optimistic and pessimistic transactions, side by side.
+/// The protocol of `mvo` and `mvl`: multiversion concurrency control, with optimistic and pessimistic transactions side
+/// by side. `D` says which of the two kinds is the default.
 pub struct Hekaton<D> {
     shared: Arc<Shared>,
     config: HekatonConfig,
@@ -232,11 +233,12 @@ impl DefaultConcurrency for Pessimistic {
 /// Knobs of [`Hekaton`].
 #[derive(Clone, Debug)]
 pub struct HekatonConfig {
-    /// The longest wait for other transactions: for those that have read what a transaction replaces, or for those
-    /// whose changes it has seen. The latter are about to end, so for them it is reached only when a redo sink is
-    /// stuck.
+    /// The longest time that a transaction waits for others before it is aborted. It waits for the transactions that
+    /// have read-locked a version that it replaces, and for the transactions on whose commits it depends. The latter
+    /// are about to end, so waits for them reach the limit only if the redo sink is stuck.
     pub wait_limit: Duration,
-    /// Read locks that one version can have; one more is refused with [`Abort::Conflict`](hotrow_txn::Abort::Conflict).
+    /// The greatest number of read locks on one version. One more is refused with
+    /// [`Abort::Conflict`](hotrow_txn::Abort::Conflict).
     pub read_locks: u8,
 }
 

@@ -40,23 +40,23 @@ pub(super) struct Place {
     pub hash: u64,
 }
 
-/// A conflict that ended a call: the transaction that the call met, and where.
+/// A conflict that ended a call: the transaction that has locked the row, and the queue in which to wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct Conflict {
     pub place: Place,
-    /// The transaction that has the row, and how often it had [given locks
-    /// up](super::transactions::Transactions::recalls) when it still had this one. None if the row was free, and other
-    /// transactions had come before.
+    /// The transaction that has locked the row, and how often it had [given up
+    /// locks](super::transactions::Transactions::recalls) when it still had this one. `None` if the row was free, but
+    /// other transactions were in its queue.
     pub writer: Option<(TxnId, u64)>,
     /// The lock at that place, as reports name it.
     pub target: LockTarget,
 }
 
-/// A transaction in a queue.
+/// An entry of a queue: a transaction that waits for a row, or has its turn there.
 pub(super) struct Ticket {
     pub slot: SlotNumber,
-    /// The id of the transaction, if it is rolled back to a savepoint and goes on from there. `None` if it was rolled
-    /// back as a whole, and holds nothing.
+    /// The id of the transaction, if it was rolled back to a savepoint and may still hold locks. `None` if it was
+    /// rolled back as a whole.
     pub id: Option<TxnId>,
     pub waiter: Waiter,
     /// The number under which reports name the transaction.
@@ -108,8 +108,9 @@ impl Queues {
         self.queues.load(Ordering::Relaxed) != 0
     }
 
-    /// Puts a transaction at the end of a queue. If it is the first already, since it had its turn, it stays there. The
-    /// first waits for `holder` from now on. Returns whether the transaction is the first.
+    /// Puts a transaction at the end of the queue of a place. A transaction that is the first of the queue already,
+    /// since it had its turn, stays the first. If the transaction is the first, it waits for `holder` from now on, or
+    /// has its turn if `holder` is `None`. Returns whether it is the first.
     pub fn stand(&self, place: Place, ticket: Ticket, holder: Option<TxnId>) -> bool {
         let mut shard = self.shard(place).lock();
         let queue = shard.entry(place).or_insert_with(|| {
@@ -133,7 +134,8 @@ impl Queues {
         self.shard(place).lock().get(&place).is_some_and(|queue| queue.holder.is_none() && queue.is_first(slot))
     }
 
-    /// Whether other transactions have queued at a place before a transaction that finds the row free.
+    /// Whether the queue of a place has transactions, and its first is not the transaction of `slot`. A transaction
+    /// that finds the row free then leaves the row to the queue.
     pub fn are_before(&self, place: Place, slot: Option<SlotNumber>) -> bool {
         self.shard(place).lock().get(&place).is_some_and(|queue| !slot.is_some_and(|slot| queue.is_first(slot)))
     }
@@ -143,14 +145,16 @@ impl Queues {
         self.shard(place).lock().get(&place).and_then(|queue| queue.holder)
     }
 
-    /// Returns the transactions in the queue of a place that go on from a savepoint, and so may hold locks.
+    /// Returns the transactions in the queue of a place that were rolled back only to a savepoint, so that they may
+    /// hold locks and be part of a deadlock.
     pub fn holding(&self, place: Place) -> Vec<TxnId> {
         let shard = self.shard(place).lock();
         shard.get(&place).into_iter().flat_map(|queue| &queue.tickets).filter_map(|ticket| ticket.id).collect()
     }
 
-    /// Returns all waits: the transactions of a queue wait for its holder, or, while the first has its turn, for the
-    /// first. `label` returns the label of a holder that still runs.
+    /// Returns all waits in all queues, for reports. The transactions of a queue wait for its holder, or, while the
+    /// first has its turn, for the first. `label` returns the number under which reports name a holder, or `None` if it
+    /// has ended.
     pub fn waits(&self, label: impl Fn(TxnId) -> Option<u32>) -> Vec<LockWait> {
         let mut waits = Vec::new();
         for shard in &self.shards {
@@ -193,8 +197,8 @@ impl Queues {
         })
     }
 
-    /// Ends the hold that a transaction has on a place: if the first in the queue waited for this transaction, it gets
-    /// its turn.
+    /// Gives the turn to the first transaction in the queue of a place, if the queue's holder is `holder`. The caller
+    /// has ended `holder`, or given up its locks.
     pub fn release(&self, place: Place, holder: TxnId) {
         self.change(place, |queue| {
             let is_holder = queue.holder == Some(holder);
@@ -219,8 +223,8 @@ impl Queues {
         is_left
     }
 
-    /// Checks invariants 2 and 3, with no transaction in the middle of a step. `is_due` says of a holder whether it
-    /// will release the place.
+    /// Checks invariants 2 and 3, while no transaction is in the middle of a step. `is_due` says whether a holder will
+    /// [release](Self::release) a place when it ends.
     pub fn audit(&self, is_due: impl Fn(TxnId, Place) -> bool) -> Result<(), String> {
         let mut queues = 0;
         for shard in &self.shards {

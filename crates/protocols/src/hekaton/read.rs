@@ -12,7 +12,8 @@ use hotrow_txn::{Abort, LockFor, Scan};
 use std::ops::ControlFlow;
 
 impl Reader {
-    /// Returns the row with this key, and tracks the read as the level asks.
+    /// Returns the row with this key, or `None` if there is none. The read is remembered or locked as the isolation
+    /// level requires.
     ///
     /// # Errors
     /// The error of locking the row.
@@ -32,8 +33,8 @@ impl Reader {
         }
     }
 
-    /// Locks the row with this key in order to write it, and returns it. While the row is locked the read need not be
-    /// remembered.
+    /// Write-locks the row with this key, and returns its latest version, or `None` if there is no such row. While the
+    /// row is locked the read need not be remembered.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after
@@ -51,10 +52,11 @@ impl Reader {
         }
     }
 
-    /// Visits the rows of the next part of a scan, and remembers or locks them.
+    /// Visits the rows of the next part of a scan, and remembers or locks them as the isolation level and the scan
+    /// require.
     ///
     /// # Errors
-    /// The errors of locking rows, and [`Abort::User`] for a range of a hash index.
+    /// The errors of locking rows, and [`Abort::User`] for a range of a secondary hash index.
     pub fn scan<'g>(
         &mut self,
         scene: Scene<'g>,

@@ -9,7 +9,7 @@ use super::words::Words;
 use hotrow_storage::{Guard, Key, TableId, VersionPtr, VersionRef};
 use std::ops::ControlFlow;
 
-/// The number of entries for which room is kept for the next transaction.
+/// The greatest capacity, in entries, that a list of a transaction keeps for the next transaction.
 pub(super) const KEPT: usize = 1024;
 
 /// The rows, keys and ranges that a transaction has read at its read time and must find again at its end.
@@ -43,7 +43,7 @@ impl ReadSet {
         self.walks.push(walk);
     }
 
-    /// Whether the transaction must walk over versions again at its end, since it has read the absence of rows, or the
+    /// Whether validation must search indexes again, because the transaction relies on the absence of rows, or on the
     /// presence of a key.
     pub fn has_walks(&self) -> bool {
         !self.walks.is_empty() || !self.keys.is_empty()

@@ -28,7 +28,7 @@ pub(super) enum Extent {
 /// The way in which a transaction ensures that its reads are the same at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tracks {
-    /// The transaction need not find anything again.
+    /// The transaction neither remembers nor locks its reads.
     Nothing,
     /// The transaction remembers what it has read as of one time, and reads it again at its end (MV/O).
     Remembers(Extent),
@@ -36,7 +36,7 @@ pub(super) enum Tracks {
     Locks(Extent),
 }
 
-/// The reading part of a transaction.
+/// The part of a transaction that reads, with the reads that it has remembered and the locks that it holds.
 pub(super) struct Reader {
     pub look: Look,
     pub reads: ReadSet,
@@ -47,11 +47,11 @@ pub(super) struct Reader {
     level: (Tracks, bool),
     /// The time of all reads, or `None` if each call reads at a time of its own.
     pub fixed: Option<Timestamp>,
-    /// The tables that the caller keeps all other transactions off.
+    /// The tables that no other transaction uses meanwhile, as the caller ensures. Reads of them take no locks.
     pub owned: SmallVec<[TableId; 2]>,
 }
 
-/// A version that a transaction has locked in order to write it, or `None` if that failed.
+/// A version that a transaction has write-locked, and whether the lock is new, or `None` if there is no such row.
 pub(super) type Locked<'g> = Option<(VersionRef<'g, Words>, Lock)>;
 
 impl Reader {
@@ -61,14 +61,14 @@ impl Reader {
         Self { look, reads, held, tracks, level, fixed: None, owned: SmallVec::new() }
     }
 
-    /// Begins a transaction whose level tracks reads in this way.
+    /// Begins a transaction. `tracks` is the tracking of reads that its isolation level requires.
     pub fn begin(&mut self, tracks: Tracks) {
         (self.tracks, self.level, self.fixed) = (tracks, (tracks, false), None);
     }
 
-    /// Sets how reads are tracked from now on. With `hold` they must be found again at the end. Otherwise they are
-    /// tracked as the level asks. To hold its reads, a transaction without a time of all reads, which reads the latest
-    /// versions, locks them. A transaction that reads as of one time remembers them.
+    /// Sets how reads are tracked from now on. With `hold`, all reads must be the same at the transaction's end: a
+    /// transaction that reads as of one time remembers them for validation, and any other one locks them. Without
+    /// `hold`, reads are tracked as the isolation level requires.
     pub fn hold(&mut self, hold: bool) {
         self.tracks = if hold { self.held_tracks() } else { self.level.0 };
         self.level.1 |= hold;
@@ -91,8 +91,8 @@ impl Reader {
         }
     }
 
-    /// Remembers or locks a row that was read. Returns `false` if the row must be read again, since the version is not
-    /// the latest any more.
+    /// Remembers or read-locks a version that was read, as the isolation level requires. Returns `false` if the row
+    /// must be read again, since the version is not the latest any more.
     ///
     /// # Errors
     /// The error of locking the version.
@@ -122,11 +122,12 @@ impl Reader {
         Ok(is_taken)
     }
 
-    /// Locks a version in order to write it. Returns `None` if it is not the latest any more.
+    /// Write-locks a version. Returns `None` if the version is not the latest any more.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has queued for
-    /// the row before; [`Abort::Timeout`] instead if the caller does not wait for locks.
+    /// [`Abort::WriteConflict`] if another active transaction has the write lock, or other transactions are in the
+    /// row's queue before this one. If `lock_for` does not wait for locks, the error is [`Abort::Timeout`] instead.
+    /// [`Abort::Conflict`] if the version has readers, and the transaction can wait for no more transactions.
     pub fn lock_to_write(
         &mut self,
         table: &VersionTable<Words>,
@@ -154,9 +155,9 @@ impl Reader {
         Ok((lock != Lock::Superseded).then_some(lock))
     }
 
-    /// Gives up the write lock of a version that was to be replaced, and was read. Instead, the version is remembered
-    /// or read-locked, since it may have been read to be held, whatever tracking is asked for now. Returns `false` if
-    /// the version has too many readers for a read lock: the write lock is kept then.
+    /// Gives up the write lock of a version whose change is undone. The transaction has also read the version. So it
+    /// remembers or read-locks the version now, as the isolation level requires, or as an earlier [`hold`](Self::hold)
+    /// did. Returns `false`, and keeps the write lock, if the version has too many readers for a read lock.
     pub fn give_back(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let (words, me) = (version.header(), self.look.me);
         let tracks = match self.tracks(table.id()) {
@@ -184,8 +185,8 @@ impl Reader {
         true
     }
 
-    /// Locks a part of an index, and returns whether the transaction had not locked it before. The caller walks over
-    /// the part after this call.
+    /// Locks a part of an index, and returns whether the transaction had not locked it before. The caller reads the
+    /// part only after this call.
     pub fn lock_part(&mut self, table: &VersionTable<Words>, index: &VersionIndex<Words>, part: Part) -> bool {
         let is_new = index.data().lock(&part, self.look.me);
         // SeqCst: a transaction that locks and then walks fences here, one that links and then looks for locks

@@ -14,7 +14,8 @@
 use super::words::Words;
 use hotrow_storage::{Garbage, Guard, VersionPtr, VersionRef, VersionTable};
 
-/// Returns a version that the transaction remembers.
+/// Returns a version that the transaction found in an earlier call, and that one of the reasons in this module's doc
+/// keeps in memory.
 #[inline]
 pub(super) fn deref<'g>(
     version: VersionPtr<Words>,
@@ -25,14 +26,15 @@ pub(super) fn deref<'g>(
     unsafe { version.deref(guard, table.format()) }
 }
 
-/// Returns the words of a version that the transaction remembers.
+/// Returns the Begin and End words of a version that the transaction found in an earlier call, as [`deref()`] does.
 #[inline]
 pub(super) fn words<'g>(version: VersionPtr<Words>, guard: Guard<'g>) -> &'g Words {
     // SAFETY: as in `deref`.
     unsafe { version.header(guard) }
 }
 
-/// Returns, as garbage to be retired, versions that the caller alone has just unlinked from every index.
+/// Returns versions as garbage that the caller retires. The caller, and no other transaction, has just unlinked them
+/// from all indexes.
 pub(super) fn garbage(table: &VersionTable<Words>, versions: Vec<VersionPtr<Words>>) -> Garbage {
     // SAFETY: a version is unlinked by the transaction that aborts having made it, or else by the one that takes it
     // out of a backlog after its end; both let go of it here.

@@ -27,10 +27,12 @@ pub(super) enum ReadLock {
 }
 
 impl Look {
-    /// Asks for the read lock of a version that the transaction sees, and has neither lock of.
+    /// Asks for the read lock of a version that the transaction sees, and on which it has neither the read lock nor the
+    /// write lock.
     ///
     /// # Errors
-    /// [`Abort::Conflict`] if there are as many readers as can be counted, or a writer that waits for those there are.
+    /// [`Abort::Conflict`] if the version has the greatest number of readers, or if an active writer of the version
+    /// takes on no more waits.
     pub fn lock_to_read(
         &mut self,
         table: &VersionTable<Words>,
@@ -81,7 +83,8 @@ impl Look {
     /// the holders of read locks. If it has a read lock itself, it gives that up for the write lock.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another active transaction has the lock.
+    /// [`Abort::WriteConflict`] if another active transaction has the lock, and [`Abort::Conflict`] if the version has
+    /// readers and this transaction can wait for no more transactions.
     pub fn lock_to_write(
         &mut self,
         table: &VersionTable<Words>,
@@ -187,8 +190,8 @@ fn release_read(words: &Words, transactions: &Transactions) {
 }
 
 /// Gives up the write lock of a version that the transaction does not replace after all, unless another transaction has
-/// taken the lock over. Returns whether the transaction counted a wait for readers of the version, which the caller
-/// must take off.
+/// taken the lock over. Returns whether the transaction had counted a wait for readers of the version. Then the caller
+/// counts it down with [`Transactions::release`].
 pub(super) fn release_write(words: &Words, me: TxnId) -> bool {
     while let End::Locked(lock) = words.end() {
         if lock.writer != Some(me) {
@@ -212,9 +215,9 @@ pub(super) fn close_to_readers(words: &Words, me: TxnId) {
     }
 }
 
-/// Makes a read lock of the write lock that an active transaction has. Returns whether the transaction counted a wait
-/// for other readers of the version, which the caller must take off. Returns `None`, and changes nothing, if the
-/// version has `most` readers already.
+/// Turns the write lock of an active transaction into a read lock. Returns whether the transaction had counted a wait
+/// for other readers of the version. Then the caller counts it down with [`Transactions::release`]. If the version has
+/// `most` readers already, returns `None` and changes nothing.
 pub(super) fn write_to_read(words: &Words, me: TxnId, most: u8) -> Option<bool> {
     loop {
         let End::Locked(lock) = words.end() else { unreachable!("who has the write lock decides about the end") };

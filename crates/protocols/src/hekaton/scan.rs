@@ -12,7 +12,7 @@ use std::ops::{Bound, ControlFlow};
 const FIRST_BATCH: usize = 4;
 const GREATEST_BATCH: usize = 256;
 
-/// The walk by which a transaction looked for versions: along a key, or along a range of an index.
+/// A search for versions, which validation can repeat: by a primary key, or over a scan's range of an index.
 #[derive(Clone, Debug)]
 pub(super) enum Walk {
     /// All versions with a primary key.
@@ -29,7 +29,7 @@ impl Walk {
         }
     }
 
-    /// Whether a version along the way is one of those that the walk looks for.
+    /// Whether a version that the walk visits satisfies the scan's predicate. A walk by a key has no predicate.
     pub fn admits(&self, version: VersionRef<'_, Words>) -> bool {
         match self {
             Walk::Key(..) => true,
@@ -51,13 +51,14 @@ impl Walk {
     }
 }
 
-/// A visit of a version, with the key under which it stands in an ordered index.
+/// The function that a walk calls for each version. The key is that of the version in an ordered index, and `None` in a
+/// hash index.
 pub(super) type Visit<'v, 'g> = &'v mut dyn FnMut(VersionRef<'g, Words>, Option<&Key>) -> ControlFlow<()>;
 
-/// Visits all versions along the way, seen or not, until `visit` breaks.
+/// Visits all versions with the walk's key or in its range, visible or not, until `visit` breaks.
 ///
 /// # Errors
-/// [`Abort::User`] for a range of a hash index.
+/// [`Abort::User`] for a range of a secondary hash index.
 pub(super) fn walk<'g>(
     table: &'g VersionTable<Words>,
     guard: Guard<'g>,
@@ -91,8 +92,8 @@ fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Sca
     }
 }
 
-/// The progress of a walk along an ordered index. Between two parts it has nothing but a key, so its transaction may go
-/// over to the present epoch.
+/// The progress of a walk along an ordered index, which reads the index part by part. Between two parts it refers to no
+/// memory of the index, so the transaction may leave its epoch.
 #[derive(Debug)]
 pub(super) struct Course {
     /// The last key of the part before, or `None` before the first part.
@@ -115,10 +116,11 @@ impl Course {
     }
 }
 
-/// Visits the next part of a walk along a scan's range. In an index that is not ordered, the part is the whole range.
+/// Visits the versions of the next part of a scan's range, visible or not. In a hash index, the part is the whole
+/// range.
 ///
 /// # Errors
-/// [`Abort::User`] for a range of a hash index.
+/// [`Abort::User`] for a range of a secondary hash index.
 pub(super) fn walk_on<'g>(
     table: &'g VersionTable<Words>,
     guard: Guard<'g>,
@@ -164,7 +166,8 @@ fn walk_part<'g>(
     }
 }
 
-/// Returns the part of an index that a scan locks.
+/// Returns the part of an index that a scan must lock to keep phantoms away: a range of an ordered index, or the hash
+/// of the key in a hash index, or all of the hash index.
 pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
     match &scan.lower {
         _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),

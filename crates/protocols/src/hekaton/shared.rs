@@ -8,13 +8,13 @@ use super::txn_id::SlotNumber;
 use hotrow_storage::{Garbage, Guard};
 use hotrow_sync::{Arc, Mutex};
 
-/// The clock and the table of transactions of one database, with the mutex and the limit that go with them.
+/// The state that all transactions of one database share.
 pub(super) struct Shared {
     pub clock: Clock,
     pub transactions: Transactions,
     /// The mutex that a transaction holds while it looks for deadlocks.
     pub detector: Mutex<()>,
-    /// The most read locks that one version can have.
+    /// The greatest number of read locks on one version.
     pub read_locks: u8,
 }
 
@@ -24,8 +24,9 @@ impl Shared {
         Arc::new(Self { clock, transactions, detector, read_locks })
     }
 
-    /// Ends a transaction's part in garbage collection: queues the versions that it ended, and collects a few. Versions
-    /// to be retired are appended to `garbage`.
+    /// Collects garbage after a transaction has ended, if that is due: puts the versions that it ended into its slot's
+    /// backlog, and unlinks versions that no transaction can read. Appends to `garbage` the versions and the parts of
+    /// indexes that the caller retires.
     #[inline]
     pub fn sweep(
         &self,

@@ -32,10 +32,10 @@ pub(super) enum Snapshot {
     Nothing,
     /// The versions of any time from this one on.
     From(Timestamp),
-    /// The versions of one time; the transaction may write, so it must know of transactions that ended before it saw
-    /// that.
+    /// The versions of one time, for a transaction that may write. The last versions of rows that were deleted after
+    /// that time stay, too, so that the transaction does not take their keys for free.
     Exact(Timestamp),
-    /// The versions of one time, and no more.
+    /// The versions of one time, for a transaction that only reads.
     ReadOnly(Timestamp),
 }
 
@@ -73,7 +73,8 @@ impl Snapshot {
     }
 }
 
-/// The versions that all transactions may read, as a collector saw it. A view that is old keeps more, never less.
+/// The read times of all transactions at one moment, from which a collector derives which versions no transaction can
+/// read. An old view keeps versions longer than necessary, and never too short.
 #[derive(Debug)]
 pub(super) struct View {
     /// The time up to which ended versions may be collected, unless a transaction reads them.
@@ -84,7 +85,7 @@ pub(super) struct View {
     writer: Option<Timestamp>,
 }
 
-/// The life of a version: from a time on, up to another one.
+/// The time during which a version is the row: from `begin` on, and before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
     pub begin: Timestamp,
@@ -93,16 +94,16 @@ pub(super) struct Life {
     pub is_last: bool,
 }
 
-/// The verdict of a collector on a version.
+/// The answer to whether a version that has ended can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No transaction can want the version.
+    /// No transaction can read the version any more, so it can be removed.
     Dead,
-    /// Transactions that read at this time read the version, or must find out that it was deleted. Other transactions
-    /// may, too.
+    /// The version is needed by transactions that read at this time: they see it, or must find out that the row was
+    /// deleted. Transactions that read at other times may need it, too.
     Held(Timestamp),
-    /// A transaction may read at any time from one before the version's end on. All versions that end later have the
-    /// same verdict.
+    /// A transaction may read at any time from a moment on that is before the version's end. All versions that end
+    /// later have the same verdict.
     TooEarly,
 }
 
@@ -114,13 +115,14 @@ impl Default for View {
 }
 
 impl View {
-    /// Returns the time up to which ended versions may be collected.
+    /// Returns the time up to which versions that have ended may be collected, unless their [`verdict`](Self::verdict)
+    /// is that a transaction needs them.
     pub fn until(&self) -> Timestamp {
         self.until
     }
 
-    /// Looks at what all transactions may read now. `slots` is called after the fence of invariant 2: only then may the
-    /// slots that are in use be counted and read.
+    /// Updates the view from the snapshots that the transactions publish now. `slots` returns these snapshots. It is
+    /// called after the fence of invariant 2: only then may the slots that are in use be counted and read.
     pub fn refresh<S: Iterator<Item = Snapshot>>(&mut self, clock: &Clock, slots: impl FnOnce() -> S) {
         let mut until = clock.now();
         // SeqCst: the collector's fence of invariant 2.
@@ -142,7 +144,7 @@ impl View {
         self.until = until;
     }
 
-    /// Returns the verdict on a version with this life: whether a transaction can want it.
+    /// Returns whether a version with this life can be removed, or which transactions still need it.
     pub fn verdict(&self, life: Life) -> Verdict {
         if self.until < life.end {
             return Verdict::TooEarly;

@@ -3,7 +3,7 @@
 use super::clock::Timestamp;
 use super::wait_for::WaitFor;
 
-/// The progress of another transaction.
+/// The state of a transaction, as other transactions see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// The transaction reads and writes. Its end timestamp will be later than any that was drawn.

@@ -5,8 +5,8 @@
 /// The number of a node that has not been met yet.
 const UNSEEN: usize = usize::MAX;
 
-/// Returns for each node the number of its component: equal for nodes that can reach each other. `edges` has for each
-/// node the nodes that it leads to.
+/// Returns for each node the number of its strongly connected component: equal for nodes that can reach each other.
+/// `edges` has for each node the nodes that it leads to.
 pub(super) fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut search = Search {
         number: vec![UNSEEN; edges.len()],

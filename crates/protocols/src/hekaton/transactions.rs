@@ -56,7 +56,8 @@ impl Dependents {
     }
 }
 
-/// The part of one transaction in flight that all others may look at.
+/// The part of a running transaction that all others may read. The transactions of one transaction object run in the
+/// same slot, one after the other.
 #[repr(align(128))]
 pub(super) struct Slot {
     /// The id of the transaction that runs in this slot, or of the last one that ran there: a [`TxnId`] as a number.
@@ -113,7 +114,7 @@ impl Slot {
     }
 }
 
-/// The answer to a transaction that asks to be told how another one ends.
+/// The outcome of registering a dependency on another transaction's commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
     /// The transaction that was asked will report its outcome.
@@ -124,10 +125,10 @@ pub(super) enum Registered {
     Ended,
 }
 
-/// The outcomes that a transaction has heard of, of the transactions that it depends on.
+/// The state of a transaction's dependencies on the commits of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependencies {
-    /// The transaction has not heard of all of them yet.
+    /// At least one transaction that this one depends on has not ended, and none has aborted.
     Open,
     /// All transactions that this one depends on have committed.
     Resolved,
@@ -212,14 +213,14 @@ impl Transactions {
         self.slot(id.slot())
     }
 
-    /// Sets the number under which reports name a transaction, which has just begun.
+    /// Sets the number under which reports name a transaction that has just begun.
     #[inline]
     pub fn name(&self, id: TxnId, label: u32) {
         self.slot_of(id).label.store(label, Ordering::Release);
     }
 
     /// Returns the number under which reports name a transaction, or `None` if another transaction runs in its slot by
-    /// now. That one is named only after it has begun.
+    /// now. A new transaction of the slot sets its id before its label, so the number is never that of another one.
     pub fn label_of(&self, id: TxnId) -> Option<u32> {
         let slot = self.slot_of(id);
         let label = slot.label.load(Ordering::Acquire);
@@ -238,7 +239,8 @@ impl Transactions {
         Some(id)
     }
 
-    /// Returns the state of a transaction, as its status says now.
+    /// Returns the state of a transaction now. If the transaction is about to draw its end timestamp, this call draws
+    /// it for the transaction.
     #[inline]
     pub fn look(&self, id: TxnId, clock: &Clock) -> State {
         let slot = self.slot_of(id);
@@ -261,8 +263,8 @@ impl Transactions {
         }
     }
 
-    /// Ends the active part of a transaction: draws its end timestamp (§2.4, Preparation phase). Returns `None` if
-    /// another transaction must end before it.
+    /// Ends the active part of a transaction: draws its end timestamp (§2.4, Preparation phase). Returns `None`, and
+    /// changes nothing, if the transaction must wait for others to end before it.
     pub fn precommit(&self, id: TxnId, clock: &Clock) -> Option<Timestamp> {
         let slot = self.slot_of(id);
         let wants = Status::Precommit(id.sequence()).encode();
@@ -289,13 +291,15 @@ impl Transactions {
         let _ = slot.status.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Publishes that a transaction has committed at `time`, and tells the transactions that depend on it.
+    /// Publishes that a transaction has committed at `time`. Reports this to the transactions that depend on it, and
+    /// gives the turn to the first in each queue of which it is the holder.
     pub fn commit(&self, id: TxnId, time: Timestamp) {
         self.slot_of(id).set_status(Status::Committed(time));
         self.report(id, true);
     }
 
-    /// Publishes that a transaction has aborted, and tells the transactions that depend on it.
+    /// Publishes that a transaction has aborted. Reports this to the transactions that depend on it, and gives the turn
+    /// to the first in each queue of which it is the holder.
     pub fn abort(&self, id: TxnId) {
         self.slot_of(id).set_status(Status::Aborted);
         self.report(id, false);
@@ -306,7 +310,8 @@ impl Transactions {
         self.slot_of(id).set_status(Status::Over);
     }
 
-    /// Arranges that `me` is told how `on` ends. The caller has seen that `on` is preparing (§2.7).
+    /// Registers that `me` depends on the commit of `on` (§2.7), so that `on` reports its outcome to `me`. The caller
+    /// has seen that `on` is preparing.
     #[cold]
     pub fn register(&self, me: TxnId, on: TxnId) -> Registered {
         let slot = self.slot_of(on);
@@ -343,8 +348,8 @@ impl Transactions {
         }
     }
 
-    /// Arranges that `on`, the holder of the queue at a place, calls the first transaction of the queue when it ends.
-    /// If `on` has ended already, or has given up locks more than `recalls` times, the first is called at once.
+    /// Arranges that the first transaction in the queue of a place gets its turn when `on`, the queue's holder, ends.
+    /// If `on` has ended already, or has given up locks more than `recalls` times, the first gets its turn at once.
     pub fn call_after(&self, (on, recalls): (TxnId, u64), place: Place) {
         let slot = self.slot_of(on);
         let mut dependents = slot.dependents.lock();
@@ -360,10 +365,11 @@ impl Transactions {
         self.queues.release(place, on);
     }
 
-    /// Calls the first transaction of each queue at these places that waits for `me`, which has given up locks there.
-    /// The first ones find out whether all locks there are given up. Transactions that wait elsewhere are left alone:
-    /// otherwise two transactions that wait for each other, and undo a part before each wait, would call each other for
-    /// ever, and neither of them would be found in a deadlock.
+    /// Gives the turn to the first transaction in the queue of each of these places, if it waits for `me`, which has
+    /// given up locks there in a rollback to a savepoint. The transaction that gets its turn finds out whether all
+    /// locks there are given up. Transactions that wait at other places are not woken: otherwise two transactions that
+    /// wait for each other, and undo a part before each wait, would wake each other for ever, and neither of them would
+    /// be found in a deadlock.
     #[cold]
     pub fn recall(&self, me: TxnId, given_up: &[Place]) {
         let mut dependents = self.slot_of(me).dependents.lock();
@@ -378,16 +384,16 @@ impl Transactions {
         called.into_iter().for_each(|place| self.queues.release(place, me));
     }
 
-    /// Returns the number of times that a transaction has given up locks before its end. If a caller asks for the
-    /// number, and then finds that the transaction still has a lock, the number does not count the release of that lock
-    /// yet.
+    /// Returns the number of times that a transaction has given up locks before its end, in rollbacks to savepoints. If
+    /// a caller first reads the number and then finds that the transaction still has a lock, the release of that lock
+    /// is not counted yet.
     #[cold]
     pub fn recalls(&self, of: TxnId) -> u64 {
         let dependents = self.slot_of(of).dependents.lock();
         if dependents.of == of { dependents.recalls } else { 0 }
     }
 
-    /// Ends the waits of the transactions that wait for locks of `me`, which ends without a change.
+    /// Gives the turn to the first in each queue of which `me` is the holder. `me` ends without a change.
     pub fn let_go(&self, me: TxnId) {
         self.report(me, true);
     }
@@ -406,7 +412,7 @@ impl Transactions {
         }
     }
 
-    /// Returns the outcomes that `me` has heard of, of the transactions that it depends on.
+    /// Returns the state of the dependencies of `me` on the commits of others.
     #[inline]
     pub fn dependencies(&self, me: TxnId) -> Dependencies {
         let word = self.slot_of(me).dependencies.load(Ordering::Acquire);
@@ -420,8 +426,8 @@ impl Transactions {
 }
 
 impl Transactions {
-    /// Returns statistics of versions. `alive` versions are in the tables; those of them that have ended are in the
-    /// slots' backlogs.
+    /// Returns statistics of versions and their readers. `alive` is the number of versions in the tables, including
+    /// those that have ended and are not collected.
     pub fn version_statistics(&self, alive: u64, clock: &Clock) -> VersionStatistics {
         let now = clock.now();
         let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };

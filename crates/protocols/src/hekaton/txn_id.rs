@@ -3,8 +3,8 @@
 /// The number of bits of an id that hold the slot's number.
 pub(super) const SLOT_BITS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 16 };
 
-/// The greatest number of transactions that run in one slot. No id has all bits set: that value stands for no
-/// transaction.
+/// The bound below which the numbers of a slot's transactions stay. So no id has all bits set: in an End word that
+/// value stands for no transaction.
 pub(super) const SEQUENCES: u64 = (1 << (TxnId::BITS - SLOT_BITS)) - 1;
 
 /// A transaction's id: its slot, and its number in that slot.

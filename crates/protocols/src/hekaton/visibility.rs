@@ -37,7 +37,8 @@ pub(super) enum EndWord {
     By(Owner),
 }
 
-/// The answer to whether a word lets the version be seen.
+/// Whether one of a version's two words lets a transaction see the version. `Again` means that the words must be read
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
     Yes,
@@ -121,8 +122,8 @@ pub(super) enum Validity {
     Again,
 }
 
-/// Returns whether a version that was seen is seen at `end_time`, too. A transaction that is preparing to end the
-/// version earlier is taken to commit.
+/// Returns whether a version that was seen is seen at `end_time`, too. A transaction that is preparing, and ends the
+/// version before `end_time`, is taken to commit.
 pub(super) fn still_seen(end: EndWord, end_time: Timestamp) -> Validity {
     match (end, end_sight(end, end_time)) {
         // The transaction replaced it itself, so no other one did.
@@ -157,10 +158,10 @@ pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp
 pub(super) enum Absence {
     /// The version is no row, and never will be.
     Stays,
-    /// The version becomes a row unless this active transaction aborts, so this transaction must end after the one that
-    /// looks.
+    /// An active transaction, with this id, has made the version. Unless it aborts the version becomes a row, so it
+    /// must end after the transaction that looks.
     Imposes(TxnId),
-    /// The version is a row at a time later than the read time, or is about to be.
+    /// The version is the row from a time after the read time on, or is about to be.
     Later,
     Again,
 }
@@ -179,7 +180,7 @@ pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
     }
 }
 
-/// The answer to whether another version with the same key lets a new version have the key.
+/// The answer to whether a new version may have its key, given another version with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     Free,
@@ -189,16 +190,16 @@ pub(super) enum Claim {
     Taken,
     /// The key is taken if this transaction commits, and free otherwise.
     TakenIf(TxnId),
-    /// Another active transaction is about to decide: the first writer wins.
+    /// Another active transaction has inserted or is about to end the version: the first writer wins.
     Conflict,
-    /// Another transaction has decided after the read time. A version that the transaction cannot see must neither
-    /// refuse the new version nor admit it.
+    /// Another transaction has inserted or ended the version after the read time. A change that the transaction cannot
+    /// see must neither refuse the new version nor admit it.
     Unseen,
     Again,
 }
 
-/// Returns whether another version with the same key refuses the version that the transaction has linked. `read_time`
-/// was drawn after the new version was linked.
+/// Returns whether another version, whose words these are, has the key of a version that the transaction has linked.
+/// `read_time` was drawn after the new version was linked.
 pub(super) fn uniqueness(begin: BeginWord, end: EndWord, read_time: Timestamp) -> Claim {
     let is_unseen = |time: Timestamp| read_time < time;
     let taken = match begin {

@@ -70,7 +70,8 @@ pub(super) enum Imposed {
     Ended,
 }
 
-/// A transaction that waits for the owner of the list, which has a lock where this transaction has linked a version.
+/// An entry of a [`Waiting`] list: a transaction that must end after the list's owner. It has linked a version into a
+/// part of an index that the owner has locked, or has deleted a row whose key the owner keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Behind {
     pub id: TxnId,
@@ -83,7 +84,8 @@ pub(super) struct Behind {
 #[derive(Default)]
 pub(super) struct Waiting {
     of: TxnId,
-    /// The owner of the list has its end timestamp or is over, so a transaction that comes now ends after it.
+    /// Whether the owner of the list has its end timestamp, or is over. Then transactions are not added any more: they
+    /// end after the owner without waiting.
     pub is_closed: bool,
     pub behind: Vec<Behind>,
     pub blocked: Option<Blocked>,
@@ -95,7 +97,8 @@ impl Waiting {
         if self.of == of { &self.behind } else { &[] }
     }
 
-    /// Returns the list of the transactions that wait for `of`. It is empty if there was none.
+    /// Returns the list of the transactions that wait for `of`. If the list is that of an earlier transaction in the
+    /// slot, it is emptied and becomes that of `of`.
     pub fn list(&mut self, of: TxnId) -> &mut Vec<Behind> {
         if self.of != of {
             (self.of, self.is_closed) = (of, false);

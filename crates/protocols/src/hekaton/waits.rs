@@ -17,12 +17,12 @@ impl Transactions {
         waiting.blocked.as_mut().filter(|blocked| blocked.id == id).map(look)
     }
 
-    /// Whether a transaction shows that it waits.
+    /// Whether a transaction has published that it waits, and is not the victim of a deadlock.
     pub fn is_blocked(&self, id: TxnId) -> bool {
         self.shown(id, |blocked| blocked.victim.is_none()) == Some(true)
     }
 
-    /// Whether a transaction was found to be a deadlock's victim.
+    /// Whether a transaction that waits has been made the victim of a deadlock.
     pub fn is_victim(&self, id: TxnId) -> bool {
         self.shown(id, |blocked| blocked.victim.is_some()) == Some(true)
     }
@@ -32,7 +32,8 @@ impl Transactions {
         self.shown(id, |blocked| blocked.victim.clone()).flatten()
     }
 
-    /// Makes a transaction that waits a deadlock's victim.
+    /// Makes a transaction that waits the victim of a deadlock, and wakes it. Has no effect if the transaction does not
+    /// wait any more.
     pub fn convict(&self, id: TxnId, deadlock: Deadlock) {
         if self.shown(id, |blocked| blocked.victim = Some(deadlock)).is_some() {
             let waiter = self.slot_of(id).waiter.lock().clone();
@@ -40,7 +41,7 @@ impl Transactions {
         }
     }
 
-    /// Makes `on` wait for one more transaction.
+    /// Makes `on` wait for one more transaction before its end (WaitForCounter).
     pub fn impose(&self, on: TxnId) -> Imposed {
         let one_more = |wait_for: WaitFor| {
             let is_open = !wait_for.is_shut && wait_for.count < MOST;
@@ -53,7 +54,7 @@ impl Transactions {
         }
     }
 
-    /// Counts one transaction less that `from` waits for.
+    /// Makes `from` wait for one transaction less. Wakes it if it waits for no other.
     pub fn release(&self, from: TxnId) {
         let one_less = |wait_for: WaitFor| Some(WaitFor { count: wait_for.count - 1, ..wait_for });
         // Before it has shut its counter it does not wait for what that says.
@@ -63,14 +64,14 @@ impl Transactions {
         }
     }
 
-    /// Lets no transaction impose on `me` any more (NoMoreWaitFors).
+    /// Ensures that no transaction makes `me` wait for more transactions (NoMoreWaitFors).
     pub fn shut(&self, me: TxnId) {
         let shut = |wait_for: WaitFor| Some(wait_for.shut());
         let shut = self.change(me, shut);
         debug_assert!(shut.is_ok(), "an active transaction shuts its counter");
     }
 
-    /// Whether `me`, an active transaction, has none to wait for.
+    /// Whether `me`, an active transaction, waits for no other transaction before its end.
     pub fn waits_for_nobody(&self, me: TxnId) -> bool {
         matches!(self.slot_of(me).status(), Status::Active(WaitFor { count: 0, .. }))
     }
@@ -90,8 +91,8 @@ impl Transactions {
         }
     }
 
-    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version. If `before` is past its end
-    /// timestamp, nothing is to be waited for.
+    /// Makes `me` wait for `before`, which has locked a part of an index into which `me` has linked a version, or keeps
+    /// a key whose row `me` has deleted. Has no effect if `before` already has its end timestamp.
     ///
     /// # Errors
     /// [`Abort::Conflict`] if `me` can wait for no more transactions.
@@ -99,7 +100,8 @@ impl Transactions {
         self.queue(me, before, index).map(|_| ()).map_err(|_| Abort::Conflict)
     }
 
-    /// Makes `on`, which has linked a version where `me` has a lock, wait for `me`. Returns the outcome.
+    /// Makes `on` wait for `me`, which has locked a part of an index into which `on` has linked a version, or keeps a
+    /// key whose row `on` may have deleted.
     pub fn hold_back(&self, me: TxnId, on: TxnId, index: (TableId, IndexRef)) -> Imposed {
         match self.queue(on, me, index) {
             Ok(_) => Imposed::Done,

@@ -16,7 +16,8 @@ const NOBODY: u64 = WRITER;
 const READERS_SHIFT: u32 = TxnId::BITS;
 const CLOSED: u64 = 1 << 62;
 
-/// When a version's life begins and ends, or which transactions decide that.
+/// The header of a version: two words that say from when until when the version is the row, or which transactions
+/// decide that.
 ///
 /// **Invariant.** The transaction whose id stands in Begin made the version, and changes Begin once: to its end
 /// timestamp, or to infinity when it aborts. The transaction whose id stands in End has the version's write lock: the
@@ -61,7 +62,7 @@ pub(super) struct RecordLock {
 }
 
 impl RecordLock {
-    /// The locks of a version that no transaction replaces or holds in place.
+    /// The locks of a version that no transaction has locked.
     pub const FREE: RecordLock = RecordLock { writer: None, readers: 0, is_closed: false };
 
     const fn encode(self) -> u64 {

@@ -93,9 +93,10 @@ impl WriteSet {
         Ok(Linked::Done)
     }
 
-    /// Undoes all changes from the one at `to` on, of a transaction that goes on. It has read the rows that the changes
-    /// ended, and has read that the keys which they took were free. Until then, the locks and versions of the changes
-    /// keep that as it is, so what was read is remembered or locked before each of them goes.
+    /// Undoes the changes from position `to` on, in a rollback to a savepoint. The changes imply reads: of the rows
+    /// that they replaced or deleted, and that the keys of the new versions were free. So far the write locks and new
+    /// versions have kept these reads valid. So before each of these goes, its read is remembered or locked as the
+    /// isolation level requires.
     ///
     /// # Errors
     /// [`Abort::Conflict`] if all is undone, but the transaction cannot wait for the transactions that keep a key whose

@@ -40,7 +40,8 @@ pub(super) struct WriteSet {
 }
 
 impl Change {
-    /// Makes the version of a change that is undone one that never was, and unlinks it.
+    /// Undoes the insertion of the change's new version: marks the version as never visible, and unlinks it. The memory
+    /// is appended to `garbage`.
     pub fn throw_away(self, (guard, table): Scene<'_>, garbage: &mut Vec<Garbage>) {
         if let Some(new) = self.new {
             record::words(new, guard).set_begin(Timestamp::INFINITY);
@@ -55,12 +56,13 @@ impl WriteSet {
         self.log.len()
     }
 
-    /// Whether the write set has nothing but locks.
+    /// Whether the transaction has changed nothing: the write set has at most write locks.
     pub fn is_empty(&self) -> bool {
         self.log.iter().all(|change| change.locks_only)
     }
 
-    /// Notes a write lock that is not followed by a change yet.
+    /// Notes a write lock that the transaction has just acquired and that no change follows yet. A lock that it has
+    /// held before is noted already.
     pub fn keep(&mut self, look: &mut Look, table: TableId, version: VersionRef<'_, Words>, lock: Lock) {
         if lock == Lock::Taken {
             look.kept.insert(version.ptr());
@@ -69,7 +71,8 @@ impl WriteSet {
         }
     }
 
-    /// Notes that a version whose write lock the transaction has is deleted, or about to be replaced.
+    /// Notes that the transaction deletes a version, or is about to replace it. The transaction has the version's write
+    /// lock.
     pub fn end(&mut self, look: &mut Look, table: TableId, version: VersionRef<'_, Words>, lock: Lock) {
         let was_kept = lock == Lock::Kept;
         if was_kept {
@@ -79,7 +82,7 @@ impl WriteSet {
         self.log.push(Change { table, old, new: None, linked: 0, was_kept, locks_only: false });
     }
 
-    /// Returns the places at which the changes since a savepoint keep other writers off.
+    /// Returns the places of all keys that the changes since a savepoint lock or take.
     pub fn places_since(&self, database: &Database, guard: Guard<'_>, to: usize) -> Vec<Place> {
         let mut places = Vec::new();
         for change in self.log.iter().skip(to) {
@@ -112,8 +115,8 @@ impl WriteSet {
         }
     }
 
-    /// Gives up the write locks that no change followed. For each of them `keep` is called, which does what else must
-    /// be done.
+    /// Removes the write locks that no change followed. For each of them `end` is called, which releases the lock or
+    /// turns it into a read lock.
     ///
     /// The caller calls this before it wants an end timestamp: afterwards other transactions would take such a lock for
     /// an update, and look for what replaces the version.
@@ -134,7 +137,7 @@ impl WriteSet {
         self.log.retain(|change| !change.locks_only);
     }
 
-    /// Returns the changes as a redo record has them: the rows as they are left, each once.
+    /// Returns the changes for the redo log: each changed row once, in its last state.
     pub fn redo<'g>(&self, database: &'g Database, guard: Guard<'g>) -> Vec<Redo<'g>> {
         let mut told = HashSet::new();
         let mut changes = Vec::new();

@@ -14,7 +14,8 @@ struct Expected {
     wanted: Vec<LockRequest>,
 }
 
-/// Compares every record's bits with the wait-maps, and looks for transactions that wait in vain.
+/// Checks that the waiter bits of each record agree with the wait-maps, and that no transaction waits for a lock that
+/// it could have.
 ///
 /// # Errors
 /// The text names a record, and says what is wrong there.

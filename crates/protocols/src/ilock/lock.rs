@@ -62,12 +62,12 @@ enum Turn {
     Writers,
 }
 
-/// The outcome of a request.
+/// The outcome of a request for a record's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOutcome {
     /// The transaction has the lock.
     Taken,
-    /// The request is in the wait-map.
+    /// The lock cannot be granted now. The request is in the wait-map of the transaction's worker.
     Waits,
     /// Another reader waits to become the writer, and waits for this transaction: a deadlock.
     Deadlock,
@@ -189,8 +189,8 @@ impl ILock {
         self.set(State::owned_by(tid));
     }
 
-    /// Takes the lock if that can be done at once, and returns whether it was taken. Line 2 of Fig. 6, lines 2 to 16 of
-    /// Fig. 7.
+    /// Takes the lock if that is possible without waiting, and returns whether it was taken. Line 2 of Fig. 6, lines 2
+    /// to 16 of Fig. 7.
     #[inline]
     pub(super) fn take(&self, wanted: LockRequest, tid: u64) -> bool {
         match wanted {
@@ -200,8 +200,8 @@ impl ILock {
         }
     }
 
-    /// Takes the read lock if the lock is free and no transaction waits to write, which would be about to have the
-    /// lock. Returns whether it was taken.
+    /// Takes the read lock if the lock is free and no transaction waits for the write lock. Returns whether the lock
+    /// was taken.
     #[inline]
     pub(super) fn take_free_to_read(&self) -> bool {
         self.bits(LockRequest::Write) == 0 && self.replace(State::FREE, State::ONE_READER)
@@ -220,7 +220,8 @@ impl ILock {
         }
     }
 
-    /// Takes the lock, or leaves a request for it. Fig. 6, lines 3 to 10; Fig. 7, lines 4 to 8.
+    /// Takes the lock, or adds a request for it to the wait-map of the owner's worker. Fig. 6, lines 3 to 10; Fig. 7,
+    /// lines 4 to 8.
     pub(super) fn ask(&self, wanted: LockRequest, owner: &Owner) -> RequestOutcome {
         let (tid, worker) = (owner.tid(), owner.worker());
         let mut map = owner.maps().of(worker).lock();
@@ -252,7 +253,8 @@ impl ILock {
         RequestOutcome::Waits
     }
 
-    /// Takes back a request. Returns `false` if the request was granted meanwhile.
+    /// Takes back the owner's request, and lets readers pass that waited only because of it. Returns `false` if the
+    /// request was granted meanwhile.
     pub(super) fn withdraw(&self, owner: &Owner) -> bool {
         let (maps, worker) = (owner.maps(), owner.worker());
         let mut map = maps.of(worker).lock();
@@ -301,7 +303,7 @@ impl ILock {
         }
     }
 
-    /// Releases the lock. Figs. 8 and 9.
+    /// Releases the owner's lock, and hands it over to transactions that wait for it. Figs. 8 and 9.
     #[inline]
     pub(super) fn release(&self, owner: &Owner) {
         let turn = if self.state().is_write() { self.leave_write() } else { self.leave_read(owner.maps()) };
@@ -443,7 +445,8 @@ impl ILock {
         Some(map.first(LockAt::of(self), LockRequest::Upgrade)?.parked.label())
     }
 
-    /// Whether a transaction with this request waits in vain. Invariant 4 excludes that between two calls.
+    /// Whether a transaction that waits with this request waits although the lock's state does not make it wait.
+    /// Invariant 4 excludes this between two calls.
     pub(super) fn keeps_in_vain(&self, wanted: LockRequest) -> bool {
         let state = self.state();
         match wanted {

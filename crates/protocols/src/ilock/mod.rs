@@ -103,7 +103,7 @@ use hotrow_txn::{
 };
 use wait_map::WaitMaps;
 
-/// Locks in the records' headers, with waiter bit maps.
+/// The protocol `ilock`: two-phase locking with a latch-free lock in each record's header.
 pub struct Interactive {
     config: InteractiveConfig,
     maps: Arc<WaitMaps>,
@@ -121,10 +121,11 @@ pub struct Interactive {
 pub struct InteractiveConfig {
     /// The time-outs of waits and of deadlocks.
     pub time_outs: TimeOuts,
-    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes
-    /// 64 bytes.
+    /// The number of buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two.
+    /// A bucket takes 64 bytes.
     pub buckets: usize,
-    /// A transaction locks each row when it comes to it, as in the paper, even if its access set is known.
+    /// Whether a transaction locks each row only when it accesses the row, as in the paper. Otherwise a transaction
+    /// whose access set is known locks the set's rows as it begins.
     pub lock_as_it_goes: bool,
 }
 
@@ -189,7 +190,8 @@ impl Protocol for Interactive {
         self.retired.as_ref().map(|retired| retired.statistics())
     }
 
-    /// Waits for everything but records: of a record only the number of its owner is known.
+    /// Returns the waits for gaps, absent keys and unique columns. Waits for records are left out, since a record's
+    /// lock has only the number of its owner.
     fn lock_waits(&self) -> Vec<LockWait> {
         self.names.waits()
     }
@@ -216,7 +218,8 @@ impl Protocol for Interactive {
 }
 
 impl Interactive {
-    /// Returns the number of transactions that wait for records, and of those that wait for anything else.
+    /// Returns the number of transactions that wait for records, and the number of those that wait for gaps, absent
+    /// keys or unique columns.
     pub fn waiting(&self) -> (usize, usize) {
         (self.maps.waiting(), self.names.usage().1)
     }

@@ -5,7 +5,7 @@ use crate::shared::parked::Parked;
 use crate::shared::record_locks::{LockOwner, Number};
 use hotrow_sync::Arc;
 
-/// A transaction that asks for locks: its number, its worker, and where it waits.
+/// A transaction as the owner of record locks: its number, its worker, and the place where it waits.
 pub struct Owner {
     number: Number,
     worker: u32,

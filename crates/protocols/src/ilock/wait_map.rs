@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The number of workers that waiter bits can tell apart. Two are enough for loom.
 pub(super) const WORKERS: u32 = if cfg!(loom) { 2 } else { u64::BITS };
 
-/// The wait-maps of a database's workers, and the numbers that its workers and transactions have.
+/// The wait-maps of a database's workers, and the counters that number its workers and transactions.
 pub(super) struct WaitMaps {
     maps: Box<[CachePadded<Latch<WaitMap>>]>,
     workers: AtomicU64,
@@ -42,7 +42,7 @@ pub(super) enum LockRequest {
     Upgrade,
 }
 
-/// A suspended transaction.
+/// A suspended transaction, as an entry of its worker's wait-map.
 pub(super) struct Waiting {
     pub(super) tid: u64,
     pub(super) wanted: LockRequest,
@@ -76,12 +76,12 @@ impl WaitMaps {
         Arc::new(Self { maps, workers: AtomicU64::new(0), numbers: Arc::default() })
     }
 
-    /// Returns the number of a new worker. Workers beyond those that can be told apart share numbers.
+    /// Returns the number of a new worker, below [`WORKERS`]. Further workers share numbers.
     pub(super) fn add_worker(&self) -> u32 {
         (self.workers.fetch_add(1, Ordering::AcqRel) % u64::from(WORKERS)) as u32
     }
 
-    /// Returns the number of a new transaction in flight.
+    /// Returns a source of transaction numbers for a new transaction object.
     pub(super) fn number(&self) -> Number {
         Number::new(&self.numbers)
     }
@@ -92,13 +92,13 @@ impl WaitMaps {
         &self.maps[worker as usize].0
     }
 
-    /// Returns the number of transactions that wait for a record. People read it, and tests expect zero.
+    /// Returns the number of transactions that wait for a record now, for reports and tests.
     pub(super) fn waiting(&self) -> usize {
         self.maps.iter().map(|map| map.0.lock().waiting.values().map(SmallVec::len).sum::<usize>()).sum()
     }
 
-    /// Calls `visit` for each lock that transactions of a worker wait for, with the worker, the lock's address, and
-    /// what they want.
+    /// Calls `visit` for each worker and each lock that transactions of the worker wait for, with the worker's number,
+    /// the lock's address, and the requests. The worker's wait-map is latched meanwhile.
     pub(super) fn awaited(&self, mut visit: impl FnMut(u32, usize, &[LockRequest])) {
         for (worker, map) in (0..).zip(&self.maps) {
             for (lock, waiting) in &map.0.lock().waiting {
@@ -124,17 +124,17 @@ impl WaitMap {
         self.waiting.get(&lock).map_or(&[], SmallVec::as_slice)
     }
 
-    /// Adds a transaction that waits.
+    /// Adds a transaction that waits for the lock, behind the transactions that are there already.
     pub(super) fn put(&mut self, lock: LockAt, waiting: Waiting) {
         self.waiting.entry(lock).or_default().push(waiting);
     }
 
-    /// Takes out the first transaction with this request.
+    /// Removes and returns the first transaction of this worker that waits for the lock with this request.
     pub(super) fn take_first(&mut self, lock: LockAt, wanted: LockRequest) -> Option<Waiting> {
         self.take(lock, |waiting| waiting.wanted == wanted)
     }
 
-    /// Takes out the transaction that waits at `parked`, if it is there.
+    /// Removes and returns the transaction that waits for the lock at `parked`, or returns `None` if it has no entry.
     pub(super) fn take_out(&mut self, lock: LockAt, parked: &Arc<Parked>) -> Option<Waiting> {
         self.take(lock, |waiting| Arc::ptr_eq(&waiting.parked, parked))
     }

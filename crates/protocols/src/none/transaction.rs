@@ -13,7 +13,7 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// The protocol that isolates nothing.
+/// The protocol `none`, which does not isolate transactions from each other.
 pub struct NoIsolation;
 
 /// The settings of `none`, of which there are none.
@@ -112,7 +112,7 @@ impl Undo {
     }
 }
 
-/// A transaction in flight.
+/// A transaction of `none`. It takes no locks, and validates nothing.
 pub struct NoneTransaction {
     database: Arc<Database<()>>,
     participant: Participant,

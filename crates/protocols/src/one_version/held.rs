@@ -77,7 +77,7 @@ impl Held {
         self.place(name).map_or(Mode::NONE, |place| self.locks[place].1)
     }
 
-    /// Sets the modes in which a held lock is held now.
+    /// Sets the modes in which a lock is held. Adds the lock if it was not held.
     pub(super) fn set(&mut self, name: LockName, mode: Mode) {
         match self.place(name) {
             Some(place) => self.locks[place].1 = mode,

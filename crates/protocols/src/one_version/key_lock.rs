@@ -14,7 +14,7 @@
 use crate::shared::mode::Mode;
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 
-/// A lock that keys of an index share. It is one word.
+/// The lock of the keys of an index whose hashes lead to it: one word of 32 bits.
 #[derive(Default)]
 pub(super) struct KeyLock(AtomicU32);
 
@@ -36,11 +36,11 @@ pub(super) enum RequestOutcome {
     Taken,
     /// The transaction has to wait.
     Queued,
-    /// The key has been moved to another lock.
+    /// The lock has been split, so the key has another lock by now.
     Split,
 }
 
-/// A lock, some of whose requests are being granted: its word as it will be.
+/// A lock some of whose requests are being granted. It collects the new word, and stores it in the lock at the end.
 pub(super) struct Granting<'l> {
     lock: &'l KeyLock,
     word: u32,
@@ -84,8 +84,8 @@ impl KeyLock {
         self.replace(0, share_of(wanted))
     }
 
-    /// Takes the lock in the modes `wanted`, if no other holder or request conflicts. The transaction holds it in the
-    /// modes `held` before. Returns whether it was taken.
+    /// Takes the lock in the modes `wanted`, if no transaction waits for it and no other holder conflicts. The
+    /// transaction has held the lock in the modes `held` before. Returns whether it was taken.
     pub(super) fn take_beside(&self, held: Mode, wanted: Mode) -> bool {
         let mut word = self.word();
         while word & AWAITED == 0 {
@@ -139,8 +139,9 @@ impl KeyLock {
         self.is_used() && self.word() & !AWAITED != 0
     }
 
-    /// Takes the lock, or notes that it is awaited. The caller has the latch of the lock's queue. If the lock is not
-    /// taken, the caller's request stands last in the queue from then on, or first if it is an upgrade.
+    /// Takes the lock in the modes `wanted`, or notes that it is awaited. The transaction has held the lock in the
+    /// modes `held` before. The caller has the latch of the lock's queue, and queues the request there if the lock is
+    /// not taken. An upgrade waits for holders only, and any other request also for the requests in the queue.
     pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> RequestOutcome {
         loop {
             let word = self.word();
@@ -203,7 +204,7 @@ impl Granting<'_> {
         granted
     }
 
-    /// Publishes the word: all threads may see it.
+    /// Stores the new word in the lock, so that all threads see the grants.
     pub(super) fn publish(self) {
         self.lock.0.store(self.word, Ordering::Release);
     }

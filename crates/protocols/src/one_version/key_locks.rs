@@ -49,7 +49,7 @@ impl RecordHeader for KeyLocked {
 
 const _: () = assert!(size_of::<KeyLocked>() == 0);
 
-/// The locks of one index.
+/// The lock table inside one index: a lock for each hash of a key, or for several hashes together.
 pub struct KeyLocks {
     /// The first level that has a lock which is not split, by the logarithm of its size.
     first: AtomicU32,
@@ -130,7 +130,7 @@ impl KeyLocks {
         }
     }
 
-    /// Prefetches the word of a lock that will be wanted.
+    /// Prefetches the word of the lock of the keys with this hash.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch_to_write(self.first().of(hash).lock.address());
@@ -142,8 +142,9 @@ impl KeyLocks {
         self.level(number.ilog2()).of(u64::from(number)).lock
     }
 
-    /// Begins to split the locks if a transaction that holds `held` of them is in the way of others. `rows` is the
-    /// number of rows in the index. Returns whether there are locks to [`split`](Self::split_free).
+    /// Begins to split the locks if there are too few of them for a transaction that holds `held` locks: at most 64
+    /// times as many, and fewer than `rows`, the number of rows in the index. Returns whether there are locks to
+    /// [`split`](Self::split_free), from this call or from an earlier one.
     pub(super) fn split_for(&self, held: usize, rows: usize) -> bool {
         let first = self.first();
         let mut level = first;
@@ -168,7 +169,7 @@ impl KeyLocks {
         let _ = level.next.compare_exchange(0, log2, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Splits all free locks of the first level, if they are to be split.
+    /// Splits all free locks of the coarsest level that still has whole locks, if a finer level has been made.
     pub(super) fn split_free(&self) {
         let level = self.first();
         if level.next().is_none() {

@@ -47,10 +47,10 @@ pub(super) struct Locker {
 /// The number of locks after which a transaction checks again whether it is in the way of others.
 const MANY_LOCKS: usize = 1024;
 
-/// The transactions that wait for key locks, and hold some.
+/// The transactions that wait for a key lock while they hold others. Deadlocks are searched among them.
 pub(super) type KeyWaits = Waits<KeyWait>;
 
-/// A transaction that waits for a key lock.
+/// The key lock that a transaction waits for, and the locks that it holds meanwhile.
 pub(super) struct KeyWait {
     name: LockName,
     held: Held,
@@ -114,7 +114,7 @@ impl Drop for Unwinding<'_> {
 }
 
 impl Locker {
-    /// Makes the locks of transaction object `number`, which holds none yet.
+    /// Returns the locker of the transaction object with this number. It holds no locks yet.
     pub(super) fn new(number: u32, queues: Arc<Queues>, waits: Option<Arc<KeyWaits>>, waiter: Waiter) -> Self {
         Self {
             queues,
@@ -135,7 +135,7 @@ impl Locker {
         }
     }
 
-    /// Begins a transaction. `again` says that it is the retry of the one before.
+    /// Begins a transaction. `again` says whether the transaction is a retry of the last one.
     #[inline]
     pub(super) fn begin(&mut self, begin: &Begin<'_>, again: bool, time_outs: &TimeOuts) {
         self.parked.set_label(begin.label);
@@ -175,7 +175,7 @@ impl Locker {
         self.acquire(table, IndexNumber::HASH, hash, mode, || target(table.id(), LockPart::Row, &key()))
     }
 
-    /// Locks a row shared until the transaction's next call.
+    /// Locks a row shared until the transaction's next call. A lock that the transaction has held before stays held.
     #[inline]
     pub(super) fn row_for_now(&mut self, table: &Table<KeyLocked>, key: &Key, hash: u64) -> Result<(), Abort> {
         if self.row(table, hash, Mode::SHARED, || key.clone())? == Acquired::New {
@@ -194,14 +194,14 @@ impl Locker {
         }
     }
 
-    /// Begins a scan. With `keep` the gaps that it locks are kept to the transaction's end, otherwise they are
+    /// Sets whether the locks that the next scan takes on gaps are kept to the transaction's end. Otherwise they are
     /// [released](Self::release_passing) at the scan's end.
     #[inline]
     pub(super) fn keep_parts(&mut self, keep: bool) {
         self.passing = (!keep).then(Vec::new);
     }
 
-    /// Releases the locks that the scan which has ended has taken for itself only.
+    /// Releases the locks on gaps that the last scan took only until its own end.
     #[inline]
     pub(super) fn release_passing(&mut self, table: &Table<KeyLocked>) {
         for name in self.passing.take().into_iter().flatten() {
@@ -212,7 +212,7 @@ impl Locker {
         }
     }
 
-    /// Releases the lock that was taken for the last call only.
+    /// Releases the lock that [`row_for_now`](Self::row_for_now) took in the last call, if it took one.
     #[inline]
     pub(super) fn release_short(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
         if let Some(name) = self.short.take() {
@@ -220,7 +220,8 @@ impl Locker {
         }
     }
 
-    /// Releases all locks of the transaction.
+    /// Releases all locks of the transaction. If it has begun to split the locks of indexes, also splits the locks
+    /// there that are free.
     #[inline]
     pub(super) fn release_all(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
         self.release_short(database, guard);
@@ -458,6 +459,7 @@ fn give_back(queues: &Queues, database: &Database<KeyLocked>, guard: Guard<'_>, 
 /// Returns the index that has the locks on a part of its table.
 fn index_of(part: LockPart) -> IndexNumber {
     match part {
+        LockPart::Whole | LockPart::Page(_) => unreachable!("only nodes of a hierarchy are locked as a whole"),
         LockPart::Row => IndexNumber::HASH,
         LockPart::Gap(index) | LockPart::End(index) => IndexNumber::of_ranges(index),
         LockPart::Stripe => IndexNumber::of_ranges(IndexRef::Primary),

@@ -118,8 +118,9 @@ impl Queues {
         true
     }
 
-    /// Whether a transaction that a request waits for has left since the request was queued, or since this was asked
-    /// last.
+    /// Whether a transaction that a request waits for has left since the request was queued, or since the last call for
+    /// it. If so, the request is not part of a deadlock, and its time-out begins anew. Returns `true` if the request is
+    /// not queued any more.
     pub(super) fn has_moved(&self, name: LockName, parked: &Arc<Parked>) -> bool {
         let mut queue = self.queue(name).lock();
         let request = queue.iter_mut().find(|request| Arc::ptr_eq(&request.parked, parked));
@@ -133,7 +134,7 @@ impl Queues {
         queue.iter().find(|request| request.name == name).map(|request| (request.held, request.wanted))
     }
 
-    /// Returns the number of requests that wait. People read it, and tests expect none.
+    /// Returns the number of requests that wait now, for reports and tests.
     pub(super) fn waiting(&self) -> usize {
         self.queues.iter().map(|queue| queue.lock().len()).sum()
     }

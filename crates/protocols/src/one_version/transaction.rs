@@ -23,7 +23,7 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// Single-version locking with the lock table inside the indexes.
+/// The protocol `1v`: single-version two-phase locking, with a lock table inside each index.
 pub struct OneVersion {
     time_outs: TimeOuts,
     queues: Arc<Queues>,
@@ -106,10 +106,10 @@ fn indexes(table: &Table<KeyLocked>) -> impl Iterator<Item = IndexNumber> {
     (0..table.secondary().len() as u16 + 2).map(IndexNumber)
 }
 
-/// A transaction in flight.
+/// A transaction of `1v`.
 pub type OneVersionTransaction = LockingTransaction<KeyLocking>;
 
-/// The locks of one transaction, which takes them as its isolation level asks.
+/// The part of a transaction that takes its locks, as its isolation level requires, and releases them.
 pub struct KeyLocking {
     protocol: Arc<OneVersion>,
     locks: Locker,

@@ -2,7 +2,8 @@
 
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler};
 
-/// The indexes of an engine of ordered locking. The engines differ in nothing else.
+/// The way in which an engine of ordered locking divides the primary indexes of its tables. The engines of the family
+/// differ in nothing else.
 pub trait Indexing: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -17,7 +18,7 @@ pub trait Indexing: Send + Sync + 'static {
 /// The isolation levels that the engines of the family offer.
 const LEVELS: &[Isolation] = &[Isolation::Serializable];
 
-/// The engine with one index for all workers.
+/// The engine `2pl-ordered`, in which all workers share one primary index of each table.
 pub struct Whole;
 
 impl Indexing for Whole {
@@ -40,14 +41,14 @@ impl Indexing for Whole {
     }
 }
 
-/// The engine with split indexes. The primary index of each table with a partition key has parts, so that a worker that
-/// keeps to its partition keeps to its part: ORTHRUS §4.3.
+/// The engine `2pl-ordered-split` (ORTHRUS §4.3). The primary index of each table with a partition key has several
+/// parts, so that workers that run transactions on different partitions use different parts.
 pub struct Split;
 
 /// Knobs of [`Split`].
 #[derive(Clone, Debug)]
 pub struct SplitConfig {
-    /// The number of parts of each partitioned table's primary index. As a rule there is one for each worker.
+    /// The number of parts of each partitioned table's primary index, usually one for each worker. Zero counts as one.
     pub parts: usize,
 }
 

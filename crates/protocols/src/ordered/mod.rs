@@ -65,7 +65,8 @@ use hotrow_txn::{EngineInfo, LockWait, Protocol, WorkerId};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Two-phase locking with all locks taken beforehand, in order, over indexes of kind `I`.
+/// The protocol of `2pl-ordered` and `2pl-ordered-split`: a transaction takes all its locks before it runs, in one
+/// order. `I` says how the primary indexes are divided.
 pub struct Ordered<I: Indexing> {
     config: OrderedConfig<I::Config>,
     table: Arc<LockTable>,
@@ -73,13 +74,13 @@ pub struct Ordered<I: Indexing> {
     indexing: PhantomData<I>,
 }
 
-/// Knobs of [`Ordered`] with those of its indexes.
+/// Knobs of [`Ordered`], including the knobs `C` of its indexes.
 #[derive(Clone, Debug)]
 pub struct OrderedConfig<C> {
-    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes.
+    /// The number of buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes.
     pub buckets: usize,
-    /// The longest wait for one lock, or for the whole database. There are no deadlocks to end, but there are clients
-    /// that never come back.
+    /// The longest time that a transaction waits for one lock, or for the whole database, before it is aborted.
+    /// Deadlocks do not occur, but a client may hold locks and never end its transaction.
     pub wait_limit: Duration,
     /// The knobs of the indexes.
     pub indexing: C,

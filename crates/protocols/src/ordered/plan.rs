@@ -44,8 +44,8 @@ fn mode(intent: Intent) -> Mode {
 }
 
 impl Plan {
-    /// Finds out which locks `accesses` need: one for each row; for ranges and index entries those that a scan or a
-    /// write finds in the indexes now.
+    /// Computes which locks `accesses` need: one for each row, and for ranges and index entries the locks of the rows
+    /// and gaps that are in the indexes now.
     #[inline]
     pub(super) fn resolve(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
         self.rows.clear();
@@ -80,7 +80,8 @@ impl Plan {
         holds
     }
 
-    /// Returns the locks in the order of their names, each with the target that reports name.
+    /// Returns the locks in the order of their names, each with a function that returns the target under which reports
+    /// show the lock.
     #[inline]
     pub(super) fn locks<'p>(
         &'p self,
@@ -98,8 +99,8 @@ impl Plan {
         }
     }
 
-    /// Whether the plan has `name` in a mode that covers `mode`. The call is cheapest for callers that ask in the
-    /// access set's order.
+    /// Whether the plan has the lock `name` in a mode that covers `mode`. The call is cheapest for callers that ask in
+    /// the access set's order.
     #[inline]
     pub(super) fn covers(&mut self, name: Name, mode: Mode) -> bool {
         if let Some(&(planned, held)) = self.rows.get(self.next)

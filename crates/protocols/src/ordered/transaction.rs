@@ -23,10 +23,10 @@ use std::time::Duration;
 /// transaction keeps the whole database.
 const PLANS: u32 = 8;
 
-/// A transaction in flight.
+/// A transaction of `2pl-ordered` or `2pl-ordered-split`.
 pub type OrderedTransaction = LockingTransaction<PlannedLocking>;
 
-/// The locks of one transaction: those of its plan, which it takes before it runs.
+/// The part of a transaction that takes the locks of its plan before it runs, and releases them at its end.
 pub struct PlannedLocking {
     pass: Pass,
     locks: Locks<WaitPhase>,

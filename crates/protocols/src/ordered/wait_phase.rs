@@ -3,7 +3,8 @@
 use crate::shared::lock_table::{OwnerId, WaitPolicy};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 
-/// The wait policy of one transaction, under which it may wait in this phase only. Only its own thread reads it.
+/// The wait policy of one transaction, under which it may wait for locks only until all locks of its plan are granted.
+/// Only the transaction's own thread reads it.
 #[derive(Default)]
 pub(crate) struct WaitPhase {
     runs: AtomicBool,

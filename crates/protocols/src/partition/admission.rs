@@ -29,7 +29,8 @@ use std::time::Duration;
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// The admission of one transaction of a partition engine, which asks the partitions for its locks.
+/// The admission of one transaction of a partition engine. It asks the partitions for the locks of the transaction's
+/// plan, waits for their grants, and gives the locks back.
 pub struct PartitionAdmission<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     node: Arc<Node>,

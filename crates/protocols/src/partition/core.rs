@@ -28,7 +28,8 @@ use std::time::Duration;
 /// The number of empty pieces that are kept for the next transactions.
 const SPARE: usize = 64;
 
-/// The state of a partition that belongs to the thread that has its baton.
+/// The state of a partition: its queue, its locks and its messages. Only the thread that has the partition's baton, the
+/// right to work on it, uses the core.
 #[derive(Debug)]
 pub(super) struct Core<L: LockState> {
     number: PartitionId,
@@ -60,27 +61,29 @@ struct Locked<L: LockState> {
     piece: Option<Box<Piece<L::Header>>>,
 }
 
-/// A thread that works on a core, with what it needs for it.
+/// The context of a thread that works on a core: its epoch, its clock, its statistics, and the messages that it sends
+/// afterwards.
 pub(super) struct Caller<'c, L: LockState> {
     pub(super) scene: Scene<'c, L::Header>,
     /// The waiter of the thread, for its clock.
     pub(super) waiter: &'c Waiter,
     pub(super) statistics: &'c mut Statistics,
-    /// Whether the thread has settled on the partition.
+    /// Whether the thread has settled on the partition, so that it keeps the baton from call to call.
     pub(super) is_settled: bool,
     pub(super) outbox: &'c mut Outbox<L::Header>,
 }
 
-/// The wake-ups and messages that a thread sends after it has given the baton back.
+/// The wake-ups and messages that a thread collects while it works on a core, and sends after it has given the baton
+/// back.
 #[derive(Debug)]
 pub(super) struct Outbox<H> {
-    /// The transactions to wake, which have been granted everything they asked for.
+    /// The transactions to wake, because all of their locks have been granted or one was refused.
     pub(super) wakes: Vec<Arc<Node>>,
-    /// The partitions to wake, which have messages.
+    /// The partitions whose threads are to be woken, because messages were sent to them.
     pub(super) nudges: Vec<PartitionId>,
-    /// Messages that did not fit into their rings.
+    /// The messages that did not fit into their rings, and go to the mailboxes of their partitions.
     pub(super) mail: Vec<(PartitionId, Message<H>)>,
-    /// The number of *finished* messages that were acted upon.
+    /// The number of *finished* messages on which the thread has acted.
     pub(super) finished: u64,
 }
 
@@ -97,7 +100,7 @@ impl<H> Outbox<H> {
     }
 }
 
-/// The outcome of a transaction's beginning.
+/// The place of a transaction that has entered a partition's queue, and whether it must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Begun {
     pub(super) ticket: Ticket,
@@ -135,8 +138,8 @@ impl<L: LockState> Core<L> {
         self.queue.iter().map(|(_, entry)| entry.state)
     }
 
-    /// Enters a transaction that asks this partition only, and runs on the caller's thread, and asks for all of its
-    /// locks.
+    /// Puts a transaction into the queue that asks this partition only and runs on the caller's thread, and asks for
+    /// all of its locks. Fails if a counter has no room for a request. The transaction is not in the queue then.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -182,7 +185,8 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// Enters a transaction and asks for its locks here, now or when its number's turn comes.
+    /// Puts a transaction into the queue and asks for its locks. A transaction with a number is put there after the
+    /// transactions with lower numbers, and stored until these have come.
     pub(super) fn enter(&mut self, caller: &mut Caller<'_, L>, enter: Enter<L::Header>) {
         let Some(number) = enter.number else {
             return self.let_in(caller, enter);
@@ -263,7 +267,7 @@ impl<L: LockState> Core<L> {
         received
     }
 
-    /// Does what a message asks for.
+    /// Acts on a message: puts a transaction into the queue, notes a grant, or takes a transaction out of the queue.
     pub(super) fn act(&mut self, caller: &mut Caller<'_, L>, message: Message<L::Header>) {
         match message {
             Message::Enter(enter) => self.enter(caller, enter),
@@ -290,7 +294,8 @@ impl<L: LockState> Core<L> {
         self.ports.expected()
     }
 
-    /// Ends a transaction that asked this partition only, or takes it out because it asks no more (FinishTransaction).
+    /// Takes a transaction out of the queue that asked this partition only, because it has ended or gives its requests
+    /// up, and releases its locks (FinishTransaction). Transactions that this unblocks are woken.
     #[inline]
     pub(super) fn finish(
         &mut self,
@@ -309,8 +314,9 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// Ends a transaction that is another thread's, or asked several partitions. A transaction that is not in the queue
-    /// has been withdrawn before it was let in.
+    /// Takes a transaction out of the queue that runs on another thread, or asked several partitions, and releases its
+    /// locks. If the transaction is not in the queue, it was withdrawn before it was let in, and only the records that
+    /// were made for it are removed.
     pub(super) fn finish_other(&mut self, caller: &mut Caller<'_, L>, finished: Finished<L::Header>) {
         let Finished { position, piece, absent } = finished;
         let Some(ticket) = self.find(&position) else {
@@ -346,7 +352,7 @@ impl<L: LockState> Core<L> {
         while !caller.is_settled && self.analyse(caller) {}
     }
 
-    /// Looks for a blocked transaction that conflicts with none before it, and tells it that it can run (SCA). Returns
+    /// Looks for a blocked transaction that conflicts with none before it in the queue, and wakes it (SCA). Returns
     /// whether there was one.
     pub(super) fn analyse(&mut self, caller: &mut Caller<'_, L>) -> bool {
         let Some(analysis) = self.analysis.as_mut().filter(|_| self.may_find && self.queue.blocked() > 0) else {
@@ -367,8 +373,8 @@ impl<L: LockState> Core<L> {
         found.inspect(|&ticket| self.tell(caller, ticket)).is_some()
     }
 
-    /// Enters a transaction that runs, and is not in the queue, with the locks that `add` adds. Returns its ticket, or
-    /// `None` if `add` adds nothing, or another thread has the partition.
+    /// Puts a transaction that runs already, and is not in the queue, there with the locks that `add` adds. Returns its
+    /// ticket, or `None` if `add` adds nothing, or if the transaction would have to wait.
     pub(super) fn join(&mut self, add: impl FnOnce(&mut Self, &QueuePosition) -> bool) -> Option<Ticket> {
         let owner = self.locks.join(self.queue.next(), self.queue.is_empty())?;
         let piece = Some(self.spare_piece());
@@ -382,7 +388,7 @@ impl<L: LockState> Core<L> {
         None
     }
 
-    /// Locks one more row for a transaction that has locks here. Returns whether it was locked.
+    /// Locks one more row for a transaction that is in the queue, without waiting. Returns whether the row was locked.
     pub(super) fn add_row(
         &mut self,
         scene: Scene<'_, L::Header>,
@@ -397,8 +403,9 @@ impl<L: LockState> Core<L> {
         added
     }
 
-    /// Locks more prefixes for a transaction that has locks here. `held` are the prefixes of a transaction whose locks
-    /// the partition does not know. Returns whether they were locked.
+    /// Locks more prefixes for a transaction that is in the queue. `held` are the prefixes that the transaction has
+    /// locked already; they are ignored if the partition has a list of its locks. Returns whether the prefixes were
+    /// locked.
     pub(super) fn add_prefixes(&mut self, position: &QueuePosition, held: &[Counted], wanted: &[Counted]) -> bool {
         let Some(locked) = self.find(position).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
         let held = locked.piece.as_ref().map_or(held, |piece| &piece.prefixes);
@@ -409,7 +416,8 @@ impl<L: LockState> Core<L> {
         added
     }
 
-    /// Whether no transaction can be writing a record of this partition.
+    /// Whether no transaction can be writing a record of this partition, so that the record may be read without a lock
+    /// while the caller has the baton.
     pub(super) fn is_quiet(&self, name: u64, record: RecordRef<'_, L::Header>) -> bool {
         self.locks.is_quiet(self.queue.is_empty(), name, record)
     }

@@ -14,7 +14,8 @@ use crate::shared::record;
 use hotrow_storage::{Guard, Key, RecordPtr, RecordRef, TableId};
 use hotrow_txn::Intent;
 
-/// The locks of a partition: the counters of prefixes. Those of records stand before the records.
+/// The locks of a partition as counters of requests. The counters of key prefixes are here, and those of a record are
+/// in the record's header.
 #[derive(Debug, Default)]
 pub struct InRecords {
     prefixes: PrefixCounters,

@@ -8,25 +8,26 @@ use hotrow_storage::{Key, RecordHeader, RecordRef, TableId};
 use hotrow_txn::Intent;
 use std::fmt::Debug;
 
-/// The error of a request that a counter has no room for: there are too many requests.
+/// The error of a request that was refused because a counter of requests is at its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// The locks of one partition. One thread at a time uses them: the one that has the partition's baton.
+/// The locks of one partition. One thread at a time uses them: the thread that has the partition's baton, the right to
+/// work on it.
 pub trait LockState: Default + Debug + Send + 'static {
     /// The header of each record.
     type Header: RecordHeader + Debug;
 
-    /// The value by which the locks know a transaction in the queue.
+    /// The value that identifies a transaction of the queue to the locks.
     type Owner: Copy + Debug + Send;
 
-    /// The properties of rows that a plan must find out for these locks.
+    /// The properties of each row, such as its record, that a plan must look up before the row can be locked.
     const NEEDS: Needs;
 
-    /// Whether the first transaction in the queue has all that it asked for, whatever the locks say (§2.1).
+    /// Whether the first transaction in the queue always has all locks that it asked for (§2.1).
     const FRONT_IS_FREE: bool;
 
-    /// Whether a transaction that was let in has the whole partition, and may touch any row there.
+    /// Whether a transaction that has its locks has the whole partition, and may access any row there.
     const IS_WHOLE: bool = false;
 
     /// Asks for all of a transaction's locks in one step. The transaction takes its place in the queue as `ticket`;
@@ -50,10 +51,11 @@ pub trait LockState: Default + Debug + Send + 'static {
         granted: &mut Vec<Ticket>,
     );
 
-    /// Lets a transaction into the queue that asks for nothing yet. Returns `None` if it would have to wait even so.
+    /// Registers a transaction that runs already and asks for no lock yet, and takes its place in the queue as
+    /// `ticket`. Returns `None` if it would have to wait even so. `behind_nobody` says whether the queue is empty.
     fn join(&mut self, ticket: Ticket, behind_nobody: bool) -> Option<Self::Owner>;
 
-    /// Removes a transaction that has come to have no locks here.
+    /// Removes a transaction that has [joined](Self::join), but got none of the locks that it wanted.
     fn part(&mut self, owner: Self::Owner);
 
     /// Locks one more row, if no other transaction has asked for a conflicting lock. Returns whether it was locked.
@@ -68,21 +70,23 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// conflicting lock.
     fn add_prefixes(&mut self, owner: Self::Owner, held: &[Counted], wanted: &[Counted]) -> bool;
 
-    /// Whether no transaction can be writing a record, whose lock has this `name`.
+    /// Whether no transaction can be writing a record, whose lock has this `name`. Then the caller may read the record
+    /// without a lock.
     fn is_quiet(&self, queue_is_empty: bool, name: u64, record: RecordRef<'_, Self::Header>) -> bool;
 
-    /// Looks rows up again whose records were gone when their partition was to count on them.
+    /// Looks up the records of rows again that were unlinked between the plan and the request for locks.
     fn refresh(_scene: Scene<'_, Self::Header>, _rows: &mut [PlannedRow<Self::Header>]) {}
 
-    /// Unlinks the records of absent rows that a transaction meant to ask for and will not, if no other transaction
-    /// counts on them.
+    /// Unlinks the records that were made for absent rows of a transaction which does not ask for them after all, if no
+    /// request is counted there.
     fn forget(&mut self, _scene: Scene<'_, Self::Header>, _absent: &[(TableId, Key)]) {}
 
-    /// Checks the locks against the requests of the transactions in the queue, in `books`.
+    /// Checks the locks against `books`, the requests of the transactions in the queue.
     fn audit(&self, books: &[Book]) -> Result<(), String>;
 
     /// Checks the records' headers against the requests of the transactions in all partitions. `is_all_counted` says
-    /// that no transaction is yet to ask for a record that was made for it, or has the database alone.
+    /// whether each transaction has asked for all records that were made for it, and no transaction has the database
+    /// alone.
     fn audit_records(_scene: Scene<'_, Self::Header>, _books: &[Book], _is_all_counted: bool) -> Result<(), String> {
         Ok(())
     }

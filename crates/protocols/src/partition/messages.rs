@@ -34,7 +34,7 @@ pub(super) enum Message<H> {
     Finished(Finished<H>),
 }
 
-/// A transaction asks for what it needs of a partition.
+/// The message by which a transaction asks a partition for all the locks that it needs there.
 #[derive(Debug)]
 pub(super) struct Enter<H> {
     /// The transaction's number in the order of this partition, if it asks several partitions.
@@ -43,7 +43,7 @@ pub(super) struct Enter<H> {
     pub(super) piece: Box<Piece<H>>,
 }
 
-/// A partition has granted all that it was asked for.
+/// The message that a partition has granted a transaction all locks that it asked for there.
 #[derive(Debug)]
 pub(super) struct Granted {
     pub(super) node: Arc<Node>,
@@ -52,7 +52,7 @@ pub(super) struct Granted {
     pub(super) ticket: Ticket,
 }
 
-/// The message that a transaction gives its locks here back, or takes its requests back.
+/// The message by which a transaction gives back its locks in a partition, or withdraws its requests there.
 #[derive(Debug)]
 pub(super) struct Finished<H> {
     pub(super) position: QueuePosition,
@@ -138,7 +138,8 @@ impl<H> Ports<H> {
         self.incoming.iter_mut().find_map(&mut take)
     }
 
-    /// Returns the earliest time at which one of the messages that were not due yet is due.
+    /// Returns the earliest time at which a message is due, of those that [`receive`](Self::receive) found too early,
+    /// or `None` if it found none.
     pub(super) fn expected(&self) -> Option<Time> {
         self.incoming.iter().filter_map(|incoming| incoming.next.as_ref()).map(|posted| posted.due).min()
     }

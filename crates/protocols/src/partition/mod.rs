@@ -131,7 +131,8 @@ use locks::LockState;
 use partitions::{Partitions, Visitor};
 use std::time::Duration;
 
-/// Data in partitions, each worked on by one thread at a time, with the locks of `E` inside each.
+/// The protocol of the engines whose data is partitioned, and where one thread at a time works on each partition. `E`
+/// says how a partition locks.
 pub struct Partitioned<E: PartitionLocking> {
     config: PartitionConfig,
     partitions: Arc<Partitions<E::Locks>>,
@@ -141,17 +142,16 @@ pub struct Partitioned<E: PartitionLocking> {
 /// Knobs of [`Partitioned`].
 #[derive(Clone, Debug)]
 pub struct PartitionConfig {
-    /// The number of partitions.
+    /// The number of partitions: at least 1, and at most `PARTITIONS_MAX`. Other values are clamped.
     pub partitions: usize,
-    /// The number of blocked transactions that the queue of a partition may hold before its thread takes no new
-    /// request. The longer the queue, the likelier a new transaction conflicts with one in it; but the thread needs
-    /// others to go on with while some wait for other partitions.
+    /// The number of blocked transactions in a partition's queue at which the partition's thread stops beginning new
+    /// transactions. In a long queue a new transaction is likely to be blocked. With a short one the thread may have no
+    /// transaction to run while some wait for other partitions.
     pub blocked_limit: usize,
-    /// The time for which a message between the threads of two partitions is on its way, beside the time that it takes
-    /// anyway.
+    /// The time by which each message between the threads of two partitions is delayed, in order to simulate a network.
     pub network_delay: Duration,
-    /// The longest wait for locks, or for the whole database. There are no deadlocks to end, but there are clients that
-    /// never come back.
+    /// The longest time that a transaction waits for its locks, or for the whole database, before it is aborted.
+    /// Deadlocks do not occur, but a client may hold locks and never end its transaction.
     pub wait_limit: Duration,
 }
 

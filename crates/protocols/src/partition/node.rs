@@ -17,8 +17,9 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Latch, Waiter};
 use std::fmt;
 
-/// The part of one transaction object that partitions know. Any thread may tell it of grants and refusals, and act
-/// while it asks. Only the owner begins, waits and withdraws.
+/// The part of a transaction object to which partitions report grants and refusals. Any thread may call
+/// [`grant`](Self::grant), [`refuse`](Self::refuse) and [`while_asking`](Self::while_asking). Only the thread of the
+/// transaction begins attempts, waits for their grants, and withdraws them.
 pub(super) struct Node {
     /// The attempt, shifted, and the number of partitions that have not granted it yet.
     word: AtomicU64,
@@ -31,7 +32,8 @@ pub(super) struct Node {
     waiter: Waiter,
 }
 
-/// The number of an attempt.
+/// The number of an attempt, in which a transaction asks partitions for its locks. A transaction object counts its
+/// attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attempt(u64);
 
@@ -57,7 +59,8 @@ impl Node {
         &self.waiter
     }
 
-    /// Begins the next attempt, which waits for so many partitions. Only the owner calls this.
+    /// Begins the next attempt, which waits for the grants of `partitions` partitions. Only the thread of the
+    /// transaction calls this.
     pub(super) fn begin(&self, partitions: usize) -> Attempt {
         debug_assert!(partitions as u64 <= COUNT);
         // Relaxed: only the owner changes the attempt; grants of the last one may still come, and change nothing of it.
@@ -67,7 +70,8 @@ impl Node {
         attempt
     }
 
-    /// Withdraws the attempt, which asks for nothing any more. Only the owner calls this.
+    /// Withdraws the present attempt: requests that partitions have not acted on yet have no effect. Waits while a
+    /// partition acts on a request. Only the thread of the transaction calls this.
     pub(super) fn withdraw(&self) {
         *self.asking.lock() = None;
     }
@@ -108,8 +112,8 @@ impl Node {
         self.refused.load(Ordering::Acquire) == attempt.0
     }
 
-    /// Calls `act`, which does what an attempt asks for, unless the attempt is withdrawn. It cannot be withdrawn
-    /// meanwhile. Returns `None` if it is withdrawn.
+    /// Calls `act`, which acts on a request of an attempt, under a latch that keeps the attempt from being withdrawn
+    /// meanwhile. If the attempt is already withdrawn, returns `None` and does not call `act`.
     pub(super) fn while_asking<R>(&self, attempt: Attempt, act: impl FnOnce() -> R) -> Option<R> {
         let asking = self.asking.lock();
         (*asking == Some(attempt)).then(act)

@@ -42,7 +42,7 @@ struct Partition<L: LockState> {
     worker: Latch<Option<Waiter>>,
 }
 
-/// A thread that works with partitions, one after the other.
+/// The context of a thread that works on partitions, one after the other.
 pub(super) struct Visitor<'v, L: LockState> {
     pub(super) scene: Scene<'v, L::Header>,
     pub(super) waiter: &'v Waiter,
@@ -54,7 +54,8 @@ pub(super) struct Visitor<'v, L: LockState> {
 }
 
 impl<L: LockState> Partitions<L> {
-    /// Makes `partitions` empty partitions, between which messages take `delay` longer than they must.
+    /// Makes `partitions` empty partitions. Each message between their threads is delayed by `delay`. With `analyses`,
+    /// blocked transactions that can run are looked for (SCA).
     pub(super) fn new(partitions: usize, delay: Duration, analyses: bool) -> Arc<Self> {
         let partition = |(number, ports)| {
             let core = Core::new(PartitionId(number as u16), ports, delay, analyses);
@@ -73,7 +74,7 @@ impl<L: LockState> Partitions<L> {
         self.all.len()
     }
 
-    /// Whether the calling thread has settled on a partition.
+    /// Whether the calling thread has settled on this partition, so that no other thread works on it.
     #[inline]
     pub(super) fn is_mine(&self, partition: PartitionId) -> bool {
         self.at(partition).baton.is_mine()
@@ -108,7 +109,8 @@ impl<L: LockState> Partitions<L> {
         Ok(result)
     }
 
-    /// Calls `work` with a partition without acting on its messages, for work that concerns no other partition.
+    /// Calls `work` with a partition on which the calling thread has settled, or no thread has. The messages of the
+    /// partition are not acted upon, and `work` sends none.
     ///
     /// # Errors
     /// Fails if another thread has settled on the partition.
@@ -116,8 +118,8 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).baton.0.take().map(|mut core| work(&mut core))
     }
 
-    /// Sends a message to a partition that another thread has settled on: over a ring if the caller's own thread has
-    /// settled on `home`, otherwise by the mailbox.
+    /// Sends a message to a partition on which another thread has settled: over a ring if the calling thread has
+    /// settled on `home`, and otherwise through the partition's mailbox.
     pub(super) fn send(
         &self,
         visitor: &mut Visitor<'_, L>,
@@ -182,8 +184,8 @@ impl<L: LockState> Partitions<L> {
     }
 
     /// Waits until partitions have acted on the messages of transactions that are over. One caller at a time may call
-    /// this, while no transaction is in the database. The messages are acted upon without any help; `limit` is for
-    /// partitions whose threads are kept from their cores.
+    /// this, while no transaction is in the database. The threads of the partitions act on the messages by themselves.
+    /// `limit` bounds the wait if such a thread does not get to run.
     pub(super) fn settle_down(&self, waiter: &Waiter, limit: Duration, statistics: &mut Statistics) -> Wake {
         if self.unfinished.load(Ordering::Acquire) == 0 {
             return Wake::Ready;
@@ -221,15 +223,17 @@ impl<L: LockState> Partitions<L> {
         let _ = self.with(partition, visitor, |_, _| ());
     }
 
-    /// Acts on the messages that are due in a partition on which the calling thread has settled. Returns whether there
-    /// were any.
+    /// Acts on the messages that are due in a partition. Returns whether there were any.
+    ///
+    /// # Panics
+    /// Panics if another thread has settled on the partition.
     pub(super) fn receive(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) -> bool {
         let mailbox = &self.at(partition).mailbox;
         let received = self.with(partition, visitor, |core, caller| receive(mailbox, core, caller));
         received.expect("the calling thread has settled there")
     }
 
-    /// Whether outsiders have left messages for a partition.
+    /// Whether there are messages in a partition's mailbox, where threads leave them that have settled on no partition.
     #[inline]
     pub(super) fn has_mail(&self, partition: PartitionId) -> bool {
         self.at(partition).mailbox.is_full()

@@ -7,8 +7,7 @@ use crate::shared::range_locks::Counted;
 use hotrow_storage::RecordHeader;
 use hotrow_txn::Intent;
 
-/// A partition's part of a plan, which the partition keeps: where the transaction is another thread's, and where other
-/// transactions must know what it asked for.
+/// The locks that a transaction asks one partition for. The partition stores the piece until the transaction ends.
 #[derive(Debug)]
 pub(super) struct Piece<H> {
     pub(super) rows: Vec<PlannedRow<H>>,
@@ -21,7 +20,7 @@ impl<H> Default for Piece<H> {
     }
 }
 
-/// A piece, or the same lists of a plan, borrowed.
+/// The locks that a transaction asks one partition for, borrowed from a `Piece` or from a plan.
 #[derive(Debug)]
 pub struct PieceRef<'w, H> {
     pub(super) rows: &'w mut Vec<PlannedRow<H>>,
@@ -29,8 +28,8 @@ pub struct PieceRef<'w, H> {
 }
 
 impl<H: RecordHeader> Piece<H> {
-    /// Fills the piece with the part of a plan that is in `partition`. Prefixes are locked in all of a plan's
-    /// partitions.
+    /// Fills the piece with the rows of a plan that are in `partition`, and with all prefixes of the plan: they are
+    /// locked in each of the plan's partitions.
     pub(super) fn fill(&mut self, plan: &Plan<H>, partition: PartitionId) {
         self.clear();
         self.rows.extend(plan.rows.iter().filter(|row| row.partition == partition.0));

@@ -22,12 +22,13 @@ pub(super) enum State {
     Waiting,
 }
 
-/// The transaction that asks for locks, as the queue knows it to tell it of them.
+/// The transaction that waits for its locks, and the way in which it is told that they are granted.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
     pub(super) node: Arc<Node>,
     pub(super) attempt: Attempt,
-    /// The partition whose thread runs the transaction, or `None` if an outsider runs it.
+    /// The partition whose thread runs the transaction, or `None` if it runs on a thread that has settled on no
+    /// partition.
     pub(super) home: Option<PartitionId>,
     /// Whether the transaction asks other partitions too, or runs elsewhere.
     pub(super) is_distributed: bool,
@@ -38,8 +39,7 @@ pub(super) struct Asker {
 pub(super) struct Entry<L> {
     pub(super) state: State,
     pub(super) locks: L,
-    /// The transaction to tell when its locks are granted. `None` if they were granted at once: the transaction then
-    /// comes itself to release them.
+    /// The transaction to tell when its locks are granted, or `None` if they were granted at once.
     pub(super) asker: Option<Asker>,
 }
 
@@ -117,8 +117,8 @@ impl<L> TxnQueue<L> {
         self.entries.get_mut(position)?.as_mut().map(|entry| &mut entry.locks)
     }
 
-    /// Returns the ticket of an attempt, if it is in the queue. `guess` is looked at first; if it is wrong, all entries
-    /// are.
+    /// Returns the ticket of an attempt, or `None` if the attempt is not in the queue. If the entry at `guess` is
+    /// another one, all entries are searched.
     pub(super) fn find(&self, node: &Arc<Node>, attempt: Attempt, guess: Ticket) -> Option<Ticket> {
         let is_it = |entry: &Entry<L>| {
             entry.asker.as_ref().is_some_and(|asker| asker.attempt == attempt && Arc::ptr_eq(&asker.node, node))
@@ -129,7 +129,8 @@ impl<L> TxnQueue<L> {
         self.iter().find(|(_, entry)| is_it(entry)).map(|(ticket, _)| ticket)
     }
 
-    /// Notes that a blocked transaction has its locks now, and returns the transaction to tell, if there is one.
+    /// Notes that a blocked transaction has its locks now, and returns the transaction to tell. Returns `None` if the
+    /// transaction is not blocked, or not in the queue.
     pub(super) fn unblock(&mut self, ticket: Ticket) -> Option<&Asker> {
         let position = self.position(ticket)?;
         let entry = self.entries.get_mut(position)?.as_mut().filter(|entry| entry.state == State::Blocked)?;
@@ -158,7 +159,7 @@ impl<L> TxnQueue<L> {
         usize::try_from(ticket.0.checked_sub(self.first)?).ok().filter(|&position| position < self.entries.len())
     }
 
-    /// Checks that the counted transactions are in the queue.
+    /// Checks that the numbers of transactions and of blocked transactions in the queue are counted correctly.
     pub(super) fn audit(&self) -> Result<(), String> {
         let blocked = self.iter().filter(|(_, entry)| entry.state == State::Blocked).count();
         let present = self.iter().count();

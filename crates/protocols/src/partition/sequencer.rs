@@ -8,7 +8,8 @@
 use super::id::PartitionId;
 use hotrow_sync::{CachePadded, Latch};
 
-/// The counter of each partition's numbers. All threads share it.
+/// The counters from which transactions of several partitions draw their numbers, one counter for each partition. All
+/// threads share it.
 #[derive(Debug)]
 pub(super) struct Sequencer {
     next: CachePadded<Latch<Box<[u64]>>>,

@@ -6,12 +6,13 @@ use super::queued::InQueues;
 use super::whole::Whole;
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
-/// The properties in which the engines of the family differ.
+/// The properties in which the engines with partitioned data differ.
 pub trait PartitionLocking: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
 
-    /// Whether a thread that has nothing else to do looks for blocked transactions that can run.
+    /// Whether a partition's thread that has nothing else to do looks for blocked transactions that can run (selective
+    /// contention analysis).
     const ANALYSES: bool = false;
 
     /// The locks of a partition.
@@ -33,7 +34,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
     }
 }
 
-/// The engine that runs one transaction at a time in each partition.
+/// The engine `hstore`, which runs one transaction at a time in each partition.
 pub struct HStore;
 
 impl PartitionLocking for HStore {
@@ -42,7 +43,7 @@ impl PartitionLocking for HStore {
     type Locks = Whole;
 }
 
-/// The engine that counts requests, without a latch.
+/// The engine `vll-st`, which counts requests in the records' headers, without a latch.
 pub struct Counting;
 
 impl PartitionLocking for Counting {
@@ -54,7 +55,8 @@ impl PartitionLocking for Counting {
     type Locks = InRecords;
 }
 
-/// The engine that counts requests at the records, with contention analysis.
+/// The engine `vll-st-sca`, which counts requests in the records' headers, and analyses contention when a thread is
+/// idle.
 pub struct Analysed;
 
 impl PartitionLocking for Analysed {
@@ -64,7 +66,7 @@ impl PartitionLocking for Analysed {
     type Locks = InRecords;
 }
 
-/// The engine that queues requests, without a latch.
+/// The engine `2pl-st`, which has a queue of requests for each locked name, without a latch.
 pub struct Queueing;
 
 impl PartitionLocking for Queueing {

@@ -19,8 +19,9 @@ use hotrow_txn::{Duties, Statistics};
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// A worker of a partition engine. Once it has transactions it may settle on the partition of its own number, if there
-/// is one. If another thread has settled there, or there is no such partition, the worker is an outsider.
+/// The part of a pool's worker that belongs to a partition engine. Once a transaction was made on the worker, its
+/// thread may settle on the partition with the worker's number: from then on no other thread works on that partition.
+/// If another thread has settled there, or there is no such partition, the worker reaches partitions as a session does.
 pub struct PartitionWorker<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     partition: Option<PartitionId>,
@@ -55,7 +56,7 @@ impl<E: PartitionLocking> PartitionWorker<E> {
         self.partition
     }
 
-    /// Notes the database, when a transaction is made on the worker.
+    /// Stores the database, without which the worker cannot settle. Called when a transaction is made on the worker.
     pub(super) fn meet(&mut self, database: &Arc<Database<Header<E>>>) {
         self.database.get_or_insert_with(|| (database.clone(), database.participant()));
     }

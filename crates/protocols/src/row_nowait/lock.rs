@@ -20,7 +20,7 @@ const WRITE: u64 = 1 << 63;
 const FREE: u64 = 0;
 const ONE_READER: u64 = 1;
 
-/// A transaction that asks for locks.
+/// A transaction as the owner of record locks, identified by its number.
 pub struct Owner {
     number: Number,
 }

@@ -34,7 +34,8 @@ use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, Setting, WorkerId};
 
-/// Lock words in the records' headers, for which no transaction waits.
+/// The protocol `row-nowait`: two-phase locking with a lock word in each record's header, in which no transaction waits
+/// for a lock.
 pub struct RowNoWait {
     numbers: Arc<Numbers>,
     names: Arc<LockTable>,
@@ -43,8 +44,8 @@ pub struct RowNoWait {
 /// Knobs of [`RowNoWait`].
 #[derive(Clone, Debug)]
 pub struct RowNoWaitConfig {
-    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes
-    /// 64 bytes.
+    /// The number of buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two.
+    /// A bucket takes 64 bytes.
     pub buckets: usize,
 }
 

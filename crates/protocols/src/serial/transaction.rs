@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The name of the database as a whole, the only name in the lock table.
 const EVERYTHING: Name = Name(0);
 
-/// The engine that runs one transaction at a time.
+/// The protocol `serial`, which runs one transaction at a time.
 pub struct Serial {
     table: Arc<LockTable>,
     wait_limit: Duration,
@@ -28,7 +28,8 @@ pub struct Serial {
 /// Knobs of [`Serial`].
 #[derive(Clone, Debug)]
 pub struct SerialConfig {
-    /// The longest wait for the lock. There are no deadlocks to end, but there are clients that never come back.
+    /// The longest time that a transaction waits for the global lock before it is aborted. Deadlocks do not occur, but
+    /// a client may begin a transaction and never end it.
     pub wait_limit: Duration,
 }
 
@@ -92,7 +93,7 @@ impl Protocol for Serial {
     }
 }
 
-/// A transaction in flight.
+/// A transaction of `serial`.
 pub type SerialTransaction = LockingTransaction<GlobalLock>;
 
 /// The lock of the whole database, which a transaction holds from beginning to end.

@@ -55,21 +55,21 @@ impl Claim {
     }
 }
 
-/// A request as the analysis sees it: its place in the arrays and its claim.
+/// A lock request in the form that the analysis reads: the position of its bit in the arrays, and its claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(u32);
 
 const _: () = assert!(BITS << 2 <= u32::MAX as usize);
 
 impl Mark {
-    /// Makes the mark of a claim on this 64-bit name, which is as good as random.
+    /// Makes the mark of a claim on this 64-bit name. The name is a hash, whose highest bits choose the bit.
     #[inline]
     pub(crate) fn new(name: u64, claim: Claim) -> Self {
         let offset = ((name >> 32) * BITS as u64) >> 32;
         Mark((offset as u32) << 2 | claim as u32)
     }
 
-    /// Returns the mark as a word, to be kept where threads share it.
+    /// Returns the mark as a word, which can be stored in an atomic.
     #[inline]
     pub(crate) fn to_word(self) -> u32 {
         self.0
@@ -94,18 +94,19 @@ impl Mark {
     }
 }
 
-/// Counts of what analyses have done.
+/// Statistics of a sequence of contention analyses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnalysisCounts {
     /// The number of runs.
     pub(crate) runs: u64,
-    /// The number of transactions that the runs found.
+    /// The number of runs that found a blocked transaction that can run.
     pub(crate) found: u64,
     /// The number of bits that the runs set.
     pub(crate) bits: u64,
 }
 
-/// The bit arrays, kept from one run to the next. One thread at a time uses them.
+/// The state of the analysis: its bit arrays, which successive runs reuse, and its statistics. One thread at a time
+/// uses it.
 #[derive(Debug, Default)]
 pub struct Analysis {
     /// The arrays, by claim. An array is empty until its first bit is set.
@@ -116,8 +117,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Returns the first blocked transaction, in the queue's order, that conflicts with none before it. `queue` yields
-    /// each transaction, whether it is blocked, and its marks (Fig. 4). Returns `None` if there is none.
+    /// Returns the first blocked transaction of a queue that conflicts with no transaction before it (Fig. 4), or
+    /// `None` if there is none. `queue` yields the transactions in order, each with whether it is blocked, and its
+    /// marks.
     pub(crate) fn find<T, M>(&mut self, queue: impl IntoIterator<Item = (T, bool, M)>) -> Option<T>
     where
         M: Iterator<Item = Mark> + Clone,

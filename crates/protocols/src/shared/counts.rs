@@ -20,7 +20,8 @@ use hotrow_txn::{Access, Intent};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// The counters C_X and C_S of one record.
+/// The numbers of exclusive requests (C_X) and of shared requests (C_S) for one record that are counted now, granted or
+/// not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Counts(u64);
 
@@ -126,7 +127,8 @@ impl Colocated {
     }
 }
 
-/// The requests of a transaction, record by record. Other threads are kept away while counters are read and set.
+/// The lock requests of one transaction, with access to the counters of their records. The caller ensures that no other
+/// thread uses the counters meanwhile.
 pub(crate) trait Requests {
     /// The number of requests.
     fn len(&self) -> usize;
@@ -156,7 +158,7 @@ pub(crate) enum Refused {
     Exhausted,
 }
 
-/// Counts each request at its record, and returns whether all are granted.
+/// Counts each request at its record, and returns whether all are granted. If one is refused, none stays counted.
 #[inline]
 pub(crate) fn count(requests: &impl Requests) -> Result<bool, Refused> {
     let mut is_free = true;
@@ -176,14 +178,14 @@ pub(crate) fn count(requests: &impl Requests) -> Result<bool, Refused> {
     Ok(is_free)
 }
 
-/// Returns the counters of a request's record without the same transaction's earlier requests.
+/// Returns the counters of a request's record, less the earlier requests of the same transaction.
 #[cold]
 fn others(requests: &impl Requests, at: usize, counts: Counts) -> Counts {
     let own = (0..at).filter(|&earlier| requests.is_same(earlier, at));
     own.fold(counts, |counts, earlier| counts.without(requests.intent(earlier)))
 }
 
-/// Takes back the first `len` requests of a transaction that is not in the queue.
+/// Takes back the first `len` requests of a transaction that is not in the queue. No record is marked as dead.
 #[cold]
 pub(crate) fn take_back(requests: &impl Requests, len: usize) {
     for at in 0..len {
@@ -206,8 +208,8 @@ pub(crate) fn discount(requests: &impl Requests, mut unused: impl FnMut(usize)) 
     }
 }
 
-/// Buries records that were made for requests of a transaction that is not going to make them. `unused` is called for
-/// each that no transaction counts on.
+/// Marks as dead the records that were made for requests which the transaction does not make after all. Skips records
+/// that have a row, or that a transaction counts on. `unused` is called with the request of each dead record.
 #[cold]
 pub(crate) fn bury(requests: &impl Requests, mut unused: impl FnMut(usize)) {
     for at in 0..requests.len() {
@@ -225,8 +227,8 @@ pub(crate) struct Asked<'l> {
     pub(crate) prefixes: &'l [Counted],
 }
 
-/// Compares the counters of all records with the requests of transactions. `is_all_counted` says that no record was
-/// made for a transaction that is yet to ask for it, and that no transaction has the database alone.
+/// Checks the counters of all records against the requests of all transactions. `is_all_counted` says that no record
+/// was made for a transaction that is yet to ask for it, and that no transaction has the database alone.
 pub(crate) fn audit_records<'l, H: RecordHeader>(
     database: &Database<H>,
     guard: Guard<'_>,

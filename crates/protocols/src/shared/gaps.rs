@@ -62,7 +62,8 @@ use std::ops::Bound;
 /// The number of pseudo-gaps of a table without an ordered index.
 pub(crate) const STRIPES: u64 = 16;
 
-/// Returns the name of a part of a table. `hash` tells apart parts of which there are many: it is that of their key.
+/// Returns the name of the lock on a part of a table. For parts that belong to a key, such as rows and gaps, `hash` is
+/// the hash of the key.
 pub(crate) fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
     let number = |index| match index {
         IndexRef::Primary => 0,
@@ -74,17 +75,19 @@ pub(crate) fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
         LockPart::End(index) => (number(index), 2),
         LockPart::Stripe => (0, 3),
         LockPart::Unique(index) => (number(IndexRef::Secondary(index)), 4),
+        LockPart::Whole => (0, 5),
+        LockPart::Page(_) => (0, 6),
     };
     Name(mix(Access::name(table, hash) ^ (index << 3 | kind).wrapping_mul(0xD6E8_FEB8_6659_FD93)))
 }
 
-/// Returns the name of a row, present or absent.
+/// Returns the name of the lock on a row, present or absent. `hash` is the hash of its key.
 #[inline]
 pub(crate) fn row_name(table: TableId, hash: u64) -> Name {
     Name(Access::name(table, hash))
 }
 
-/// A gap that is about to be locked.
+/// A gap between the entries of an index: the name of its lock, and the target under which reports show it.
 #[derive(Clone)]
 pub(crate) struct Gap {
     pub(crate) name: Name,
@@ -101,7 +104,7 @@ impl PartialEq for Gap {
 }
 
 impl Gap {
-    /// Returns the part of the table that the gap is.
+    /// Returns the kind of part of the table that the gap is: a gap below a key, the end of an index, or a stripe.
     pub(crate) fn part(&self) -> LockPart {
         match self.target {
             LockTarget::Table { part, .. } => part,
@@ -121,13 +124,13 @@ impl Gap {
         Self { name: name_of(table, part, 0), target: LockTarget::Table { table, part, key: None } }
     }
 
-    /// Returns a pseudo-gap of a table without an ordered index.
+    /// Returns the pseudo-gap with the number `stripe`, below [`STRIPES`], of a table without an ordered index.
     pub(crate) fn stripe(table: TableId, stripe: u64) -> Self {
         let part = LockPart::Stripe;
         Self { name: name_of(table, part, stripe), target: LockTarget::Table { table, part, key: None } }
     }
 
-    /// Returns the pseudo-gap of a hash index that a key belongs to.
+    /// Returns the pseudo-gap into which a key of a hash index falls.
     pub(crate) fn unordered(table: TableId, index: IndexRef, key: &Key) -> Self {
         match index {
             IndexRef::Primary => Self::stripe(table, key.hash64() % STRIPES),

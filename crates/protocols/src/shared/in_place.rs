@@ -34,15 +34,15 @@ use std::ops::ControlFlow;
 
 /// The locks that entries of an index need beside the lock on their row. Each method may wait, and fail.
 pub trait IndexLocks<H: RecordHeader> {
-    /// Whether the key of the row that is inserted had no record when it was locked. If the key has a record by now,
-    /// that record is not locked.
+    /// Whether the key of the row that is inserted had no record when the key was locked. A record that the key has got
+    /// since is not locked.
     fn makes(&self) -> bool {
         false
     }
 
     /// Called when a record, made for a row whose key had none, is about to be linked. Returns whether other
-    /// transactions may count on the record from then on. If they may and the row is taken back, the caller unlinks the
-    /// record.
+    /// transactions may count requests at the record from then on. If so, a rollback leaves the record linked, without
+    /// a row, and the protocol unlinks it when no request is counted there.
     fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) -> bool {
         false
     }
@@ -50,22 +50,23 @@ pub trait IndexLocks<H: RecordHeader> {
     /// Called when the record that [`linking`](Self::linking) announced is linked.
     fn linked(&mut self, _record: RecordRef<'_, H>) {}
 
-    /// Returns the error with which an insert fails if the key has got a record meanwhile, so that none is made.
+    /// Returns the error with which an insert fails if another transaction has linked a record with the key meanwhile.
+    /// The default panics: the lock on the key excludes this.
     fn outrun(&mut self) -> Abort {
         unreachable!("the key is locked, so nobody else links it")
     }
 
-    /// Called when an entry with this key is about to be linked.
+    /// Called when an index entry with this key is about to be linked.
     fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
     /// Called when the entry that [`entering`](Self::entering) announced is linked.
     fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// Called when an entry with this key will be unlinked if the transaction commits.
+    /// Called when an index entry with this key becomes stale, so that a commit will unlink it.
     fn leaving(&mut self, table: &Table<H>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
-    /// Called when rows with these columns of a unique index come or go. From then on no other transaction may make
-    /// such a change.
+    /// Called when a row with these columns of a unique index is about to be added or removed. From then on no other
+    /// transaction may add or remove such a row.
     fn unique(&mut self, table: &Table<H>, index: IndexId, columns: &Key) -> Result<(), Abort>;
 }
 
@@ -130,7 +131,7 @@ impl<H> Step<H> {
     }
 }
 
-/// The changes of one transaction.
+/// The undo log of one transaction's changes, with the memory that the changes have replaced.
 pub struct InPlace<H> {
     log: Vec<(TableId, Step<H>)>,
     /// The fixed parts of rows as they were before changes, one after the other.
@@ -140,7 +141,8 @@ pub struct InPlace<H> {
     retired: Vec<(TableId, RecordPtr<H>, Row)>,
 }
 
-/// A row that is retired: its table, its record, and the row as it was before the transaction.
+/// A changed row whose lock is released before the commit: its table, its record, and the row as it was before the
+/// transaction.
 pub(crate) type Retiring<H> = (TableId, RecordPtr<H>, Row);
 
 impl<H> Default for InPlace<H> {
@@ -394,9 +396,9 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// Hands the rows that the transaction has changed to the database's sink, if there is one. Returns the position
-    /// that the transaction is to wait for once its locks are released. The caller calls this before
-    /// [`commit`](Self::commit).
+    /// Hands the rows that the transaction has changed to the database's redo sink, if there is one. Returns the log
+    /// position that must be durable before the commit is reported. The transaction waits for that after its locks are
+    /// released. The caller calls this before [`commit`](Self::commit).
     #[inline]
     pub(crate) fn hand_over(&self, database: &Database<H>, guard: Guard<'_>, waiter: &Waiter) -> Option<Position> {
         database.redo().map(|sink| self.append_to(sink, database, guard, waiter))
@@ -425,7 +427,7 @@ impl<H: RecordHeader> InPlace<H> {
     }
 
     /// Makes the changes final. The caller releases the locks after this. Deleted records for which `keeps` returns
-    /// true stay linked, as absent rows: a transaction counts on them, and the caller unlinks them once none does.
+    /// true stay linked, without a row, because a request is counted there. The caller unlinks them later.
     pub(crate) fn commit(
         &mut self,
         database: &Database<H>,
@@ -532,9 +534,10 @@ impl<H: RecordHeader> InPlace<H> {
         }
     }
 
-    /// Retires the rows among those that `wants` names which the transaction has changed, and to which it has done
-    /// nothing else, entries included. From now on other code undoes these changes: it restores the rows that are
-    /// returned. The transaction has no savepoint to which it may yet roll back.
+    /// Takes up to four rows out of the log whose locks are released before the commit. They are rows for which `wants`
+    /// holds, and which the transaction has only updated, in a table in which it has linked and unlinked no index
+    /// entry. A rollback does not undo their changes any more: the caller does, with the former rows, which are
+    /// returned. The transaction must have no savepoint to which it may still roll back.
     pub(crate) fn retire(
         &mut self,
         database: &Database<H>,
@@ -595,7 +598,7 @@ impl<H: RecordHeader> InPlace<H> {
         before
     }
 
-    /// Hands what was unlinked to the participant, which reclaims it later.
+    /// Hands the memory that was unlinked or replaced to the participant, which reclaims it later.
     #[inline]
     pub(crate) fn reclaim(&mut self, participant: &mut Participant) {
         for garbage in self.garbage.drain(..) {

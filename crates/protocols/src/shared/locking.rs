@@ -24,8 +24,8 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// The locking of one transaction, which keeps others away from what it touches. A method that has a body is for
-/// protocols that need not do anything then.
+/// The locking of one transaction, which keeps others away from what it touches. A method with a default body is for
+/// protocols for which that body is right.
 pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + Send {
     /// The header of each record.
     type Header: RecordHeader;
@@ -43,7 +43,8 @@ pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + S
         again: bool,
     ) -> Result<(), Abort>;
 
-    /// Called when a call begins, or when none will come for a while. Releases what was locked for the last call only.
+    /// Releases the locks that were taken for the last call only. Called when a call begins, or when none is expected
+    /// for a while.
     fn next_call(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>) {}
 
     /// Returns the record of a row, locked at least until the next call, as the isolation level asks. Returns `None` if
@@ -54,13 +55,23 @@ pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + S
     /// not there.
     fn write<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
 
+    /// Returns the record of a row that the transaction may write later, locked to the transaction's end against
+    /// writers and others that may write it. Returns `None` if the row is not there. By default it is locked as to be
+    /// written.
+    fn read_for_update<'s>(
+        &mut self,
+        row: Sought<'_, 's, Self::Header>,
+    ) -> Result<Option<RecordRef<'s, Self::Header>>, Abort> {
+        self.write(row)
+    }
+
     /// Locks a row that is to be inserted, whether or not it is there.
     fn insert(&mut self, row: Sought<'_, '_, Self::Header>) -> Result<(), Abort>;
 
-    /// Returns the object that locks the entries of a row which is locked.
+    /// Returns the object that takes the locks on index entries when a locked row is changed.
     fn entries(&mut self) -> impl IndexLocks<Self::Header>;
 
-    /// Visits a range, locking what the isolation level asks for.
+    /// Visits the rows of a range, and locks rows and gaps as the isolation level and the scan require.
     fn scan(
         &mut self,
         table: &Table<Self::Header>,
@@ -81,10 +92,12 @@ pub trait Locking: EarlyRelease<<Self as Locking>::Header> + LockDiagnostics + S
         found
     }
 
-    /// Notes that the caller keeps all other transactions off a table until the transaction's end.
+    /// Notes that the caller keeps all other transactions off a table until this transaction ends, so that its rows
+    /// need no locks.
     fn own(&mut self, table: TableId);
 
-    /// Called when a call fails with `abort`. Returns the error that the call answers.
+    /// Called when a call fails with `abort`, so that the protocol can note what the call tried to access. Returns the
+    /// error that the caller gets.
     fn fail(&mut self, abort: Abort, _in_reach_of: Reach<'_, Self::Header>) -> Abort {
         abort
     }
@@ -107,11 +120,12 @@ pub trait LockDiagnostics {
     /// Adds the accesses that the transaction made or tried outside its access set.
     fn add_missing(&mut self, accesses: &mut Accesses);
 
-    /// Returns how the running transaction excludes others between two calls.
+    /// Returns whether the running transaction keeps all others off the database between two calls, and whether any of
+    /// them waits for it.
     fn exclusion(&self) -> Exclusion;
 }
 
-/// A row that is looked for by its key.
+/// A row that a call names by its key, whether or not it exists.
 pub struct Sought<'k, 's, H: RecordHeader> {
     pub(crate) table: &'s Table<H>,
     pub(crate) guard: Guard<'s>,
@@ -134,7 +148,7 @@ fn fail<L: Locking>(locks: &mut L, failed: &mut bool, abort: Abort, in_reach_of:
     locks.fail(abort, in_reach_of)
 }
 
-/// The things that a call that fails wanted to reach.
+/// The row, the index entries or the range that a failed call tried to access.
 pub enum Reach<'a, H: RecordHeader> {
     /// The row that the call named.
     Row,
@@ -146,7 +160,7 @@ pub enum Reach<'a, H: RecordHeader> {
     Range(&'a Scan),
 }
 
-/// A transaction in flight, with the locks `L`.
+/// A transaction that locks rows through `L` and changes them in place.
 pub struct LockingTransaction<L: Locking> {
     database: Arc<Database<L::Header>>,
     participant: Participant,
@@ -169,6 +183,12 @@ impl<L: Locking> LockingTransaction<L> {
             running: false,
             failed: false,
         }
+    }
+
+    /// Returns the locks of the transaction.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn locks(&self) -> &L {
+        &self.locks
     }
 
     /// Begins a call. Fails if no transaction is running, or the transaction will never commit.
@@ -229,7 +249,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         self.enter()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
-        match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
+        match self.locks.read_for_update(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(found) => Ok(found.map(record::row)),
             Err(abort) => Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         }

@@ -16,7 +16,7 @@ use hotrow_txn::{Abort, Accesses, Isolation, LockPart, LockTarget, Statistics};
 /// The entry of the list of owned tables that stands for all tables. No table has this number.
 const EVERY_TABLE: TableId = TableId(u32::MAX);
 
-/// The locks of one transaction.
+/// The locks of one transaction, which are all names in the lock table, and its wait policy.
 pub(crate) struct Locks<P> {
     pub(crate) policy: Arc<P>,
     pub(crate) requester: Requester,
@@ -70,7 +70,7 @@ impl<P: WaitPolicy> Locks<P> {
         !self.owned.is_empty() && (self.owned[0] == EVERY_TABLE || self.owned.contains(&table))
     }
 
-    /// Locks a row. `hash` is the hash of its key.
+    /// Locks a row, present or absent, unless its table is owned. `hash` is the hash of its key.
     #[inline]
     pub(crate) fn row(&mut self, table: TableId, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
         if self.owns(table) {
@@ -79,7 +79,7 @@ impl<P: WaitPolicy> Locks<P> {
         self.acquire(row_name(table, hash), mode, || target(table, LockPart::Row, key))
     }
 
-    /// Locks a row shared until the transaction's next call.
+    /// Locks a row shared until the transaction's next call. A lock that the transaction has held before stays held.
     #[inline]
     pub(crate) fn row_for_now(&mut self, table: TableId, key: &Key, hash: u64) -> Result<(), Abort> {
         if self.row(table, key, hash, Mode::SHARED)? == Acquired::New {
@@ -88,7 +88,7 @@ impl<P: WaitPolicy> Locks<P> {
         Ok(())
     }
 
-    /// Releases the lock that was taken for the last call only.
+    /// Releases the lock that [`row_for_now`](Self::row_for_now) took in the last call, if it took one.
     #[inline]
     pub(crate) fn release_short(&mut self) {
         if let Some(name) = self.short.take() {
@@ -123,8 +123,8 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
-    /// Locks a name as [`acquire`](Self::acquire) does, under another policy, which knows what the transaction holds
-    /// beside names.
+    /// Locks a name as [`acquire`](Self::acquire) does, under another policy: one that also knows the locks that the
+    /// transaction holds outside the lock table.
     #[inline]
     pub(crate) fn acquire_by(
         &mut self,
@@ -137,7 +137,7 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
-    /// Returns the gaps that the entry being linked has announced itself to.
+    /// Returns the gaps that were locked in the insert mode for the index entry that is being linked.
     pub(crate) fn announced(&mut self) -> &mut Gaps {
         &mut self.announced
     }
@@ -215,8 +215,8 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
     }
 }
 
-/// Returns whether a row is there. If it is, it stays until the transaction's end. At `serializable` an absent row
-/// stays absent, too.
+/// Returns whether a row is present. If it is, no other transaction deletes it before this transaction ends. At
+/// serializable an absent row stays absent, too.
 pub(crate) fn hold_row<H: RecordHeader>(
     locks: &mut impl ScanLocks<H>,
     Sought { table, guard, key, hash }: Sought<'_, '_, H>,
@@ -237,7 +237,8 @@ pub(crate) fn hold_row<H: RecordHeader>(
     Ok(found.is_some_and(|record| record.is_present()))
 }
 
-/// The index locks of a transaction whose locks are `L`: it announces entries that come and go to the gaps.
+/// The index locks of a transaction whose locks are `L`. The gaps in which entries are linked or unlinked are locked in
+/// the insert mode, and unique columns exclusively.
 pub(crate) struct Announced<'l, L>(pub(crate) &'l mut L);
 
 impl<L> Announced<'_, L> {

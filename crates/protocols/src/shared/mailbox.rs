@@ -3,7 +3,7 @@
 use hotrow_sync::Mutex;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 
-/// The messages that were left. Any thread may put in and take out.
+/// The messages that were left for one owner and not taken yet. Any thread may put messages in and take them out.
 #[derive(Debug)]
 pub(crate) struct Mailbox<M> {
     /// Whether the mailbox has a message. It is read without the mutex.
@@ -25,7 +25,8 @@ impl<M> Mailbox<M> {
         self.is_full.store(true, Ordering::Release);
     }
 
-    /// Whether there is a message. A thread that has put one in a moment ago ensures that a thread looks again.
+    /// Whether there is a message. The answer may miss a message that is just being put in, so the sender wakes the
+    /// owner afterwards.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Acquire)

@@ -3,12 +3,13 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`batch`] | looking up a plan's keys together |
+//! | [`chain`] | the lock heads of one bucket |
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
-//! | [`counts`] | the counters of records: how many have asked for one |
+//! | [`counts`] | the counters of records: how many transactions have asked for a record |
 //! | [`deadlocks`] | deadlocks, found by the transaction that comes to wait last |
 //! | [`early_release`] | locks of changed rows, released before the commit |
 //! | [`gaps`] | the names of rows, gaps and unique keys, and why locks on them keep phantoms out |
-//! | [`gate`] | transactions with a plan together, one without alone |
+//! | [`gate`] | many transactions with a plan inside together, or one without a plan alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
 //! | [`locking`] | transactions that lock rows and change them in place |
@@ -16,9 +17,10 @@
 //! | [`mailbox`] | messages that any thread leaves for one owner |
 //! | [`mode`] | lock modes and their compatibility |
 //! | [`outside_plan`] | accesses outside a transaction's access set |
+//! | [`owners`] | the numbers of transaction objects |
 //! | [`parked`] | where a transaction waits |
 //! | [`partitioning`] | the partitions of the data, and the tables that can be cut into them |
-//! | [`per_owner`] | a value for each transaction in flight |
+//! | [`per_owner`] | a value for each transaction object |
 //! | [`range_locks`] | locks on ranges of keys |
 //! | [`planned`] | transactions whose locks are all asked for at once |
 //! | [`read_level`] | the isolation level at which reads lock |
@@ -32,6 +34,7 @@
 //! | [`walk`] | stepping along an index |
 
 pub(crate) mod batch;
+pub(crate) mod chain;
 pub(crate) mod contention;
 pub(crate) mod counts;
 pub(crate) mod deadlocks;
@@ -45,6 +48,7 @@ pub(crate) mod locks;
 pub(crate) mod mailbox;
 pub(crate) mod mode;
 pub(crate) mod outside_plan;
+pub(crate) mod owners;
 pub(crate) mod parked;
 pub(crate) mod partitioning;
 pub(crate) mod per_owner;
@@ -63,7 +67,8 @@ pub(crate) mod walk;
 use hotrow_storage::{Guard, Participant, StoredTable, TableId, Tables};
 use hotrow_txn::Abort;
 
-/// Begins a call: enters an epoch, unless the participant is in one. Fails if no transaction is running.
+/// Begins a call of a transaction: enters an epoch, unless the participant is in one. Fails with [`Abort::User`] if no
+/// transaction is running.
 #[inline]
 pub(crate) fn begin_call(running: bool, participant: &mut Participant) -> Result<(), Abort> {
     if !running {
@@ -75,7 +80,10 @@ pub(crate) fn begin_call(running: bool, participant: &mut Participant) -> Result
     Ok(())
 }
 
-/// Returns the table of this number. If there is none, the transaction's own code is wrong, and the call fails.
+/// Returns the table with this number.
+///
+/// # Errors
+/// [`Abort::User`] if there is no such table: the caller of the transaction is wrong.
 #[inline]
 pub(crate) fn table<'g, T: StoredTable>(
     database: &'g Tables<T>,

@@ -4,7 +4,7 @@ use hotrow_storage::{IndexId, IndexRef, Key, RecordHeader, RowRef, Table};
 use hotrow_txn::{Accesses, Direction, Intent, RangeAccess, Scan};
 use std::ops::Bound;
 
-/// Adds the entries that lead to a row.
+/// Adds the entries that lead to a row, in all indexes of its table, to `missing`.
 pub(crate) fn push_entries<H: RecordHeader>(missing: &mut Accesses, table: &Table<H>, key: &Key, row: RowRef<'_>) {
     missing.push_entry(table.id(), IndexRef::Primary, key.clone(), key.clone());
     for (position, index) in table.secondary().iter().enumerate() {
@@ -13,13 +13,14 @@ pub(crate) fn push_entries<H: RecordHeader>(missing: &mut Accesses, table: &Tabl
     }
 }
 
-/// Adds a row that is to be inserted, and the entries that will lead to it.
+/// Adds a row that is to be inserted, and the entries that will lead to it, to `missing`.
 pub(crate) fn push_insert<H: RecordHeader>(missing: &mut Accesses, table: &Table<H>, key: &Key, row: RowRef<'_>) {
     missing.push(table.id(), key.clone(), Intent::Write);
     push_entries(missing, table, key, row);
 }
 
-/// Adds the range of a scan, or the part of it that ends at `left_at`, where the scan was left.
+/// Adds the range of a scan to `missing`. If the scan stopped early, at the key `left_at`, only the part up to that key
+/// is added.
 pub(crate) fn push_range(missing: &mut Accesses, scan: &Scan, left_at: Option<Key>) {
     let intent = if scan.lock.is_update() { Intent::Write } else { Intent::Read };
     let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());

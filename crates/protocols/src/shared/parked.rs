@@ -5,9 +5,10 @@ use hotrow_sync::{Time, Waiter, Wake};
 
 /// The place where a transaction in flight waits, for one lock at a time.
 ///
-/// The transaction itself waits and resets. The holder of the latch of the bucket in which its request stands grants.
-/// Any thread may alarm the transaction, and a transaction that finds a deadlock may doom it while it is listed as one
-/// that waits.
+/// Only the transaction itself calls [`wait`](Self::wait), [`follow_alarm`](Self::follow_alarm) and
+/// [`reset`](Self::reset). A thread calls [`grant`](Self::grant) under the latch of the queue that has the
+/// transaction's request. Any thread may call [`alarm`](Self::alarm), so that the transaction looks for a deadlock. A
+/// transaction that finds a deadlock may [`doom`](Self::doom) another one while that is listed as waiting.
 #[derive(Debug)]
 pub struct Parked {
     granted: AtomicBool,
@@ -24,8 +25,8 @@ impl Parked {
         Self { granted, alarmed, doomed, label: AtomicU32::new(0), waiter }
     }
 
-    /// Sets the label of a transaction that begins. The transactions of a session have one label. It is written only if
-    /// it changes, so that the cache line stays as it is, wherever it is.
+    /// Sets the label of a transaction that begins. The transactions of a session have the same label, so it is written
+    /// only if it changes: then other cores keep their copies of the cache line.
     #[inline]
     pub(crate) fn set_label(&self, label: u32) {
         if self.label() != label {
@@ -49,7 +50,8 @@ impl Parked {
         self.granted.load(Ordering::Acquire)
     }
 
-    /// Whether the transaction has a reason to look: it is granted, alarmed, or doomed.
+    /// Whether the transaction has a reason to end its suspension: its request was granted, or it was alarmed or
+    /// doomed.
     pub(crate) fn is_called(&self) -> bool {
         self.is_granted() || self.alarmed.load(Ordering::Acquire) || self.is_doomed()
     }
@@ -78,12 +80,12 @@ impl Parked {
         self.waiter.wake();
     }
 
-    /// Clears an alarm that the transaction is about to follow.
+    /// Clears an alarm, just before the transaction looks for a deadlock because of it.
     pub(crate) fn follow_alarm(&self) {
         self.alarmed.swap(false, Ordering::AcqRel);
     }
 
-    /// Waits until there is a reason to look, or until the deadline.
+    /// Waits until the transaction [is called](Self::is_called), or until the deadline.
     pub(crate) fn wait(&self, deadline: Option<Time>) -> Wake {
         self.waiter.wait_until(deadline, || self.is_called())
     }

@@ -2,7 +2,7 @@
 
 use hotrow_storage::{TableSchema, Type};
 
-/// The most partitions that a database can have.
+/// The greatest number of partitions of a database.
 pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
 
 /// Checks that the partition of each row of a table is known from its key.

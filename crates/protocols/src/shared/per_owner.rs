@@ -1,9 +1,9 @@
-//! A value for each transaction in flight.
+//! A value for each transaction object.
 
 use super::lock_table::OwnerId;
 use hotrow_sync::OnceLock;
 
-/// A value for each owner, in chunks that never move.
+/// A value for each transaction object of a lock table, found by the object's number. Values never move in memory.
 #[derive(Debug)]
 pub(crate) struct PerOwner<T> {
     chunks: Box<[OnceLock<Box<[T]>>]>,
@@ -12,12 +12,13 @@ pub(crate) struct PerOwner<T> {
 const CHUNK: usize = 256;
 
 impl<T: Default> PerOwner<T> {
-    /// Makes room for a million owners. Chunks are allocated as owners come.
+    /// Makes an empty collection for up to a million owners. Memory is allocated 256 values at a time, when one of them
+    /// is first used.
     pub(crate) fn new() -> Self {
         Self { chunks: (0..4096).map(|_| OnceLock::new()).collect() }
     }
 
-    /// Returns the value of an owner.
+    /// Returns the value of an owner, which is the default before its first use.
     #[inline]
     pub(crate) fn get(&self, owner: OwnerId) -> &T {
         let number = owner.0 as usize;

@@ -2,7 +2,7 @@
 
 use hotrow_txn::Isolation;
 
-/// The level that a transaction was granted, and the one at which its reads lock now.
+/// The isolation level that a transaction was granted, and the level at which its reads lock now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadLevel {
     granted: Isolation,
@@ -35,7 +35,8 @@ impl ReadLevel {
         self.now
     }
 
-    /// Sets whether reads are held from now on, whatever the level, or lock as the level asks.
+    /// Sets whether reads are locked to the transaction's end from now on, as at serializable, or as the granted level
+    /// requires.
     pub(crate) fn hold_reads(&mut self, hold: bool) {
         self.now = if hold { Isolation::Serializable } else { self.granted };
     }

@@ -15,7 +15,8 @@ pub(crate) fn row<'g, H: RecordHeader>(record: RecordRef<'g, H>) -> RowRef<'g> {
     unsafe { record.row() }
 }
 
-/// Changes the row of a record that the caller's transaction has locked exclusively.
+/// Changes the row of a record that the caller's transaction has locked exclusively. Returns the result of `change`,
+/// and the former variable part of the row if that was replaced.
 #[inline]
 pub(crate) fn change<H: RecordHeader, R>(
     record: RecordRef<'_, H>,
@@ -61,8 +62,8 @@ pub(crate) fn header<'g, H: RecordHeader>(pointer: RecordPtr<H>, guard: Guard<'g
     unsafe { pointer.header(guard) }
 }
 
-/// Returns the number that a vector beside the records has for a record which the transaction has locked, or that an
-/// index has just led to.
+/// Returns the element that belongs to a record in one of the vectors which are stored beside the table's records. The
+/// transaction has locked the record, or an index has just led to it.
 #[inline]
 pub(crate) fn beside<'g, H: RecordHeader>(
     pointer: RecordPtr<H>,

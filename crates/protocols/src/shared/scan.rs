@@ -10,7 +10,8 @@ use hotrow_txn::{Abort, Direction, Isolation, LockFor, LockPart, LockTarget, Sca
 use smallvec::SmallVec;
 use std::ops::{Bound, ControlFlow};
 
-/// The locks of one transaction, wherever they are kept, as scans and changes of index entries use them.
+/// The locks of one transaction, as scans and changes of index entries take them, whether the locks are in a lock
+/// table, in indexes or in records.
 pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Whether the caller keeps all other transactions off the table, so that nothing of it needs a lock.
     fn owns(&self, table: TableId) -> bool;
@@ -18,8 +19,8 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Returns the number of times that the transaction has waited.
     fn waits(&self) -> u64;
 
-    /// Sets whether a lock that others have is refused with [`Abort::Timeout`] from now on, rather than waited for. A
-    /// transaction begins by waiting.
+    /// Sets whether a request for a lock that is not free fails with [`Abort::Timeout`] from now on, instead of
+    /// waiting. At the beginning of a transaction requests wait.
     fn refuse_waits(&mut self, refuse: bool);
 
     /// Locks the row of a key, present or absent, and returns its record if there is one. The key comes with its hash.
@@ -40,7 +41,7 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Whether the transaction has locked the row of a record exclusively.
     fn has_written(&mut self, table: &Table<H>, record: RecordRef<'_, H>) -> bool;
 
-    /// Called when a record for a row whose key had none is about to be linked.
+    /// Called when a record, made for a row whose key had none, is about to be linked.
     fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) {}
 
     /// Locks the part of a table that is called `name`, which is not a row. `target` returns a description of the part
@@ -54,7 +55,7 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
         target: impl FnOnce() -> LockTarget,
     ) -> Result<(), Abort>;
 
-    /// Returns the gaps that the entry being linked has announced itself to.
+    /// Returns the gaps that were locked in the insert mode for the index entry that is being linked.
     fn announced(&mut self) -> &mut Gaps;
 
     /// Locks a gap.
@@ -92,7 +93,10 @@ pub(crate) struct Scanner<'s, H: RecordHeader, L> {
 type Visit<'v> = &'v mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>;
 
 impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
-    /// Locks and visits the rows of the range.
+    /// Locks and visits the rows of the range, as the scan and the isolation level require.
+    ///
+    /// # Errors
+    /// The errors of locking, and [`Abort::User`] for a range of a secondary hash index.
     pub(crate) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if self.scan.lock.waits() {
             return self.walk(visit);
@@ -125,8 +129,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             && self.scan.lock != LockFor::UpdateFree
     }
 
-    /// Whether rows cannot move within the range: they do not move in a primary index, nor among the rows with the same
-    /// columns.
+    /// Whether the scan must keep rows from moving within its range: at repeatable read, in a secondary ordered index.
+    /// Rows do not move in a primary index, nor among the rows with the same columns.
     fn keeps_rows_from_moving(&self) -> bool {
         self.isolation == Isolation::RepeatableRead
             && self.scan.index != IndexRef::Primary

@@ -10,13 +10,13 @@ pub(crate) struct Segmented<T, const FIRST: usize> {
 }
 
 impl<T: Default, const FIRST: usize> Segmented<T, FIRST> {
-    /// Makes a vector for as many values as a `u32` can count. No segment is made yet.
+    /// Makes a vector with a value for each `u32`. No segment is allocated yet.
     pub(crate) fn new() -> Self {
         const { assert!(FIRST.is_power_of_two()) };
         Self { segments: (FIRST.ilog2()..=u32::BITS).map(|_| OnceLock::new()).collect() }
     }
 
-    /// Returns the value at a position.
+    /// Returns the value at a position, which is the default before its first use.
     #[inline]
     pub(crate) fn at(&self, position: u32) -> &T {
         let from_first = position as usize + FIRST;

@@ -11,15 +11,17 @@ use std::time::Duration;
 /// The time-outs of waits and of deadlocks.
 #[derive(Clone, Debug)]
 pub struct TimeOuts {
-    /// Deadlocks end by time, as in the papers: the limits below count. Otherwise deadlocks are found, and a wait has
-    /// no end but the one that its waiter sets.
+    /// Whether deadlocks end by time-out, as in the papers. Otherwise deadlocks are found, the other fields have no
+    /// effect, and a wait ends by time only if its waiter has a limit.
     pub end_deadlocks: bool,
-    /// The longest wait for one lock.
+    /// The longest time that a transaction waits for one lock.
     pub wait_limit: Duration,
-    /// The longest wait of an interactive transaction in which nothing moves.
+    /// The time after which the wait of an interactive transaction counts as a deadlock, if no transaction that it
+    /// waits for has come or gone meanwhile.
     pub patience: Duration,
-    /// The longest wait of a one-shot transaction in which nothing moves. It takes microseconds and is retried without
-    /// a client's help, so a wait of a thousand times that is a deadlock in all likelihood.
+    /// The time after which the wait of a one-shot transaction counts as a deadlock, if no transaction that it waits
+    /// for has come or gone meanwhile. A one-shot transaction takes microseconds, so a wait a thousand times as long is
+    /// a deadlock in all likelihood, and it is retried without a client's help.
     pub one_shot_patience: Duration,
 }
 
@@ -55,7 +57,7 @@ impl TimeOuts {
     }
 }
 
-/// The limits of a transaction's waits, unless its waiter has others. By default waits have no limit.
+/// The limits of a transaction's waits, which the limits of its waiter override. By default waits have no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// The longest wait as a whole.
@@ -71,7 +73,8 @@ impl Limits {
         Self { whole: Some(limit), ..Self::default() }
     }
 
-    /// Returns the limits of a wait that begins now: as a whole, and while nothing moves.
+    /// Returns the limits of a wait that begins now: the longest time as a whole, and the longest time during which no
+    /// transaction that it waits for comes or goes.
     pub(crate) fn now(&self, waiter: &Waiter) -> (Option<Duration>, Option<Duration>) {
         let own = waiter.lock_timeout();
         let still = match (self.still, waiter.deadlock_timeout()) {
@@ -123,12 +126,12 @@ impl Patience {
         [self.limit, self.still.map(|(_, until)| until)].into_iter().flatten().min()
     }
 
-    /// Whether the patience may be renewed.
+    /// Whether the second limit comes before the first, so that it may be renewed.
     pub(crate) fn is_left(&self) -> bool {
         self.until().is_some_and(|until| self.limit.is_none_or(|limit| until < limit))
     }
 
-    /// Renews the patience, after something has moved.
+    /// Renews the second limit, after a transaction in the way of the wait has come or gone.
     pub(crate) fn renew(&mut self, now: Time) {
         if let Some((still, until)) = &mut self.still {
             *until = now.after(*still);

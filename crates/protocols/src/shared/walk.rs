@@ -10,7 +10,7 @@ use std::ops::{Bound, ControlFlow};
 pub(crate) const FIRST_BATCH: usize = 4;
 pub(crate) const GREATEST_BATCH: usize = 256;
 
-/// An entry of an index.
+/// An entry of an index, with the record to which it leads.
 #[derive(Clone, Copy)]
 pub(crate) struct Step<'g, H: RecordHeader> {
     pub(crate) record: RecordRef<'g, H>,
@@ -46,7 +46,7 @@ impl<H: RecordHeader> Step<'_, H> {
     }
 }
 
-/// Returns up to `limit` entries of an ordered index, from `from` on.
+/// Returns up to `limit` entries of an ordered index, from `from` on, upwards or, if `backward`, downwards.
 pub(crate) fn steps<'g, H: RecordHeader>(
     table: &'g Table<H>,
     guard: Guard<'g>,
@@ -108,7 +108,7 @@ pub(crate) fn equal_steps<'g, H: RecordHeader>(
     found
 }
 
-/// The bounds of a scan as bounds of whole keys, and the end at which the scan begins.
+/// The bounds of a scan as bounds of whole keys.
 ///
 /// In a scan a prefix stands for all the keys that begin with it: `Included` takes them all, `Excluded` none.
 pub(crate) struct Range {
@@ -136,7 +136,7 @@ impl Range {
         if backward { self.upper.as_ref() } else { self.lower.as_ref() }
     }
 
-    /// Returns the bound after which a backward walk's first gap begins: entries at or above it are beyond the range.
+    /// Returns the lower bound of the keys above the range.
     pub(crate) fn above(&self) -> Bound<&Key> {
         match &self.upper {
             Bound::Included(key) => Bound::Excluded(key),
@@ -204,7 +204,10 @@ impl Range {
     }
 }
 
-/// Visits the entries of a scan's range without a lock, in whatever index the scan follows.
+/// Visits the entries of a scan's range, in the index that the scan follows, until `visit` breaks. Takes no locks.
+///
+/// # Errors
+/// [`Abort::User`] for a range of a secondary hash index.
 pub(crate) fn along<'g, H: RecordHeader>(
     table: &'g Table<H>,
     guard: Guard<'g>,

@@ -1,8 +1,9 @@
 //! Dreadlocks: all transactions wait, and a transaction that finds itself among those that it waits for aborts.
 //!
-//! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all that it waits for, through whomever;
-//! a bitmap that only the transaction itself changes and others read without a latch. It waits looking at the digests
-//! of those in its way, and unites them; its own bit among them is a deadlock.
+//! **Source.** ORTHRUS §4 (*dreadlocks*): a transaction's digest is the set of all transactions that it waits for,
+//! directly or through others; a bitmap that only the transaction itself changes and others read without a latch. While
+//! it waits, it reads the digests of the transactions in its way, and unites them. If the union has its own bit, there
+//! is a deadlock.
 //!
 //! **Invariants**
 //!
@@ -35,7 +36,8 @@ use hotrow_sync::{CachePadded, Time, Wake};
 use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
-/// Deadlock detection by digests.
+/// The policy of `2pl-dreadlocks`. Each waiting transaction publishes the set of the transactions that it waits for,
+/// directly or through others. A transaction that finds itself in the sets of its blockers aborts.
 pub struct Dreadlocks {
     config: DreadlocksConfig,
     digests: PerOwner<CachePadded<Digest>>,
@@ -47,7 +49,8 @@ pub struct Dreadlocks {
 /// Knobs of [`Dreadlocks`].
 #[derive(Clone, Debug)]
 pub struct DreadlocksConfig {
-    /// The longest wait. Deadlocks do not last, but there are clients that never come back.
+    /// The longest time that a transaction waits for one lock before it is aborted. Deadlocks are found earlier, but a
+    /// client may hold locks and never end its transaction.
     pub wait_limit: Duration,
 }
 
@@ -164,7 +167,7 @@ impl Dreadlocks {
     }
 }
 
-/// The number of bits of a digest. If there are more owners, some share a bit.
+/// The number of bits of a digest. If there are more transaction objects, some of them share a bit.
 pub(super) const BITS: u32 = 1024;
 
 const WORDS: usize = BITS as usize / 64;

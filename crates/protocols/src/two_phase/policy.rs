@@ -9,7 +9,8 @@ use hotrow_sync::{Arc, Time};
 use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scheduler, Setting, Settings};
 use std::time::Duration;
 
-/// The policy that makes a two-phase-locking engine: which transaction may wait for which.
+/// The deadlock policy of a two-phase-locking engine: which transaction may wait for which. The engines of the family
+/// differ in nothing else.
 pub trait Policy: WaitPolicy + Sized + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -28,14 +29,16 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// Returns the limits of the waits of a transaction, one-shot or interactive.
     fn limits(&self, one_shot: bool) -> Limits;
 
-    /// Begins a transaction of `owner`. `retry` says that its last one was aborted and is tried again now.
+    /// Begins a transaction of `owner`. `retry` says whether the transaction is a retry of the owner's last one, which
+    /// was aborted.
     fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool);
 }
 
 /// The isolation levels that all engines of the family offer. A level between the two is raised to serializable.
 pub(super) const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
 
-/// Wait-die: an older transaction waits for a younger one, a younger one aborts. No deadlock can arise.
+/// The policy of `2pl-waitdie`: an older transaction waits for a younger one, and a younger transaction aborts rather
+/// than wait for an older one. No deadlock can arise.
 ///
 /// A transaction that holds nothing yet may wait for any other: only transactions that stand behind it in the same
 /// queue wait for it. A transaction that holds a lock is therefore compared with all holders of the lock and all before
@@ -51,7 +54,8 @@ pub struct WaitDie {
 /// Knobs of [`WaitDie`].
 #[derive(Clone, Debug)]
 pub struct WaitDieConfig {
-    /// The longest wait. There are no deadlocks to end, but there are clients that never come back.
+    /// The longest time that a transaction waits for one lock before it is aborted. Deadlocks do not occur, but a
+    /// client may hold locks and never end its transaction.
     pub wait_limit: Duration,
 }
 
@@ -175,7 +179,7 @@ impl WaitPolicy for Timeout {
     }
 }
 
-/// [`Timeout`] under the name of the lock manager that iLock is measured against.
+/// The policy of `lock-table`, the lock manager that iLock is measured against. It is [`Timeout`] under another name.
 pub struct Centralized(Timeout);
 
 impl Policy for Centralized {

@@ -17,18 +17,18 @@ use hotrow_txn::{
 };
 use std::ops::ControlFlow;
 
-/// Strict two-phase locking with deadlock policy `P`.
+/// The protocol of the engines with strict two-phase locking over a lock table. `P` is the deadlock policy.
 pub struct TwoPhase<P> {
     policy: Arc<P>,
     table: Arc<LockTable>,
 }
 
-/// Knobs of [`TwoPhase`] with a policy's own.
+/// Knobs of [`TwoPhase`], including the knobs `C` of its policy.
 #[derive(Clone, Debug)]
 pub struct TwoPhaseConfig<C> {
-    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot transactions hold
-    /// some hundred locks at once and would do with far fewer; a statement that updates a million rows holds a million,
-    /// and finds each among those of its bucket.
+    /// The number of buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot
+    /// transactions hold some hundred locks at once and would do with far fewer; a statement that updates a million
+    /// rows holds a million, and finds each among those of its bucket.
     pub buckets: usize,
     /// The policy's knobs.
     pub policy: C,
@@ -87,10 +87,11 @@ impl<P> TwoPhase<P> {
     }
 }
 
-/// A transaction in flight.
+/// A transaction of an engine with two-phase locking and the deadlock policy `P`.
 pub type TwoPhaseTransaction<P> = LockingTransaction<TwoPhaseLocking<P>>;
 
-/// The locks of one transaction, taken as it comes to what they protect.
+/// The part of a transaction that locks each row when the row is accessed, and releases the locks at the transaction's
+/// end.
 pub struct TwoPhaseLocking<P> {
     locks: Locks<P>,
     level: ReadLevel,

@@ -8,7 +8,8 @@ use hotrow_sync::Time;
 use hotrow_txn::{Begin, Capabilities, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
-/// Deadlock detection in a wait-for graph: the transaction that closes a cycle finds it, and aborts.
+/// The policy of `2pl-waitfor`: deadlocks are found in a wait-for graph. The transaction that closes a cycle finds it,
+/// and aborts.
 pub struct WaitFor {
     config: WaitForConfig,
     pub(super) graph: WaitGraph,
@@ -17,7 +18,8 @@ pub struct WaitFor {
 /// Knobs of [`WaitFor`].
 #[derive(Clone, Debug)]
 pub struct WaitForConfig {
-    /// The longest wait. Deadlocks do not last, but there are clients that never come back.
+    /// The longest time that a transaction waits for one lock before it is aborted. Deadlocks are found earlier, but a
+    /// client may hold locks and never end its transaction.
     pub wait_limit: Duration,
 }
 

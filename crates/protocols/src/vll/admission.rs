@@ -17,7 +17,8 @@ use hotrow_sync::{Arc, Backoff, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Accesses, Intent, Statistics};
 use std::time::Duration;
 
-/// A transaction in flight, as the lock manager knows it: its slot, by which it is in the queue, and its waiter.
+/// The registration of a transaction object with the lock manager: its slot, which stands for it in the queue, and its
+/// waiter.
 pub(super) struct Member {
     core: Arc<Core>,
     slot: Slot,
@@ -29,12 +30,12 @@ pub(super) struct Member {
     is_concealed: bool,
 }
 
-/// The reason why a transaction has not been let in.
+/// The reason why a transaction has not got its locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The record of a request is dead. The caller finds the record that took its place, and tries again.
+    /// The record of the request at this position is being unlinked. The caller looks the key up again, and retries.
     Dead(usize),
-    /// The transaction is over, with this error.
+    /// The transaction aborts with this error.
     Over(Abort),
 }
 
@@ -44,10 +45,10 @@ impl Member {
         Self { core: core.clone(), slot, waiter, is_pooled, is_concealed: false }
     }
 
-    /// Publishes the requests of the next transaction, for analyses of the queue. As long as no transaction is blocked
-    /// there are none, and a transaction of a pool, which is over soon, publishes nothing. A session's transaction may
-    /// stay in the queue for long, and publishes them in any case. If the transaction before it `keeps` its locks, its
-    /// slot is still in the queue for those, and nothing is published.
+    /// Publishes the requests of the next transaction, which contention analyses of the queue read. A transaction of a
+    /// pool ends soon, so it publishes nothing as long as no transaction is blocked: then no analysis runs. A session's
+    /// transaction may stay in the queue for long, and publishes its requests in any case. If the last transaction
+    /// `keeps` its locks, its slot is still in the queue for them, and nothing is published.
     #[inline]
     pub(super) fn publish(&mut self, keeps: bool, marks: impl Iterator<Item = Mark>) {
         if !self.core.analyses() {
@@ -77,9 +78,10 @@ impl Member {
         }
     }
 
-    /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first
-    /// wait. `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each
-    /// record without a row that is dead when this fails.
+    /// Asks for all locks in one step, and waits until all are granted. The first wait sets the deadline, from the
+    /// limit, and later waits keep it. The requests `kept` of the last transaction are given back first, in any case.
+    /// `marks` returns the marks of the requests. If the call fails, `unused` is called for each record that has no row
+    /// and is dead now.
     #[inline]
     pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,
@@ -102,7 +104,8 @@ impl Member {
         }
     }
 
-    /// Gives back all requests of the transaction, and leaves the queue.
+    /// Gives back all requests of the transaction, and removes it from the queue. If the worker is in no pool, also
+    /// looks for blocked transactions that can run.
     #[inline]
     pub(super) fn leave(
         &mut self,
@@ -246,11 +249,12 @@ impl<C: Counters> Requests for Rows<'_, C> {
     }
 }
 
-/// The number of transactions of a slot that keep no locks, after locks were kept and other transactions were blocked
-/// as the next one began.
+/// The number of the next transactions of a slot that give their locks back at once, after a transaction had kept its
+/// locks and others were blocked when the next one began.
 pub(super) const KEEPS_NOT: u32 = 64;
 
-/// The admission of one transaction of a VLL engine.
+/// The admission of one transaction of a VLL engine: it counts the requests of the transaction's plan, waits until they
+/// are granted, and gives them back.
 pub struct VllAdmission<V: Variant> {
     member: Member,
     /// Whether the last transaction is over, and has not given back its requests `kept`, all of which are for rows that

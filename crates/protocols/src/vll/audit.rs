@@ -8,9 +8,9 @@ use hotrow_storage::{Database, Guard, RecordRef};
 
 impl Core {
     /// Checks the queue, that running transactions do not conflict, and that the counters of all records and prefixes
-    /// are the requests of the transactions in the queue. Requests are known from the first audit on; transactions that
-    /// began before make it look at the queue only. `is_shared` says that no transaction has the database alone, in
-    /// which records are not counted on.
+    /// are the requests of the transactions in the queue. Transactions record their requests from the first audit on.
+    /// If one in the queue began before that, only the queue is checked. `is_shared` says whether no transaction has
+    /// the database alone: such a transaction counts no requests.
     pub(super) fn audit<C: Counters>(
         &self,
         database: &Database<C>,

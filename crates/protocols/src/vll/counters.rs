@@ -21,7 +21,7 @@ pub trait Counters: RecordHeader {
     /// Sets the counters of a record.
     fn set(record: RecordPtr<Self>, guard: Guard<'_>, counts: Counts);
 
-    /// Prefetches counters that are not beside the record's word, before the critical section.
+    /// Prefetches the counters of a record, if they are not in its header. Called before the critical section.
     #[inline]
     fn prefetch(_record: RecordPtr<Self>, _guard: Guard<'_>) {}
 }

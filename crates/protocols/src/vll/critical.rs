@@ -1,10 +1,10 @@
-//! The critical section: what begins and finishes transactions, one at a time.
+//! The critical section, in which transactions ask for their locks and give them back, one at a time.
 //!
 //! | paper (Fig. 1) | code |
 //! | --- | --- |
 //! | BeginTransaction | [`Core::begin`] |
 //! | FinishTransaction | [`Core::finish`] |
-//! | first choice of VLLMainLoop: the blocked front | [`TxnQueue::remove`], by who leaves the front |
+//! | first choice of VLLMainLoop: the blocked front | [`TxnQueue::remove`], by the transaction that leaves the front |
 //! | `TxnQueue is not full` | [`Core::has_room`] |
 //! | SCA (Fig. 4) | [`Core::analyse`] |
 
@@ -16,20 +16,22 @@ use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard, Mutex};
 use hotrow_txn::Statistics;
 
-/// The outcome of a transaction's beginning.
+/// The outcome of a transaction's request for all its locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// The transaction has all its locks.
     Free,
     /// The transaction is in the queue, and waits for its locks.
     Blocked,
-    /// A record that the transaction asks for is dead. Nothing is counted, and the transaction does not wait.
+    /// The record of the request at this position is being unlinked. Nothing is counted, and the transaction does not
+    /// wait.
     Dead(usize),
     /// A counter is exhausted: nothing is counted, and the transaction does not wait.
     Exhausted,
 }
 
-/// The lock manager of one database: everything that is not in the records. All threads share it.
+/// The lock manager of one database: the critical section, the queue of transactions, and the contention analysis. The
+/// counters of records are with the records. All threads share it.
 #[derive(Debug)]
 pub(super) struct Core {
     critical: CachePadded<Latch<Critical>>,
@@ -92,20 +94,20 @@ impl Core {
         &self.slots
     }
 
-    /// Whether contention analysis reads what transactions publish.
+    /// Whether the engine analyses contention, so that transactions publish their requests.
     #[inline]
     pub(super) fn analyses(&self) -> bool {
         self.analyst.is_some()
     }
 
-    /// Whether transactions write their requests down, for audits.
+    /// Whether transactions record their requests in their slots, for audits.
     #[inline]
     pub(super) fn has_ledgers(&self) -> bool {
         // Relaxed: a transaction that does not know yet has no ledger, and the audit sees that.
         self.has_ledgers.load(Ordering::Relaxed)
     }
 
-    /// Makes transactions write their requests down from now on.
+    /// Makes transactions that begin from now on record their requests in their slots, for audits.
     pub(super) fn keep_ledgers(&self) {
         // Relaxed: as in `has_ledgers`.
         self.has_ledgers.store(true, Ordering::Relaxed);
@@ -125,7 +127,8 @@ impl Core {
         self.blocked.load(Ordering::Relaxed)
     }
 
-    /// Notes that an analysis may find what the last one did not.
+    /// Notes a change of the queue or of published requests, after which an analysis may find a transaction that the
+    /// last one did not find.
     pub(super) fn has_changed(&self) {
         self.changes.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -157,8 +160,9 @@ impl Core {
         }
     }
 
-    /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of
-    /// the one before it on this slot, all for records with rows. `unused` is as for [`finish`](Self::finish).
+    /// Asks for all locks of a transaction and enters the queue (BeginTransaction, Fig. 1), in one critical section.
+    /// The requests `kept` of the slot's last transaction, all for records with rows, are given back first. `unused` is
+    /// called as in [`finish`](Self::finish), if a counter is exhausted.
     #[inline]
     pub(super) fn begin<R: Requests>(
         &self,
@@ -190,9 +194,9 @@ impl Core {
         begun
     }
 
-    /// Gives back all requests and leaves the queue, blocked or not (FinishTransaction, Fig. 1). `unused` is called for
-    /// each record without a row that no transaction counts on any more, and that is dead now. Returns whether other
-    /// transactions are blocked.
+    /// Gives back all requests of a transaction and removes it from the queue, blocked or not (FinishTransaction, Fig.
+    /// 1). `unused` is called for each record without a row that no transaction counts on any more, and that is dead
+    /// now. Returns whether other transactions are blocked.
     #[inline]
     pub(super) fn finish(
         &self,

@@ -122,7 +122,8 @@ use hotrow_txn::{Duties, EngineInfo, Protocol, Settings, SettingsError, Statisti
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Very lightweight locking, with counters and analyses as `V` says.
+/// The protocol of the engines with very lightweight locking. `V` says where counters are stored, and whether the queue
+/// is analysed.
 pub struct Vll<V: Variant> {
     config: VllConfig,
     core: Arc<Core>,
@@ -133,15 +134,15 @@ pub struct Vll<V: Variant> {
 /// Knobs of [`Vll`].
 #[derive(Clone, Debug)]
 pub struct VllConfig {
-    /// The number of blocked transactions at which a worker of a pool begins no other one. Sessions are not held back:
-    /// the limit is for a closed loop of transactions, and a session's next statement may be about other rows.
+    /// The number of blocked transactions at which the workers of a pool stop beginning new ones. Sessions are not held
+    /// back: the limit is for a closed loop of transactions, and a session's next statement may be about other rows.
     ///
     /// The longer the queue, the likelier a new transaction conflicts with another one in it and is blocked in its
     /// turn. Under high contention a short queue is better, under low contention a long one does no harm. Blocked
     /// transactions are a measure of both: where they are many the limit is met early, where they are few never (§2.1).
     pub blocked_limit: usize,
-    /// The longest wait for locks or for the whole database. There are no deadlocks to end, but there are clients that
-    /// never come back.
+    /// The longest time that a transaction waits for its locks, or for the whole database, before it is aborted.
+    /// Deadlocks do not occur, but a client may hold locks and never end its transaction.
     pub wait_limit: Duration,
 }
 
@@ -197,7 +198,8 @@ impl<V: Variant> Protocol for Vll<V> {
     }
 }
 
-/// The duties of a worker of a pool beside running transactions (VLLMainLoop).
+/// The part of a pool's worker that belongs to the protocol (VLLMainLoop): it says whether the worker may begin another
+/// transaction, and analyses the queue when the worker is idle.
 pub struct VllWorker {
     core: Arc<Core>,
     is_pooled: Arc<AtomicBool>,

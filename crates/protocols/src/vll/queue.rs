@@ -28,7 +28,7 @@ use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::Intent;
 use smallvec::SmallVec;
 
-/// The slots of all transactions in flight, which all threads share.
+/// The slots of all transaction objects, which all threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     places: Segmented<Place, 64>,
@@ -55,7 +55,7 @@ struct Place {
     ledger: Mutex<Ledger>,
 }
 
-/// The requests of a transaction, as an audit reads them.
+/// The requests of a transaction, as recorded for an audit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     /// The rows, by the names of their locks.
@@ -80,7 +80,7 @@ struct Footprint {
 /// The length of a footprint that is not told.
 const CONCEALED: u32 = u32::MAX;
 
-/// The place of a transaction in flight among all others. One thread at a time uses it.
+/// The slot of a transaction object, which identifies its transactions in the queue. One thread at a time uses it.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,
@@ -92,7 +92,7 @@ pub(crate) struct Slot {
 }
 
 impl Slots {
-    /// Takes a slot for a transaction that waits through `waiter`.
+    /// Takes a free slot for a transaction object that waits through `waiter`.
     pub(crate) fn take(self: &Arc<Self>, waiter: Waiter) -> Slot {
         let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
         let (number, turn) = free.numbers.pop().unwrap_or_else(|| {
@@ -109,7 +109,7 @@ impl Slots {
         self.places.at(number)
     }
 
-    /// Wakes the transactions whose flags were cleared.
+    /// Wakes the transactions that were unblocked. The caller has left the critical section.
     pub(crate) fn wake(&self, woken: Woken) {
         for number in woken {
             let waiter = self.place(number).waiter.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
@@ -119,13 +119,14 @@ impl Slots {
         }
     }
 
-    /// Returns the requests of the transaction of `entry`, if it has written them down.
+    /// Returns the recorded requests of the transaction of `entry`, or `None` if it began before requests were
+    /// recorded.
     pub(crate) fn ledger(&self, entry: Entry) -> Option<Ledger> {
         let ledger = self.place(entry.number()).ledger.lock().unwrap_or_else(|poison| poison.into_inner());
         (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
     }
 
-    /// Returns the marks of the requests of the transaction of `entry`, unless it conceals them.
+    /// Returns the marks of the requests of the transaction of `entry`, or `None` if the transaction conceals them.
     pub(crate) fn footprint(&self, entry: Entry) -> Option<impl Iterator<Item = Mark> + Clone + '_> {
         let footprint = &self.place(entry.number()).footprint;
         let len = footprint.len.load(Ordering::Acquire);
@@ -141,8 +142,8 @@ impl Slot {
         self.slots.place(self.number)
     }
 
-    /// Prefetches the cache line of the entry that a transaction is about to write. Otherwise the line would come from
-    /// another core while all others wait.
+    /// Prefetches the cache line of the queue's entry that the transaction will probably write in the critical section.
+    /// Otherwise the line would be fetched from another core while all other transactions wait.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_to_write(std::ptr::without_provenance(self.likely));
@@ -154,7 +155,7 @@ impl Slot {
         self.place().waits.load(Ordering::Acquire)
     }
 
-    /// Writes down the requests of the transaction, for its turn to come.
+    /// Records the requests of the slot's next transaction, for audits. It has not entered the queue yet.
     #[cold]
     pub(crate) fn write_down(&self, rows: impl Iterator<Item = (u64, Intent)>, prefixes: &[Counted]) {
         let turn = self.turn.wrapping_add(1);
@@ -162,7 +163,7 @@ impl Slot {
         *self.place().ledger.lock().unwrap_or_else(|poison| poison.into_inner()) = ledger;
     }
 
-    /// Adds requests to those that were written down.
+    /// Adds requests to the recorded ones.
     #[cold]
     pub(crate) fn write_down_more(&self, row: Option<(u64, Intent)>, prefixes: &[Counted]) {
         let mut ledger = self.place().ledger.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -170,20 +171,22 @@ impl Slot {
         ledger.prefixes.extend_from_slice(prefixes);
     }
 
-    /// Publishes what the transaction asks for, instead of what it asked for last. The transaction is not in the queue,
-    /// or has concealed its requests until now, or is over.
+    /// Publishes the marks of a transaction's requests for contention analysis, in place of the marks of the slot's
+    /// last transaction. The transaction is not in the queue yet, or has concealed its requests until now, or the
+    /// slot's last transaction is over.
     pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
         self.append(0, marks);
     }
 
-    /// Conceals what the transaction asks for. The transaction is not in the queue, or is over.
+    /// Conceals the requests of the slot's next transaction, so that contention analyses end at it. It is not in the
+    /// queue yet, or the slot's last transaction is over.
     #[inline]
     pub(crate) fn conceal(&self) {
         self.place().footprint.len.store(CONCEALED, Ordering::Release);
     }
 
-    /// Adds to what the transaction publishes, unless it conceals that. The caller is in the critical section, or
-    /// others cannot see yet what it adds.
+    /// Adds marks to the published ones, unless the transaction conceals its requests. The caller is in the critical
+    /// section, or no other transaction can see yet the records of the added requests.
     pub(crate) fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
         // Relaxed: only this thread writes it.
         let len = self.place().footprint.len.load(Ordering::Relaxed);
@@ -210,7 +213,8 @@ impl Drop for Slot {
     }
 }
 
-/// An entry of the ring: a transaction, told from all that had its slot before and will after, or none.
+/// An entry of the ring: a slot, the number of its transaction, and whether the transaction is blocked. An empty entry
+/// has none of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(u64);
 
@@ -240,8 +244,8 @@ impl Entry {
 /// The slots of the transactions to wake, after the critical section.
 pub(crate) type Woken = SmallVec<[u32; 2]>;
 
-/// The queue. It lives inside the critical section. What every transaction changes comes first, and goes from core to
-/// core in one cache line.
+/// The queue of transactions. It is used in the critical section only. The fields that every transaction changes come
+/// first, so that they are in one cache line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct TxnQueue {
@@ -273,13 +277,14 @@ impl TxnQueue {
         self.blocked
     }
 
-    /// Whether a worker with more to do than one transaction may begin another one.
+    /// Whether a worker of a pool may begin another transaction: fewer transactions are blocked than the limit says.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.blocked < self.limit
     }
 
-    /// Enters a transaction that has asked for its locks. Returns whether it is blocked: at the front it is not.
+    /// Puts a transaction that has asked for its locks at the end of the queue. Returns whether it is blocked: it is if
+    /// `is_blocked`, unless it is at the front.
     #[inline]
     pub(crate) fn enqueue(&mut self, slot: &mut Slot, is_blocked: bool) -> bool {
         if self.tail - self.head == self.ring.len() as u64 {
@@ -300,8 +305,8 @@ impl TxnQueue {
         is_blocked
     }
 
-    /// Removes a transaction, wherever it stands. If it was the front, the next one becomes the front, and is
-    /// unblocked.
+    /// Removes a transaction from any place of the queue. If it was the front, the next one becomes the front and, if
+    /// it is blocked, is unblocked and added to `woken`.
     #[inline]
     pub(crate) fn remove(&mut self, slot: &Slot, woken: &mut Woken) {
         // Relaxed: for the critical section.
@@ -318,6 +323,7 @@ impl TxnQueue {
     }
 
     /// Unblocks a transaction that contention analysis found, unless it has been unblocked or has left meanwhile.
+    /// Returns whether this call has unblocked it.
     pub(crate) fn unblock(&mut self, slots: &Slots, entry: Entry, woken: &mut Woken) -> bool {
         // Relaxed: for the critical section.
         let position = slots.place(entry.number()).position.load(Ordering::Relaxed);

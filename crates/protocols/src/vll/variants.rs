@@ -4,7 +4,7 @@ use super::counters::{Arrayed, Counters};
 use crate::shared::counts::Colocated;
 use hotrow_txn::{Capabilities, EngineInfo, Isolation, Scheduler, Setting};
 
-/// An engine of this family.
+/// The properties in which the VLL engines differ.
 pub trait Variant: Send + Sync + 'static {
     /// The engine's name and what it offers.
     const INFO: EngineInfo;
@@ -16,13 +16,13 @@ pub trait Variant: Send + Sync + 'static {
     type Record: Counters;
 }
 
-/// `vll`: counters before each record, no analysis.
+/// The engine `vll`: counters in the header of each record, and no contention analysis.
 pub struct Plain;
 
-/// `vll-sca`: the same, with selective contention analysis.
+/// The engine `vll-sca`: counters in the header of each record, and selective contention analysis.
 pub struct Analysed;
 
-/// `vll-arrayed`: counters in vectors, no analysis.
+/// The engine `vll-arrayed`: counters in vectors beside the records, and no contention analysis.
 pub struct InVectors;
 
 const ISOLATION: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];

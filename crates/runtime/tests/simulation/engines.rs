@@ -91,6 +91,8 @@ pub fn settings(seed: u64) -> Settings {
         lock_as_it_goes: seed % 3 == 1,
         network_delay: *random.pick(&[Duration::ZERO, Duration::from_micros(50)]),
         cc_threads: *random.pick(&[None, Some(0), Some(2)]),
+        escalation: *random.pick(&[None, Some(0), Some(2), Some(3)]),
+        hot_percent: *random.pick(&[None, Some(0), Some(0)]),
     }
 }
 
@@ -193,6 +195,9 @@ fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     let planned = !info.capabilities.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
     assert!(planned, "{}: {seen:?}", info.name);
     assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);
+    assert!(!info.settings.contains(&Setting::Escalation) || seen.hierarchy.escalations > 0, "{}: {seen:?}", info.name);
+    let inheritance = [seen.hierarchy.used, seen.hierarchy.discarded, seen.hierarchy.invalidated];
+    assert!(!info.settings.contains(&Setting::HotPercent) || !inheritance.contains(&0), "{}: {seen:?}", info.name);
     // No thread settles on a partition here, so that whoever needs one takes it, and sends it no messages.
     assert!(info.scheduler != Scheduler::Partition || seen.messages == 0, "{}: {seen:?}", info.name);
 }

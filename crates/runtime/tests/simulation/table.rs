@@ -7,7 +7,9 @@ use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowRef, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, LockFor, LockStatistics, Scan, Settings, Statistics, Write};
+use hotrow_txn::{
+    Abort, Begin, Engine, HierarchyStatistics, LockFor, LockStatistics, Scan, Settings, Statistics, Write,
+};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -66,6 +68,8 @@ pub struct Seen {
     pub deadlocks: u64,
     /// Waits of transactions that were undone, for the transaction that they had met.
     pub gave_way: u64,
+    /// The locks of a hierarchical lock manager.
+    pub hierarchy: HierarchyStatistics,
 }
 
 impl Seen {
@@ -79,6 +83,7 @@ impl Seen {
         self.speculative_ignores += statistics.speculative_ignores;
         self.dependencies += statistics.dependencies;
         self.retired += statistics.retired;
+        self.hierarchy.add(&statistics.hierarchy);
     }
 
     /// Adds why a transaction was aborted.
@@ -103,6 +108,7 @@ impl Seen {
         self.validations += other.validations;
         self.deadlocks += other.deadlocks;
         self.gave_way += other.gave_way;
+        self.hierarchy.add(&other.hierarchy);
     }
 }
 

@@ -55,6 +55,8 @@ fn part_of(table: &Table, part: LockPart, key: Option<&hotrow_storage::Key>) -> 
     let name = crate::schema::shown(table.name());
     let at = |index: IndexRef| key.map_or_else(String::new, |key| columns(table, index, key));
     match part {
+        LockPart::Whole => format!("table \"{name}\""),
+        LockPart::Page(page) => format!("page {page} of table \"{name}\""),
         LockPart::Row if table.is_key_hidden() => format!("a row of table \"{name}\""),
         LockPart::Row => format!("row {} of table \"{name}\"", at(IndexRef::Primary)),
         LockPart::Gap(index) if table.is_ordered(index) => {

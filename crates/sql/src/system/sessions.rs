@@ -76,9 +76,18 @@ fn event(awaited: &Awaited) -> &'static str {
     match awaited {
         Awaited::Table(_) => "relation",
         Awaited::Advisory(_) => "advisory",
-        Awaited::Lock(LockTarget::Table { .. }) => "tuple",
+        Awaited::Lock(LockTarget::Table { part, .. }) => kind_of(*part),
         Awaited::Lock(LockTarget::Database) => "object",
         Awaited::Unknown => "transactionid",
+    }
+}
+
+/// Returns PostgreSQL's name for the kind of thing that a part of a table is.
+fn kind_of(part: LockPart) -> &'static str {
+    match part {
+        LockPart::Whole => "relation",
+        LockPart::Page(_) => "page",
+        _ => "tuple",
     }
 }
 
@@ -87,11 +96,14 @@ fn table_mode(mode: &str) -> &'static str {
     if mode == Mode::Shared.name() { "AccessShareLock" } else { "AccessExclusiveLock" }
 }
 
-/// Returns PostgreSQL's name for a mode of a lock on a row or range of a table.
+/// Returns PostgreSQL's name for a mode of an engine's lock, or of an advisory lock.
 fn row_mode(mode: &str) -> &'static str {
     match mode {
         "shared" => "ShareLock",
-        "insert" => "RowExclusiveLock",
+        "insert" | "intention exclusive" => "RowExclusiveLock",
+        "intention shared" => "RowShareLock",
+        "shared with intention exclusive" => "ShareRowExclusiveLock",
+        "update" => "ShareUpdateExclusiveLock",
         _ => "ExclusiveLock",
     }
 }
@@ -111,8 +123,8 @@ fn locked(
     let (kind, relation, mode) = match target {
         Awaited::Table(lock) => ("relation", number(table_of(tables, *lock)), table_mode(mode)),
         Awaited::Advisory(_) => ("advisory", Value::Null, row_mode(mode)),
-        Awaited::Lock(LockTarget::Table { table, .. }) => {
-            ("tuple", number(tables.iter().find(|known| known.id == *table)), row_mode(mode))
+        Awaited::Lock(LockTarget::Table { table, part, .. }) => {
+            (kind_of(*part), number(tables.iter().find(|known| known.id == *table)), row_mode(mode))
         }
         Awaited::Lock(LockTarget::Database) => ("object", Value::Null, row_mode(mode)),
         Awaited::Unknown => ("transactionid", Value::Null, "ShareLock"),

@@ -62,7 +62,7 @@ impl<'g> Lines<'g> {
         self.line(hash as usize / SLOTS)
     }
 
-    /// Returns the line at `position`, counted around the array.
+    /// Returns the line at `position` modulo the number of lines.
     #[inline]
     pub fn line(self, position: usize) -> &'g Line {
         // SAFETY: the number of lines is a power of two (both constructors of `&[Line]` see to it), so the mask keeps
@@ -81,8 +81,8 @@ impl<'g> Lines<'g> {
         self.lines
     }
 
-    /// Visits the slots in which an entry of `hash` may stand, each with its word. The search ends when `visit` breaks,
-    /// with the value of the break, or after a line that was never full, with `None`.
+    /// Visits the slots that may hold an entry with this hash, each with its word. Returns the value with which `visit`
+    /// breaks; `None` if it has not broken when the search reaches the end of a line that was never full.
     #[inline]
     pub fn probe<B>(self, hash: u64, mut visit: impl FnMut(&'g AtomicU64, u64) -> ControlFlow<B>) -> Option<B> {
         let mut position = hash as usize / SLOTS;

@@ -55,8 +55,8 @@ const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// A hash table from hashes to addresses, in which duplicates are allowed.
 ///
-/// Entries of equal hash stand in one sequence of lines, which every look-up, insertion and removal of that hash walks
-/// along. Tens of duplicates cost little; thousands belong in an ordered index.
+/// Every look-up, insertion and removal searches the entries with the same hash one after another. Tens of duplicates
+/// cost little; thousands belong in an ordered index.
 ///
 /// Addresses are multiples of eight, not zero, and below 2^48. An address that was removed must be retired through the
 /// same collector before it is freed: look-ups may still return it under guards that existed before.
@@ -94,15 +94,17 @@ impl HashIndex {
         Self { published, writers: arrays.into_iter().map(writer).collect(), collector: collector.clone() }
     }
 
-    /// Returns the address of the first entry that has this hash's tag and for whose address `matches` returns true;
-    /// `None` if there is no such entry. A few entries of other hashes may be passed to `matches`, too.
+    /// Returns the address of the first entry with this hash for which `matches` returns true; `None` if there is no
+    /// such entry. `matches` must compare keys: the index compares only 16 bits of the hash, so `matches` may also get
+    /// the addresses of entries with other hashes.
     #[inline]
     pub fn get(&self, guard: Guard<'_>, hash: u64, mut matches: impl FnMut(usize) -> bool) -> Option<usize> {
         find(self.lines(guard, shard(hash)), hash, &mut matches)
     }
 
-    /// Visits the entries with this hash's tag, until `visit` breaks. All entries of this hash are among them. An entry
-    /// that is removed and inserted again meanwhile may be visited twice.
+    /// Visits the addresses of all entries with this hash, until `visit` breaks. `visit` must compare keys: it may also
+    /// get the addresses of a few entries with other hashes. An entry that is removed and inserted again meanwhile may
+    /// be visited twice.
     pub fn for_each(&self, guard: Guard<'_>, hash: u64, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
         let tag = tag(hash);
         self.lines(guard, shard(hash)).probe(hash, |_, word| match tagged(word, tag) {
@@ -121,7 +123,8 @@ impl HashIndex {
         self.defer(replaced);
     }
 
-    /// Adds an entry unless there is one with this hash's tag for whose address `matches` returns true.
+    /// Adds an entry, unless there is an entry with this hash for which `matches` returns true. `matches` must compare
+    /// keys, as for [`get`](Self::get); `hash_of` is as for [`insert`](Self::insert).
     ///
     /// # Errors
     ///
@@ -178,8 +181,8 @@ impl HashIndex {
     }
 
     /// Prefetches the first two cache lines of the record that [`get`](Self::get) would visit first, and returns its
-    /// address: usually that of the wanted record. `None` means that no entry has this hash's tag. This is the second
-    /// of two passes over a batch of look-ups.
+    /// address. Usually, this is the wanted record; the caller must compare keys. Returns `None` if no entry has this
+    /// hash. This is the second of two passes over a batch of look-ups.
     #[inline]
     pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
         let address = find(self.lines(guard, shard(hash)), hash, &mut |_| true)?;

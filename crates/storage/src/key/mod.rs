@@ -230,8 +230,8 @@ impl KeySpec {
         Self { parts, int, int4s }
     }
 
-    /// Makes a rule whose keys are always byte strings, even if the only column is an integer. Keys that get a suffix
-    /// need this.
+    /// Makes a rule whose keys are always byte strings, even if the only column is an integer. An index that appends
+    /// the primary key to its keys needs this.
     pub fn bytes(columns: &[Column], positions: &[usize]) -> Self {
         Self { int: false, ..Self::new(columns, positions) }
     }
@@ -288,9 +288,11 @@ impl KeySpec {
         }
     }
 
-    /// Makes the key whose leading columns have these values, in key order. Fewer values than columns make a prefix.
+    /// Makes the key whose leading columns have these values, in key order. If there are fewer values than columns, the
+    /// key is a prefix. Each value must be of its column's type (any integer type for an integer column).
     ///
-    /// Each value must be of its column's type (any integer type for an integer column).
+    /// # Panics
+    /// If this rule makes integer keys, and there is no value, or it is not an integer.
     pub fn key<'v>(&self, values: impl IntoIterator<Item = Value<'v>>) -> Key {
         let mut values = values.into_iter();
         if self.int {

@@ -108,11 +108,11 @@ impl OrderedIndex {
         }
     }
 
-    /// Appends up to `limit` entries to `out`: the first ones from `from` on in ascending order, or, if `backward`, the
-    /// last ones up to `from` in descending order.
+    /// Appends up to `limit` entries to `out`: in ascending order beginning at `from`, or in descending order if
+    /// `backward`.
     ///
-    /// Every key is returned that is within reach and in the index during the whole call. A key that is inserted or
-    /// removed during the call may be returned. The entries of one leaf (up to some fifty neighbours) are a snapshot.
+    /// A key that is in the index during the whole call is not skipped. A key that is inserted or removed during the
+    /// call may be returned or not. The entries of one leaf (up to some fifty neighbours) are a snapshot.
     pub fn collect(
         &self,
         guard: Guard<'_>,
@@ -127,7 +127,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the address of the first entry from `from` on, in ascending order; `None` if there is no such entry.
+    /// Returns the address of the first entry at or above the bound `from`; `None` if there is no such entry.
     #[inline]
     pub fn next(&self, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
         match &self.tree {

@@ -136,7 +136,11 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
         Ok(unsafe { stored.compare_bytes(key) })
     }
 
-    /// Returns the version against which everything that is read from now on must be validated.
+    /// Returns the version against which everything that is read from now on must be validated. Spins while another
+    /// thread has latched the node.
+    ///
+    /// # Errors
+    /// [`Restart`] if the node is no longer part of the tree.
     #[inline]
     pub fn version(&self) -> Result<Version, Restart> {
         let mut backoff = Backoff::new();

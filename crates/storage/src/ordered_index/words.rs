@@ -35,7 +35,7 @@ pub(super) struct Words<const W: usize>(pub [u64; W]);
 type Long = Box<[u8]>;
 
 impl<const W: usize> Words<W> {
-    /// The words that stand where no key is needed.
+    /// Placeholder words, for an entry that needs no key.
     pub const NONE: Self = Self([0; W]);
 
     /// Returns the words of `key`, which are valid as long as `key` is.

@@ -71,7 +71,8 @@ impl<'t, H: VersionHeader> Draft<'t, H> {
         unsafe { row(self.start, &self.slots.format) }
     }
 
-    /// Ends the construction: from now on the version can be linked. The caller must unlink and retire it in the end.
+    /// Makes the version immutable, and returns it, so that it can be linked into indexes. From now on nothing frees
+    /// the version by itself: the caller must retire it in the end.
     pub fn publish<'g>(self, _guard: Guard<'g>) -> VersionRef<'g, H>
     where
         't: 'g,

@@ -74,7 +74,7 @@ impl VersionFormat {
         self.links
     }
 
-    /// Returns the offset of the next word of the index at `position`.
+    /// Returns the offset in a version of the word that leads to the next version in the index at `position`.
     #[inline]
     pub(super) fn link_at(&self, position: usize) -> usize {
         debug_assert!(position < self.links);

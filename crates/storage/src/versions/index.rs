@@ -83,8 +83,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         &self.data
     }
 
-    /// Returns the index's name in terms of the table's definition, in which the two indexes on the primary key are
-    /// one.
+    /// Returns the index as the table's definition names it. The hash index and the ordered index on the primary key
+    /// are both [`IndexRef::Primary`].
     pub fn reference(&self) -> IndexRef {
         self.reference
     }
@@ -101,14 +101,15 @@ impl<H: VersionHeader> VersionIndex<H> {
         matches!(self.links, Links::Ordered(_))
     }
 
-    /// Whether the index must refuse duplicates: it is the hash index on the primary key, or it is unique and its
-    /// columns do not include the primary key.
+    /// Whether the index must refuse a second row with the same key: it is the hash index on the primary key, or it is
+    /// unique and its columns do not include the primary key.
     #[inline]
     pub fn is_exclusive(&self) -> bool {
         self.exclusive
     }
 
-    /// Whether the index must refuse another row with the same columns: it is exclusive, and no column is NULL.
+    /// Whether the index must refuse a second row with this row's values in the index's columns: it is
+    /// [exclusive](Self::is_exclusive), and none of the values is NULL.
     pub fn excludes(&self, row: RowRef<'_>) -> bool {
         self.exclusive && !self.columns.parts().iter().any(|part| row.is_null(part.column))
     }
@@ -125,8 +126,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.key_of(row)
     }
 
-    /// Returns the key under which a row stands in the index: its columns, followed in an ordered index by the primary
-    /// key, unless the columns include it.
+    /// Returns the whole key of a row in the index. In an ordered index it is the index's columns followed by the
+    /// primary key, unless the columns include the primary key. In a hash index it is the columns alone.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         let Some(suffix) = &self.suffix else { return self.columns_of(row) };
         let mut builder = KeyBuilder::default();
@@ -135,7 +136,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         builder.finish()
     }
 
-    /// Whether two rows with the same primary key have the same bytes in the index's columns, and so the same key.
+    /// Whether two rows with the same primary key have the same bytes in the index's columns, and so the same key in
+    /// the index.
     pub fn has_same_key(&self, row: RowRef<'_>, other: RowRef<'_>) -> bool {
         self.columns.parts().iter().all(|part| row.has_same(part.column, &other))
     }
@@ -146,8 +148,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.columns.matches(row, columns)
     }
 
-    /// Prefetches the memory that a look-up of `hash` reads first. This is step one of a batched look-up. In an ordered
-    /// index it does nothing.
+    /// Prefetches the bucket that a look-up of `hash` reads first. This is step one of a batched look-up. In an ordered
+    /// index the call does nothing.
     #[inline]
     pub fn prefetch_slot(&self, hash: u64) {
         if let Links::Hash(index) = &self.links {
@@ -195,8 +197,9 @@ impl<H: VersionHeader> VersionIndex<H> {
         Equal { index: self, columns, versions }
     }
 
-    /// Iterates over the versions with the same key that stand behind `version`, which is linked. They were linked
-    /// earlier. In an ordered index, "key" means the whole key.
+    /// Iterates over the versions with the same key that were linked before `version`, which is linked and has the
+    /// column values `columns`, with the hash `hash`. In an ordered index, only versions with the same [whole
+    /// key](Self::key_of) are returned.
     pub fn behind<'g, 'k>(
         &'g self,
         guard: Guard<'g>,
@@ -214,8 +217,9 @@ impl<H: VersionHeader> VersionIndex<H> {
         Equal { index: self, columns, versions }
     }
 
-    /// Appends up to `limit` keys of an ordered index, starting at `from`, to `out`. Any prefix of a key can be a
-    /// bound. A key may have lost its last version.
+    /// Appends up to `limit` keys of an ordered index to `out`, each with its versions: in ascending order beginning at
+    /// `from`, or in descending order if `backward`. A bound may be any prefix of a key. A key may have no versions
+    /// left.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -230,7 +234,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.tree().collect(guard, from, backward, limit, out);
     }
 
-    /// Returns the first key of an ordered index from `from` on, with its versions; `None` if there is no such key.
+    /// Returns the first key of an ordered index at or above the bound `from`, with its versions; `None` if there is no
+    /// such key.
     ///
     /// # Panics
     /// If the index is a hash index.
@@ -275,7 +280,8 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Unlinks a version. If other memory became garbage by that, returns it.
+    /// Unlinks a version. Returns memory of the index that became garbage by that, if there is any; the caller must
+    /// retire it.
     pub(super) fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         match &self.links {
             Links::Hash(index) => {
@@ -286,7 +292,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Returns the number of linked versions of a hash index, or of keys of an ordered one, now or a moment ago.
+    /// Returns the number of versions linked in a hash index, or of keys in an ordered index, now or a moment ago.
     pub fn len(&self) -> u64 {
         match &self.links {
             Links::Hash(index) => index.len(),
@@ -299,7 +305,7 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.len() == 0
     }
 
-    /// Returns the bytes of the index, without the words in the versions.
+    /// Returns the bytes of the index, without the link words, which are parts of the versions.
     pub fn bytes(&self, guard: Guard<'_>) -> usize {
         match &self.links {
             Links::Hash(index) => index.bytes(),

@@ -110,10 +110,11 @@ pub(super) unsafe fn garbage<H: VersionHeader>(slots: &Arc<VersionSlots>, versio
     Garbage::boxed(Box::new(Unlinked { slots: slots.clone(), versions }))
 }
 
-/// The memory that a transaction object keeps to make versions: free slots of the tables that it wrote to, and a row to
-/// change. With it, the object asks a table's memory for slots only once for many versions.
+/// A transaction object's own memory for making versions: free slots of the tables that it writes to, and a buffer for
+/// a row under change. It takes slots from a table in batches, so that making a version rarely contends with other
+/// threads.
 ///
-/// This value does not keep the memory of a dropped table alive.
+/// A `VersionMemory` does not keep the memory of a dropped table alive.
 #[derive(Default)]
 pub struct VersionMemory {
     caches: Vec<Cache>,

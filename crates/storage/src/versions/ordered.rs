@@ -105,8 +105,8 @@ impl<H: VersionHeader> VersionTree<H> {
         }
     }
 
-    /// Unlinks a version for good. No walk that begins afterwards meets it. If it was the last version of its anchor,
-    /// returns the anchor as garbage to retire.
+    /// Unlinks a version for good. Searches that begin afterwards do not find it. If it was the last version of its
+    /// key, returns the key's anchor as garbage, which the caller must retire.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
         links::mark(version, self.position);
         let anchor = self.anchor_of(guard, version);
@@ -219,7 +219,7 @@ impl<H: VersionHeader> VersionTree<H> {
     }
 }
 
-/// A key of an ordered index, and the versions that have it. It stays allocated for `'g`.
+/// A key of an ordered index, with the versions that have the key. The key stays allocated for `'g`.
 pub struct AnchorRef<'g, H> {
     index: &'g VersionTree<H>,
     guard: Guard<'g>,
@@ -235,7 +235,7 @@ impl<H> Clone for AnchorRef<'_, H> {
 impl<H> Copy for AnchorRef<'_, H> {}
 
 impl<'g, H: VersionHeader> AnchorRef<'g, H> {
-    /// Returns the key under which the versions stand in the index.
+    /// Returns the whole key: the index's columns, followed by the primary key unless the columns include it.
     pub fn key(&self) -> &'g Key {
         &self.anchor.key
     }

@@ -62,7 +62,8 @@ impl<H: VersionHeader> VersionTable<H> {
         self.slots.allocated_bytes()
     }
 
-    /// Returns a word that the protocol keeps for the table. It is zero at first.
+    /// Returns a word for the protocol's use, zero at first: the time of the protocol's clock at which the table was
+    /// made.
     pub fn born(&self) -> &AtomicU64 {
         &self.born
     }
@@ -73,8 +74,8 @@ impl<H: VersionHeader> VersionTable<H> {
         &self.indexes[0]
     }
 
-    /// Returns the index that a scan of `scan` follows. For the primary key this is the ordered index, if there is one,
-    /// and otherwise the hash index.
+    /// Returns the index that a scan of `scan` follows: for the primary key, the ordered index if there is one, and
+    /// otherwise the hash index.
     ///
     /// # Panics
     /// If there is no such index.
@@ -93,16 +94,17 @@ impl<H: VersionHeader> VersionTable<H> {
         &self.indexes
     }
 
-    /// Makes a version of a row, which no other thread knows.
+    /// Makes a new version that holds a copy of `row`. No other thread can reach it until it is published and linked.
     #[inline]
     pub fn draft<'t>(&'t self, memory: &mut VersionMemory, header: H, row: RowRef<'_>) -> Draft<'t, H> {
         Draft::new(&self.slots, Some(memory), header, row)
     }
 
-    /// Makes a version of the row that results from applying `change` to `old`. Returns it with the result of `change`.
+    /// Makes a new version of a row: a copy of `old` to which `change` is applied. Returns the version and the result
+    /// of `change`.
     ///
     /// # Errors
-    /// The error of `change`; nothing is left of the version.
+    /// The error of `change`; the version is freed then.
     #[inline]
     pub fn draft_of<'t, R, E>(
         &'t self,
@@ -115,7 +117,7 @@ impl<H: VersionHeader> VersionTable<H> {
     }
 
     /// Links a version into the index at `index`. `near` is a version with the same key that was linked there in the
-    /// guard's epoch. An ordered index goes from `near` to the key without a search, unless `near` was unlinked
+    /// guard's epoch. An ordered index finds the key through `near`, without a search, unless `near` was unlinked
     /// meanwhile.
     #[inline]
     pub fn link(&self, guard: Guard<'_>, index: usize, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
@@ -123,8 +125,8 @@ impl<H: VersionHeader> VersionTable<H> {
         self.indexes[index].link(guard, version, near);
     }
 
-    /// Unlinks a version from the first `linked` indexes for good. No walk that begins afterwards meets it, so it can
-    /// be retired. Other memory that became garbage is appended to `garbage`, to be retired, too.
+    /// Unlinks a version from the first `linked` indexes for good. Searches that begin afterwards do not find it, so
+    /// the caller may retire it. Other memory that becomes garbage is appended to `garbage`, for the caller to retire.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, linked: usize, garbage: &mut Vec<Garbage>) {
         self.check(version);
         garbage.extend(self.indexes[..linked].iter().rev().filter_map(|index| index.unlink(guard, version)));
@@ -146,7 +148,7 @@ impl<H: VersionHeader> VersionTable<H> {
         versions.iter().for_each(|&version| self.unlink(guard, version, self.indexes.len(), garbage));
     }
 
-    /// Turns versions into one piece of garbage to retire.
+    /// Turns versions into one piece of garbage, which the caller must retire.
     ///
     /// # Safety
     /// The versions belong to this table, are unlinked from every index into which they were linked, and are handed
@@ -156,7 +158,7 @@ impl<H: VersionHeader> VersionTable<H> {
         unsafe { memory::garbage(&self.slots, versions) }
     }
 
-    /// Adds `delta` to the count of rows.
+    /// Adds `delta` to the table's number of rows. The protocol calls this at a commit that inserts or deletes rows.
     #[inline]
     pub fn count_rows(&self, delta: i64) {
         self.rows.add(delta);

@@ -60,7 +60,8 @@ impl Stack {
     }
 }
 
-/// Suspends one coroutine, from inside it. Any thread may hold a reference to this object.
+/// The handle by which the code in one coroutine suspends that coroutine. Any thread may hold a reference, but only
+/// code that runs on the coroutine's stack may call [`suspend`](Self::suspend).
 #[derive(Debug)]
 pub struct Suspender {
     /// The pointer to the yielder in the coroutine's first frame, while the coroutine's body runs or is suspended; null
@@ -71,10 +72,10 @@ pub struct Suspender {
 }
 
 impl Suspender {
-    /// Suspends the calling coroutine until it is resumed.
+    /// Suspends the calling coroutine until it is resumed. Returns at once while the coroutine's stack is unwound.
     ///
     /// # Panics
-    /// If the caller is not the coroutine that this object was made for.
+    /// If the caller does not run in the coroutine that this object was made for.
     pub fn suspend(&self) {
         assert!(self.is_caller(), "a coroutine can be suspended only by itself");
         let yielder = self.yielder.load(Ordering::Acquire);
@@ -116,7 +117,7 @@ pub enum Resumed<R> {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// A body of code that runs on a stack of its own. It stays on the thread that made it.
+/// A function that runs on a stack of its own and can be suspended at any depth. It stays on the thread that made it.
 pub struct Coroutine<R: 'static> {
     /// The coroutine itself; `None` only after it was consumed.
     inner: Option<corosensei::Coroutine<(), (), R>>,
@@ -169,7 +170,7 @@ impl<R: 'static> Coroutine<R> {
         self.inner().done()
     }
 
-    /// Returns the stack, to be used again. A coroutine that is not done is unwound first.
+    /// Returns the coroutine's stack, to be used again. If the coroutine is not done, its stack is unwound first.
     pub fn into_stack(mut self) -> Stack {
         self.unwind();
         let inner = self.inner.take().expect("present until it is taken here or dropped");
@@ -200,8 +201,8 @@ impl<R: 'static> Drop for Coroutine<R> {
     }
 }
 
-/// Calls `work` with a scope for coroutines that borrow what outlives the call. Coroutines that are not done when
-/// `work` ends are unwound.
+/// Calls `work` with a [`Scope`], in which it can spawn coroutines whose bodies borrow data that outlives this call.
+/// When `work` returns or panics, the coroutines that are not done are unwound.
 pub fn scope<'env, R: 'static, T>(work: impl FnOnce(&mut Scope<'env, R>) -> T) -> T {
     work(&mut Scope { coroutines: Vec::new(), borrowed: PhantomData })
 }
@@ -213,7 +214,8 @@ pub struct Scope<'env, R: 'static> {
 }
 
 impl<'env, R: 'static> Scope<'env, R> {
-    /// Adds a coroutine that will run `body` when it is first resumed. It gets the next number.
+    /// Adds a coroutine that will run `body` when it is first resumed. Coroutines are numbered in the order of their
+    /// spawns.
     pub fn spawn(&mut self, stack: Stack, body: impl FnOnce() -> R + 'env) {
         // SAFETY: `'env` outlives the call of `scope`, since it is one of its parameters. Scopes live in frames of
         // `scope` and are only lent, so each is dropped, with its coroutines, before such a call returns or unwinds.
@@ -221,6 +223,9 @@ impl<'env, R: 'static> Scope<'env, R> {
     }
 
     /// Resumes the coroutine with this number, as [`Coroutine::resume`] does.
+    ///
+    /// # Panics
+    /// If there is no coroutine with this number, or it is done.
     pub fn resume(&mut self, number: usize) -> Resumed<R> {
         self.coroutines[number].resume()
     }

@@ -50,8 +50,8 @@ thread_local! {
     static RUNNING: Cell<Bounds> = const { Cell::new(Bounds { low: 0, floor: 0, high: 0 }) };
 }
 
-/// A guard that stands for a running coroutine: while it lives, the signal handler and [`stack::left`] take the thread
-/// to be on the coroutine's stack.
+/// A guard for the time in which a coroutine runs on the thread: while it exists, the signal handler and
+/// [`stack::left`] use the bounds of the coroutine's stack.
 pub(crate) struct Running {
     before: Bounds,
     floor_before: usize,

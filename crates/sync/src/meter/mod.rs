@@ -36,20 +36,21 @@ std::thread_local! {
     static COUNTER: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Returns the bytes in use, exact to [`SLACK_BYTES`].
+/// Returns the bytes of memory that the process has requested and not given back. The result is exact to
+/// [`SLACK_BYTES`].
 #[inline]
 pub fn used_bytes() -> usize {
     // Relaxed: a figure, which orders nothing.
     usize::try_from(SUM.0.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
 }
 
-/// Reports that `bytes` more bytes are in use.
+/// Counts `bytes` more bytes as in use. Code that maps memory without the allocator calls this.
 #[inline]
 pub fn grow(bytes: usize) {
     add(bytes as i64);
 }
 
-/// Reports that `bytes` bytes were given back.
+/// Counts `bytes` bytes as given back. Code that unmaps memory without the allocator calls this.
 #[inline]
 pub fn shrink(bytes: usize) {
     add(-(bytes as i64));
@@ -79,7 +80,7 @@ fn counter() -> usize {
     })
 }
 
-/// An allocator that counts the memory which the allocator `A` hands out.
+/// A global allocator that counts the bytes which it gets from the allocator `A` and gives back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metered<A>(pub A);
 

@@ -46,7 +46,8 @@ fn set(figure: &PlainAtomicU64, value: u64) {
     figure.store(value, Ordering::Relaxed);
 }
 
-/// Starts to measure the resident size, finely enough for a limit of `limit` bytes.
+/// Starts to measure the resident size of the process each time that the bytes in use have changed by a step. The step
+/// is small enough to enforce a memory limit of `limit` bytes; after several calls, the smallest limit decides.
 pub fn watch(limit: usize) {
     let _ = STATM.get_or_init(|| File::open("/proc/self/statm").ok());
     let limit = limit as u64;
@@ -82,7 +83,8 @@ pub(super) fn measure_by_and_by() {
     }
 }
 
-/// Whether the resident size is at least `bytes` even after the allocator has given back what it could.
+/// Whether the resident size of the process is at least `bytes`. If it is, the allocator first returns its free memory
+/// to the system, at most once in 10 ms, and the size is measured again.
 #[cold]
 pub fn is_large(bytes: usize) -> bool {
     if measure() < bytes {
@@ -100,8 +102,8 @@ pub fn is_large(bytes: usize) -> bool {
     resident_bytes() >= bytes
 }
 
-/// Makes the allocator give memory back if it keeps much. The function is for a thread that has just freed something
-/// large. It costs three loads if there is nothing to do.
+/// Makes the allocator return its free memory to the system if it keeps much of it. A thread calls this after it has
+/// freed something large. The call costs a few loads if there is nothing to do.
 #[inline]
 pub fn trim() {
     let kept = get(&RESIDENT).saturating_sub(used_bytes() as u64);

@@ -57,31 +57,33 @@ pub enum Wake {
     Ready,
     /// The deadline passed before the condition was seen to be true.
     TimedOut,
-    /// [`Waiter::cancel`] was called: the client is gone, asked for it, or the server shuts down.
+    /// The waiter is cancelled: [`Waiter::cancel`] was called, or the waiter's [limit](Waiter::set_limit) has passed.
     Cancelled,
 }
 
-/// Suspends and resumes one transaction in flight. Each flavour of waiting that a [`Waiter`] may have implements it.
+/// The way in which a [`Waiter`] suspends and resumes one transaction in flight: it blocks a thread, suspends a
+/// coroutine, or lets a simulation go on.
 ///
 /// The transaction itself calls `suspend`; any thread may call `resume`, any number of times. A `resume` that comes
 /// before the `suspend` that it was meant for must make that `suspend` return at once. `suspend` may also return early
 /// without a reason.
 pub trait Scheduler: Send + Sync {
-    /// Returns the present time on the flavour's clock.
+    /// Returns the present time on the clock by which this scheduler's deadlines are given.
     fn now(&self) -> Time;
 
-    /// Suspends the caller until `resume` is called or the deadline passes.
+    /// Suspends the calling transaction until `resume` is called or the deadline passes.
     fn suspend(&self, deadline: Option<Time>);
 
     /// Lets the suspended transaction continue.
     fn resume(&self);
 
-    /// Lets other transactions run if the caller has run for long. A flavour whose callers are threads leaves that to
-    /// the system.
+    /// Lets other transactions run if the calling one has run for long. By default the call does nothing: if each
+    /// transaction has a thread of its own, the operating system shares the cores.
     fn yield_now(&self) {}
 
-    /// Checks a condition again and again for a moment, at most until the deadline. Returns whether it became true. A
-    /// flavour does not check at all if a moment's spinning gains its callers nothing, or if no time passes meanwhile.
+    /// Spins: checks the condition again and again for a short time, at most until the deadline. Returns whether it
+    /// became true. By default the call returns false without a check, since spinning does not pay under every
+    /// scheduler.
     fn spin(&self, _deadline: Option<Time>, _condition: &mut dyn FnMut() -> bool) -> bool {
         false
     }
@@ -141,8 +143,8 @@ impl Waiter {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Makes a waiter that parks the calling thread. `longest_spin` is the most time for which it checks the condition
-    /// before it parks; it learns how much of that pays.
+    /// Makes a waiter that parks the calling thread. Before it parks, it checks the condition in a loop for at most
+    /// `longest_spin`; it adapts that time to how long its waits last.
     pub fn thread(longest_spin: Duration) -> Self {
         Self::new(Arc::new(ThreadScheduler::new(longest_spin)))
     }
@@ -152,7 +154,7 @@ impl Waiter {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Returns the present time of this waiter's scheduler.
+    /// Returns the present time on the clock of this waiter's scheduler.
     #[inline]
     pub fn now(&self) -> Time {
         self.shared.scheduler.now()
@@ -190,8 +192,8 @@ impl Waiter {
         }
     }
 
-    /// Waits until `condition` is true, even if the waiter is cancelled. It is for answers that come at once, whatever
-    /// other transactions do.
+    /// Waits until `condition` is true, even if the waiter is cancelled. Use it only where the condition becomes true
+    /// soon, whatever other transactions do.
     pub fn wait_for(&self, mut condition: impl FnMut() -> bool) {
         let _outside = together::Outside::new();
         while !condition() {
@@ -212,21 +214,21 @@ impl Waiter {
         Some(self.shared.waits_since.load(Ordering::Acquire)).filter(|&since| since != NEVER).map(Time)
     }
 
-    /// Returns the longest single wait for a lock that the owner wants; `None` if it leaves the limit to the engine. An
-    /// engine asks when a wait begins.
+    /// Returns the longest time for which one wait for a lock may last, as the session or worker has set it; `None`
+    /// leaves the limit to the engine. An engine reads this when a wait begins.
     #[inline]
     pub fn lock_timeout(&self) -> Option<Duration> {
         to_duration(self.shared.lock_timeout_ns.load(Ordering::Acquire))
     }
 
-    /// Sets the longest single wait for a lock, for waits that begin from now on; `None` leaves the limit to the
-    /// engine.
+    /// Sets the longest time for which one wait for a lock may last, for waits that begin from now on; `None` leaves
+    /// the limit to the engine.
     pub fn set_lock_timeout(&self, limit: Option<Duration>) {
         self.shared.lock_timeout_ns.store(to_ns(limit), Ordering::Release);
     }
 
     /// Returns the time for which a wait for a lock lasts before an engine that detects deadlocks by time-out assumes
-    /// one; `None` if the owner leaves that to the engine.
+    /// one; `None` leaves it to the engine.
     #[inline]
     pub fn deadlock_timeout(&self) -> Option<Duration> {
         to_duration(self.shared.deadlock_timeout_ns.load(Ordering::Acquire))
@@ -238,9 +240,9 @@ impl Waiter {
         self.shared.deadlock_timeout_ns.store(to_ns(timeout), Ordering::Release);
     }
 
-    /// Checks a condition that no thread notifies of, for as long as this waiter's flavour spins. Returns whether it
-    /// became true. A caller that still needs the condition afterwards must arrange to be woken, and then call
-    /// [`wait_until`](Self::wait_until).
+    /// Spins on a condition that no thread announces by a [`wake`](Self::wake), for as long as the waiter's scheduler
+    /// allows. Returns whether the condition became true. If it did not, the caller must arrange to be woken and then
+    /// call [`wait_until`](Self::wait_until).
     pub fn spin(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         !self.is_cancelled() && self.shared.scheduler.spin(deadline, &mut condition)
     }
@@ -250,20 +252,19 @@ impl Waiter {
         self.wait_until(Some(self.now().after(duration)), || false)
     }
 
-    /// Suspends the transaction as [`pause`](Self::pause) does, but does not count as a wait for others: neither
+    /// Suspends the transaction as [`pause`](Self::pause) does, but is not counted as a wait: neither
     /// [`waits_since`](Self::waits_since) nor [`waited_ns`](Self::waited_ns) shows it.
     pub fn rest(&self, duration: Duration) -> Wake {
         self.rest_until(Some(self.now().after(duration)), || false)
     }
 
-    /// Suspends the transaction as [`rest`](Self::rest) does, until `condition` is true, as in
-    /// [`wait_until`](Self::wait_until).
+    /// Waits as [`wait_until`](Self::wait_until) does, but is not counted as a wait, like [`rest`](Self::rest).
     pub fn rest_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
         if condition() { Wake::Ready } else { self.suspend_until(deadline, condition) }
     }
 
-    /// Lets other transactions run if this one has run for long, by the measure of its flavour. Code that goes from row
-    /// to row and holds no latch calls this. Most calls cost an increment.
+    /// Lets other transactions run if the scheduler finds that this one has run for long. Code that visits many rows
+    /// calls this between two of them, while it holds no latch. Most calls cost an increment.
     #[inline]
     pub fn yield_now(&self) {
         // Relaxed: only the waiter itself uses the counter.
@@ -274,7 +275,8 @@ impl Waiter {
         }
     }
 
-    /// Makes the waiter look at its condition again. Within [`together()`] the wake is deferred until its end.
+    /// Makes the waiting transaction check its condition again. The caller has made the condition true before. Within
+    /// [`together()`], the wake is deferred until the end of the outermost call.
     pub fn wake(&self) {
         if !together::put_off(self) {
             self.resume();
@@ -291,7 +293,7 @@ impl Waiter {
         self.shared.scheduler.resume();
     }
 
-    /// Whether [`cancel`](Self::cancel) was called, or the limit has passed.
+    /// Whether [`cancel`](Self::cancel) was called, or the [limit](Self::set_limit) has passed.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.has_passed(self.shared.end.load(Ordering::Acquire))
@@ -302,14 +304,15 @@ impl Waiter {
         end != NEVER && (end == CANCELLED || self.now() >= Time(end))
     }
 
-    /// Forgets a cancellation, and the limit. The owner calls it between two statements.
+    /// Withdraws a cancellation, and removes the [limit](Self::set_limit). A session calls this between two statements.
     pub fn clear_cancel(&self) {
         self.shared.end.store(NEVER, Ordering::Release);
     }
 
     /// Sets the time at which the waiter becomes cancelled; `None` removes the limit. Only the transaction's own code
-    /// calls this, while it does not wait: the call does not resume a wait. A call of [`cancel`](Self::cancel) stays in
-    /// force. A limit that has passed does not: the new limit replaces it.
+    /// calls this, while it does not wait: the call does not resume a wait. If [`cancel`](Self::cancel) was called, the
+    /// waiter stays cancelled. If it is cancelled because the limit has passed, the new limit replaces the old one, and
+    /// the waiter can wait again.
     pub fn set_limit(&self, limit: Option<Time>) {
         let end = limit.map_or(NEVER, |Time(limit)| limit.clamp(CANCELLED + 1, NEVER - 1));
         let keep = |old| (old != CANCELLED).then_some(end);
@@ -317,7 +320,7 @@ impl Waiter {
         let _ = self.shared.end.fetch_update(Ordering::AcqRel, Ordering::Acquire, keep);
     }
 
-    /// Whether the limit has passed without a call of [`cancel`](Self::cancel).
+    /// Whether the [limit](Self::set_limit) has passed without a call of [`cancel`](Self::cancel).
     pub fn is_late(&self) -> bool {
         let end = self.shared.end.load(Ordering::Acquire);
         end != CANCELLED && self.has_passed(end)

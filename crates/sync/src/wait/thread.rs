@@ -17,13 +17,14 @@ use crate::atomic::{AtomicBool, Ordering};
 use crate::{Condvar, Mutex, MutexGuard, OnceLock, PlainAtomicU64};
 use std::time::{Duration, Instant};
 
-/// The thread flavour: spins for a moment, then blocks on a condition variable.
+/// The [`Scheduler`] of a transaction that has a thread of its own: it spins for a moment, then blocks on a condition
+/// variable.
 ///
-/// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be
-/// off the core, and a spin would keep it off. So the waiting thread gives its core away a few times before it blocks.
-/// To wake a thread that has not blocked costs no system call, and that thread goes on as soon as it has a core again.
-/// That matters where a lock passes through a queue of threads: while its next owner is being woken, every other thread
-/// that arrives has to queue, too.
+/// A thread spins only if there are at least as many cores as threads with such a scheduler. Otherwise the thread that
+/// it waits for may have no core, and the spin could keep it from getting one. So the waiting thread gives its core
+/// away a few times before it blocks. To wake a thread that has not blocked costs no system call, and that thread goes
+/// on as soon as it has a core again. That matters where a lock passes through a queue of threads: while its next owner
+/// is being woken, every other thread that arrives has to queue, too.
 pub struct ThreadScheduler {
     notified: AtomicBool,
     state: Mutex<State>,
@@ -75,8 +76,9 @@ fn is_crowded() -> bool {
     SPINNING.load(Ordering::Relaxed) > *CORES.get_or_init(|| crate::cores() as u64)
 }
 
-/// Gives the core to threads that wait in the middle of transactions, if there are more threads than cores. The caller
-/// has ended a transaction, and holds no locks.
+/// Yields the core a few times if threads that wait in the middle of transactions are about to go on. A thread calls
+/// this after it has ended a transaction, while it holds no locks. It does nothing unless there are more threads than
+/// cores.
 #[inline]
 pub fn let_others_finish() {
     // Relaxed: as in `is_crowded`.

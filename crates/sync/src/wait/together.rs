@@ -114,8 +114,8 @@ mod list {
 
 pub(super) use list::{Outside, put_off};
 
-/// Calls `end`, which ends a transaction, and then makes the wakes that were deferred during the call. Returns the
-/// result of `end`.
+/// Calls `end`, which ends a transaction, and defers the calls of [`Waiter::wake`] in it until it has returned. So no
+/// thread is woken while the transaction still holds locks. Returns the result of `end`.
 #[inline]
 pub fn together<R>(end: impl FnOnce() -> R) -> R {
     let _inside = list::Inside::new();

@@ -17,7 +17,7 @@ const OPS_MAX: i64 = 1000;
 /// The greatest amount that one write moves.
 const MOVED_MAX: i64 = 100;
 
-/// The knobs of the Hekaton paper's workload.
+/// The command-line options of the Hekaton paper's workload.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Rows of the table, of 24 bytes each
@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=OPS_MAX))]
     pub reads: u32,
 
-    /// Other rows that an update transaction writes
+    /// Further rows that an update transaction writes, different from the rows that it reads
     #[arg(long, value_name = "W", default_value_t = 2, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=OPS_MAX))]
     pub writes: u32,
@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub long_readers: u32,
 
-    /// Isolation level of the long transactions, whatever that of the others [default: serializable]
+    /// Isolation level of the long transactions, whatever that of the short ones [default: serializable]
     #[arg(long, value_name = "LEVEL")]
     #[serde(serialize_with = "serialize_long_isolation")]
     pub long_isolation: Option<Isolation>,
@@ -110,7 +110,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     table: TableId,

@@ -22,7 +22,7 @@ use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::{Engine, Isolation, number_of};
 
-/// The workload.
+/// The workload of the Hekaton paper: short transactions, and long readers of 10 % of the table.
 #[derive(Clone, Debug)]
 pub struct Hekaton {
     options: Options,

@@ -4,12 +4,13 @@ use hotrow_storage::{Column, TableSchema, Type};
 
 /// The position of the primary key's column.
 pub const KEY: usize = 0;
-/// The position of the column whose amounts updates move.
+/// The position of the column of amounts, which updates move from row to row.
 pub const AMOUNT: usize = 1;
 /// The position of the column that counts the row's updates.
 pub const COUNTER: usize = 2;
 
-/// Defines the table `hekaton`: rows of three columns, 24 bytes together. No transaction asks for ranges of keys.
+/// Defines the table `hekaton`: rows of three columns, 24 bytes together. No transaction scans ranges of keys, so the
+/// primary key has no ordered index.
 pub fn hekaton() -> TableSchema {
     let columns =
         vec![Column::new("id", Type::Int8), Column::new("amount", Type::Int8), Column::new("updates", Type::Int8)];

@@ -12,7 +12,7 @@ use std::fmt;
 /// The greatest number of reads of a transaction, and of its writes.
 const OPS_MAX: i64 = 1000;
 
-/// The knobs of the interactive paper's micro benchmark.
+/// The command-line options of the interactive paper's micro benchmark.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Rows of the table
@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=OPS_MAX))]
     pub reads: u32,
 
-    /// Other rows that it writes after that
+    /// Further rows that a transaction writes after its reads
     #[arg(long, value_name = "M", default_value_t = 5, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=OPS_MAX))]
     pub writes: u32,
@@ -66,7 +66,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,

@@ -22,7 +22,7 @@ use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The micro benchmark of the interactive paper: reads and writes of keys and values, each a separate request.
 #[derive(Clone, Debug)]
 pub struct Interactive {
     options: Options,

@@ -20,7 +20,7 @@ const WORK_US_MAX: f64 = 1e6;
 /// where it must mean microseconds: ten such computations make its transactions three times as long.
 const LONG_US: f64 = 10.0;
 
-/// The knobs of the microbenchmark.
+/// The command-line options of the microbenchmark.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Records, hot and cold, of all partitions
@@ -46,11 +46,11 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub hot_ops: u32,
 
-    /// Nothing is computed: the default
+    /// Compute nothing for a record: the default
     #[arg(long, conflicts_with_all = ["long", "work_us"])]
     pub short: bool,
 
-    /// Something is computed for each record: the same as --work-us 10
+    /// Compute something for each record: the same as --work-us 10
     #[arg(long, conflicts_with = "work_us")]
     pub long: bool,
 
@@ -58,16 +58,17 @@ pub struct Options {
     #[arg(long, value_name = "µs", allow_negative_numbers = true, value_parser = parse_work)]
     pub work_us: Option<f64>,
 
-    /// Records are locked as for an update, and nothing is done with them: what locking alone costs
+    /// Only lock the records, as for an update, to measure what locking alone costs
     #[arg(long, conflicts_with_all = ["short", "long", "work_us"])]
     pub lock_only: bool,
 
-    /// Partitions: a record's is its key modulo this. A worker's transactions begin in that of its number modulo this
+    /// Partitions: record k is in partition k modulo N, and the transactions of worker w begin in partition w modulo N
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub partitions: u32,
 
-    /// The share of transactions that take turns between their worker's partition and any other; the others stay in it
+    /// The share of transactions that alternate between their worker's partition and another one; the others stay in
+    /// their worker's partition
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_share)]
     pub multi_partition: f64,
 }
@@ -134,7 +135,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     generator: Generator,

@@ -25,7 +25,7 @@ use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The microbenchmark of the VLL paper: each transaction reads and updates a few records, some of them hot.
 #[derive(Clone, Debug)]
 pub struct Micro {
     options: Options,

@@ -33,7 +33,7 @@ impl Grants {
         self.held[txn as usize] = None;
     }
 
-    /// Records an error in the manager's grants that the caller has found.
+    /// Records an error that the caller has found in the grants of the lock manager.
     pub fn violated(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }

@@ -15,7 +15,7 @@ const MICROSECONDS_MAX: f64 = 1e6;
 /// The default computation of a long transaction, in microseconds.
 const LONG_US: f64 = 10.0;
 
-/// The knobs of the range-lock benchmark.
+/// The command-line options of the range-lock benchmark.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Bits of a key
@@ -28,7 +28,8 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=64))]
     pub prefix_bits: u32,
 
-    /// The ends of a range are any two keys with one bit less in common: they have as many as --prefix-bits on average
+    /// Draw the ends of a range among all keys that agree in one bit less than --prefix-bits; on average, they agree in
+    /// --prefix-bits
     #[arg(long)]
     pub random_ends: bool,
 
@@ -40,15 +41,15 @@ pub struct Options {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_share)]
     pub delayed: f64,
 
-    /// Microseconds that these wait
+    /// Microseconds that a delayed transaction waits
     #[arg(long, value_name = "µs", default_value_t = 100.0, allow_negative_numbers = true, value_parser = parse_us)]
     pub delay_us: f64,
 
-    /// Nothing is computed: the default
+    /// Compute nothing for a range: the default
     #[arg(long, conflicts_with_all = ["long", "work_us"])]
     pub short: bool,
 
-    /// Something is computed for each range: the same as --work-us 10
+    /// Compute something for each range: the same as --work-us 10
     #[arg(long, conflicts_with = "work_us")]
     pub long: bool,
 
@@ -56,12 +57,12 @@ pub struct Options {
     #[arg(long, value_name = "µs", allow_negative_numbers = true, value_parser = parse_us)]
     pub work_us: Option<f64>,
 
-    /// Bits from one prefix that can be locked to the next: a power of two. The paper's prefixes end at every bit
+    /// Difference in bits between the lengths of prefixes that can be locked: a power of two. It is 1 in the paper
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = parse_level)]
     pub bits_per_level: u32,
 
-    /// The most prefixes of a range: with one it is the longest that all keys have in common; more of them cover
-    /// exactly the range, if they can
+    /// The most prefixes that are locked for a range: one is the longest prefix that all keys have in common; more of
+    /// them cover exactly the range, if they can
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub prefixes: u32,
@@ -120,7 +121,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and the state of their ranges.
+/// Generates the requests of transactions, and records the ranges that are held.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -161,7 +162,7 @@ impl Client {
         Request { first, last, exclusive, is_delayed }
     }
 
-    /// Computes for as long as a transaction does with its range.
+    /// Does the computation of one transaction, for the time that the options ask for.
     #[inline]
     pub fn compute(&mut self) {
         if self.rounds > 0 {

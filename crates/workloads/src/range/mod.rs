@@ -19,7 +19,7 @@ use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The range-lock benchmark of the VLL paper: each transaction locks one range of keys.
 #[derive(Clone, Debug)]
 pub struct Range {
     options: Options,

@@ -15,7 +15,7 @@ use hotrow_txn::{Abort, Runner};
 use std::cell::RefCell;
 use std::fmt;
 
-/// The knobs of TATP.
+/// The command-line options of TATP.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Subscribers; each has on average 2.5 access infos, 2.5 special facilities and 3.75 call forwardings
@@ -32,9 +32,8 @@ pub struct Options {
     pub uniform: bool,
 }
 
-/// The share of each transaction. Besides TATP's own mix, there are the mixes of the SLI paper (*Improving OLTP
-/// Scalability using Speculative Lock Inheritance*, §5.1). It has no mix of inserts or deletes alone: after a while
-/// none would succeed.
+/// The mix of transactions. Besides TATP's own mix, there are the mixes of the SLI paper (*Improving OLTP Scalability
+/// using Speculative Lock Inheritance*, §5.1). No mix has inserts or deletes alone: after a while none would succeed.
 #[derive(clap::ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
@@ -141,19 +140,19 @@ impl Subscribers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are those of the procedures")]
 pub enum Request {
-    /// [`GetSubscriberData`]
+    /// The parameters of [`GetSubscriberData`].
     GetSubscriberData { subscriber: i32 },
-    /// [`GetNewDestination`]
+    /// The parameters of [`GetNewDestination`].
     GetNewDestination { subscriber: i32, facility: i16, start_time: i16, end_time: i16 },
-    /// [`GetAccessData`]
+    /// The parameters of [`GetAccessData`].
     GetAccessData { subscriber: i32, kind: i16 },
-    /// [`UpdateSubscriberData`]
+    /// The parameters of [`UpdateSubscriberData`].
     UpdateSubscriberData { subscriber: i32, bit: i16, facility: i16, data: i16 },
-    /// [`UpdateLocation`]
+    /// The parameters of [`UpdateLocation`].
     UpdateLocation { number: Number, location: i32 },
-    /// [`InsertCallForwarding`]
+    /// The parameters of [`InsertCallForwarding`].
     InsertCallForwarding { number: Number, facility: i16, start_time: i16, end_time: i16, destination: Number },
-    /// [`DeleteCallForwarding`]
+    /// The parameters of [`DeleteCallForwarding`].
     DeleteCallForwarding { number: Number, facility: i16, start_time: i16 },
 }
 
@@ -172,7 +171,7 @@ impl Request {
     }
 }
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     tables: Tables,
@@ -278,7 +277,7 @@ impl Client {
         }
     }
 
-    /// Records that a transaction has committed, and whether it found what it was looking for.
+    /// Records that a transaction has committed. `succeeded` says whether the rows that it asked for exist.
     pub fn committed(&mut self, request: &Request, succeeded: bool) {
         match request {
             Request::InsertCallForwarding { .. } => self.inserted += u64::from(succeeded),

@@ -26,7 +26,7 @@ use crate::{ClientIdentity, LoadError, Progress, Types, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The benchmark TATP: seven short transactions on a register of mobile subscribers.
 #[derive(Clone, Debug)]
 pub struct Tatp {
     options: Options,

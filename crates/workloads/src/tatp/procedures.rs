@@ -10,7 +10,8 @@ use hotrow_txn::{Abort, Accesses, Intent, LockFor, Procedure, RangeAccess, Scan,
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-/// GET_SUBSCRIBER_DATA: reads all columns of a subscriber. Returns a checksum of them.
+/// GET_SUBSCRIBER_DATA: reads all columns of a subscriber. Returns a checksum of them, or `None` if there is no such
+/// subscriber.
 #[derive(Clone, Copy, Debug)]
 pub struct GetSubscriberData {
     pub(super) tables: Tables,
@@ -39,7 +40,7 @@ impl Procedure for GetSubscriberData {
 }
 
 /// GET_NEW_DESTINATION: reads the numbers to which calls to a subscriber's special facility are forwarded at some time,
-/// if the facility is active. Returns a checksum of the numbers.
+/// if the facility is active. Returns a checksum of the numbers, or `None` if there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct GetNewDestination {
     pub(super) tables: Tables,
@@ -92,7 +93,7 @@ impl Procedure for GetNewDestination {
     }
 }
 
-/// GET_ACCESS_DATA: reads one access info of a subscriber. Returns a checksum of it.
+/// GET_ACCESS_DATA: reads one access info of a subscriber. Returns a checksum of it, or `None` if it does not exist.
 #[derive(Clone, Copy, Debug)]
 pub struct GetAccessData {
     pub(super) tables: Tables,

@@ -8,17 +8,17 @@ use std::fmt;
 /// The tables' numbers in one database.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables {
-    /// `subscriber`
+    /// The number of the table `subscriber`.
     pub subscriber: TableId,
-    /// `access_info`
+    /// The number of the table `access_info`.
     pub access_info: TableId,
-    /// `special_facility`
+    /// The number of the table `special_facility`.
     pub special_facility: TableId,
-    /// `call_forwarding`
+    /// The number of the table `call_forwarding`.
     pub call_forwarding: TableId,
 }
 
-/// The unique index of `subscriber` over `sub_nbr`.
+/// The unique secondary index of the table `subscriber` on the telephone number, `sub_nbr`.
 pub const BY_NUMBER: IndexRef = IndexRef::Secondary(IndexId(0));
 
 /// The number of columns of each kind in `subscriber`. There are three kinds: bits, half bytes and bytes.
@@ -127,7 +127,7 @@ fn of_subscriber(name: &str, columns: Vec<Column>, key: &[usize]) -> TableSchema
     TableSchema { partitioned: true, ..TableSchema::new(name, columns, key) }
 }
 
-/// Defines the table `subscriber`. No transaction asks for ranges of ids or numbers, so both indexes are hash indexes.
+/// Defines the table `subscriber`. No transaction scans ranges of ids or numbers, so both indexes are hash indexes.
 pub fn subscriber() -> TableSchema {
     let mut columns = vec![Column::new("s_id", Type::Int4), Column::new("sub_nbr", NUMBER_TYPE)];
     for kind in ["bit", "hex", "byte2"] {
@@ -146,7 +146,7 @@ pub fn subscriber() -> TableSchema {
     schema
 }
 
-/// Defines the table `access_info`. No transaction asks for ranges of its key.
+/// Defines the table `access_info`. No transaction scans ranges of its key, so the key has no ordered index.
 pub fn access_info() -> TableSchema {
     let columns = vec![
         Column::new("s_id", Type::Int4),
@@ -174,8 +174,8 @@ pub fn special_facility() -> TableSchema {
     of_subscriber("special_facility", columns, &[special_facility::SUBSCRIBER, special_facility::TYPE])
 }
 
-/// Defines the table `call_forwarding`. The usual clients add an index over `s_id`, which is a prefix of the key. As a
-/// hash index it costs least.
+/// Defines the table `call_forwarding`. As in the usual clients, it has an index on `s_id`, although that is a prefix
+/// of the primary key. A hash index costs least.
 pub fn call_forwarding() -> TableSchema {
     use call_forwarding::{FACILITY, START_TIME, SUBSCRIBER};
     let columns = vec![

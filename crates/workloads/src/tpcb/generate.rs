@@ -9,7 +9,7 @@ use hotrow_txn::{Abort, Runner};
 /// The largest scale at which pgbench's account numbers fit into an `integer`.
 const SCALE_MAX: i64 = 19_999;
 
-/// The knobs of TPC-B.
+/// The command-line options of TPC-B.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Branches; each has 10 tellers and 100,000 accounts
@@ -18,7 +18,7 @@ pub struct Options {
     pub scale: u32,
 }
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     rng: Rng,
@@ -66,7 +66,7 @@ impl Client {
         self.committed
     }
 
-    /// Returns the sum of the amounts that the committed transactions deposited.
+    /// Returns the sum of the amounts that the committed transactions deposited. A withdrawal is a negative amount.
     pub fn deposited(&self) -> i64 {
         self.deposited
     }

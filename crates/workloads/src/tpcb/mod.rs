@@ -17,7 +17,7 @@ use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The benchmark TPC-B in pgbench's form: deposits and withdrawals.
 #[derive(Clone, Debug)]
 pub struct Tpcb {
     options: Options,

@@ -23,8 +23,8 @@ pub struct Deposit {
 }
 
 impl Deposit {
-    /// Makes the deposits of one worker. Their history rows have other numbers than those of other workers, and those
-    /// of SQL, which count from one.
+    /// Makes the deposits of one worker. The numbers of their history rows differ from those of other workers' rows,
+    /// and from those of rows that SQL inserts, which begin at one.
     pub(super) fn new(tables: Tables, worker: u32) -> Self {
         let mut entry = Row::new(&Arc::new(RowLayout::new(&history().columns)));
         entry.change(|row| row.set(entry::FILLER, &Value::Null));

@@ -10,13 +10,13 @@ pub const ACCOUNTS_PER_BRANCH: u64 = 100_000;
 /// The tables' numbers in one database.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables {
-    /// `pgbench_branches`
+    /// The number of the table `pgbench_branches`.
     pub branches: TableId,
-    /// `pgbench_tellers`
+    /// The number of the table `pgbench_tellers`.
     pub tellers: TableId,
-    /// `pgbench_accounts`
+    /// The number of the table `pgbench_accounts`.
     pub accounts: TableId,
-    /// `pgbench_history`
+    /// The number of the table `pgbench_history`.
     pub history: TableId,
 }
 

@@ -16,15 +16,15 @@ use hotrow_txn::{Abort, Runner};
 /// A kind of transactions. As a number, it is a position in [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// New-Order
+    /// The New-Order transaction, which enters an order.
     NewOrder,
-    /// Payment
+    /// The Payment transaction, which enters a customer's payment.
     Payment,
-    /// Order-Status
+    /// The Order-Status transaction, which reads the state of a customer's last order.
     OrderStatus,
-    /// Delivery
+    /// The Delivery transaction, which delivers the oldest order of each district.
     Delivery,
-    /// Stock-Level
+    /// The Stock-Level transaction, which counts the items of recent orders that are running out.
     StockLevel,
 }
 
@@ -37,7 +37,7 @@ pub(super) const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "de
 /// The group of each kind, by the tables that it changes or reads most: stocks and new orders, payments, or old orders.
 pub(super) const GROUPS: [usize; KINDS.len()] = [0, 1, 2, 2, 0];
 
-/// A stream of transactions for one worker, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     random: Random,
@@ -155,7 +155,8 @@ impl Client {
         self.payment.set(paid, now_us());
     }
 
-    /// Draws the next transaction, and returns its kind. Its parameters are in the procedure of its kind.
+    /// Draws the next transaction, and returns its kind. The transaction's parameters are in the object that the method
+    /// of that kind returns, such as [`payment`](Self::payment).
     pub fn draw(&mut self) -> Kind {
         let kind = self.kind();
         match kind {
@@ -178,7 +179,7 @@ impl Client {
         kind
     }
 
-    /// Returns the order that was drawn last.
+    /// Returns the New-Order transaction that was drawn last.
     pub fn new_order(&self) -> &NewOrder {
         &self.new_order
     }
@@ -188,28 +189,29 @@ impl Client {
         self.is_rolled_back
     }
 
-    /// Returns the payment that was drawn last.
+    /// Returns the Payment transaction that was drawn last.
     pub fn payment(&self) -> &Payment {
         &self.payment
     }
 
-    /// Returns the inquiry for a customer's last order that was drawn last.
+    /// Returns the Order-Status transaction that was drawn last.
     pub fn order_status(&self) -> &OrderStatus {
         &self.order_status
     }
 
-    /// Returns the delivery that was drawn last.
+    /// Returns the Delivery transaction that was drawn last.
     pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 
-    /// Returns the stock-level inquiry that was drawn last.
+    /// Returns the Stock-Level transaction that was drawn last.
     pub fn stock_level(&self) -> &StockLevel {
         &self.stock_level
     }
 
-    /// Records that the transaction that was drawn last has committed, and what it delivered if it is a delivery.
-    /// Returns whether it found what it was looking for.
+    /// Records that the transaction of this kind that was drawn last has committed. `delivered` is its result if it is
+    /// a Delivery, and ignored otherwise. Returns false if it is a Delivery that has found no order, and true
+    /// otherwise.
     pub fn committed(&mut self, kind: Kind, delivered: &Delivered) -> bool {
         match kind {
             Kind::NewOrder => {

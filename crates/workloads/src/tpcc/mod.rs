@@ -36,7 +36,7 @@ use crate::{ClientIdentity, LoadError, Progress, Types, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The benchmark TPC-C: all five transactions, or some of them.
 #[derive(Clone, Debug)]
 pub struct Tpcc {
     options: Options,
@@ -111,7 +111,8 @@ impl crate::Workload for Tpcc {
 }
 
 impl Tpcc {
-    /// [Checks](crate::Workload::check) the database after all transactions of `clients`, which may have run anywhere.
+    /// [Checks](crate::Workload::check) the database after all transactions of `clients`, which may also have run as
+    /// SQL statements over the network.
     pub fn check_after<'c>(
         &self,
         engine: &dyn Engine,

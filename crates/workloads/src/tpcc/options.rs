@@ -3,7 +3,7 @@
 use crate::options::parse_share;
 use clap::ValueEnum;
 
-/// The knobs of TPC-C.
+/// The command-line options of TPC-C.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Warehouses, with 10 districts each
@@ -16,7 +16,7 @@ pub struct Options {
     #[arg(long, value_name = "MIX", value_enum, default_value_t = Mix::Full, hide_possible_values = true)]
     pub mix: Mix,
 
-    /// The warehouse of a worker's transactions: random, another one for each, or bound, always the same
+    /// The warehouse of a worker's transactions: random, drawn for each of them, or bound, the same for all
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Home::Random, hide_possible_values = true)]
     pub home: Home,
 
@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(value_parser = parse_share)]
     pub rollback: f64,
 
-    /// The share of payments and inquiries that know the customer by last name
+    /// The share of payments and inquiries that find the customer by last name
     #[arg(long, value_name = "SHARE", default_value_t = 0.6, allow_negative_numbers = true)]
     #[arg(value_parser = parse_share)]
     pub by_name: f64,
@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub customers: u32,
 
-    /// Check so many warehouses only, drawn by lot; 0 checks all
+    /// Warehouses to check after a run, drawn at random; 0 checks all
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub check_sample: u32,
 }
@@ -99,9 +99,9 @@ impl Mix {
 #[derive(ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
-    /// Each to another one: the worker serves all terminals
+    /// Drawn for each transaction, as if the worker served all terminals
     Random,
-    /// All to one: workers take the warehouses in turn
+    /// One for all transactions of a worker; workers are bound to the warehouses in turn
     Bound,
 }
 

@@ -142,7 +142,7 @@ impl Random {
     }
 }
 
-/// The mark of an item or a stock that is of the brand.
+/// The text in the data of an item or a stock by which it counts as original.
 pub(super) const ORIGINAL: &[u8] = b"ORIGINAL";
 
 /// Writes the last name with this number, `0..LAST_NAMES`, into `buffer`. Returns the part of the buffer that it takes.

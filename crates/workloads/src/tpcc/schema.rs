@@ -6,23 +6,23 @@ use hotrow_storage::{Column, IndexId, IndexKind, IndexRef, IndexSchema, Precisio
 /// The tables' numbers in one database.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables {
-    /// `warehouse`
+    /// The number of the table `warehouse`.
     pub warehouse: TableId,
-    /// `district`
+    /// The number of the table `district`.
     pub district: TableId,
-    /// `customer`
+    /// The number of the table `customer`.
     pub customer: TableId,
-    /// `history`
+    /// The number of the table `history`.
     pub history: TableId,
-    /// `oorder`: ORDER is a word of SQL
+    /// The number of the table `oorder`, so called because ORDER is a word of SQL.
     pub order: TableId,
-    /// `new_order`
+    /// The number of the table `new_order`.
     pub new_order: TableId,
-    /// `order_line`
+    /// The number of the table `order_line`.
     pub order_line: TableId,
-    /// `stock`
+    /// The number of the table `stock`.
     pub stock: TableId,
-    /// `item`
+    /// The number of the table `item`.
     pub item: TableId,
 }
 

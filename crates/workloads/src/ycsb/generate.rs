@@ -14,7 +14,7 @@ use std::fmt;
 const OPS_MAX: u32 = 1000;
 const FIELDS_MAX: i64 = 1000;
 
-/// The knobs of YCSB.
+/// The command-line options of YCSB.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
     /// Rows of the table
@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true, value_parser = parse_share)]
     pub read_ratio: f64,
 
-    /// Bytes of each value; 8 of the first are the row's counter of updates
+    /// Bytes of each value; the first value includes the row's counter of updates, 8 bytes
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(9..=1 << 20))]
     pub value_bytes: u32,
@@ -53,7 +53,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true)]
     pub hot_ops: u32,
 
-    /// Where in a transaction its hot operations are: first, last or random
+    /// Place of the hot operations in a transaction: first, last or random
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = HotPosition::First, hide_possible_values = true)]
     pub hot_position: HotPosition,
 
@@ -80,13 +80,13 @@ pub struct Options {
     pub rmw: bool,
 }
 
-/// How many partitions a transaction touches.
+/// The number of partitions that a transaction touches.
 #[derive(serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
-    /// As it happens
+    /// The number that the transaction's random keys happen to give
     Random,
-    /// So many
+    /// This number
     #[serde(untagged)]
     Exactly(u32),
 }
@@ -99,13 +99,13 @@ fn parse_spread(text: &str) -> Result<Spread, String> {
     }
 }
 
-/// Where in a transaction the operations on hot rows are.
+/// The place of the operations on hot rows in a transaction.
 #[derive(clap::ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum HotPosition {
-    /// Before all others, as in the ORTHRUS paper
+    /// Before all other operations, as in the ORTHRUS paper
     First,
-    /// After all others
+    /// After all other operations
     Last,
     /// Anywhere
     Random,
@@ -226,7 +226,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A stream of transactions, and the counts of those that committed.
+/// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     generator: Generator,

@@ -20,7 +20,7 @@ use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
-/// The workload.
+/// The benchmark YCSB with transactions, each of several operations on different rows.
 #[derive(Clone, Debug)]
 pub struct Ycsb {
     options: Options,

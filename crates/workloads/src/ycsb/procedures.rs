@@ -11,7 +11,8 @@ use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 pub struct Operation {
     /// The row's key.
     pub key: i64,
-    /// Whether the operation reads the row, or reads, modifies and writes it.
+    /// Whether the operation only reads the row ([`Intent::Read`]), or reads, modifies and writes it
+    /// ([`Intent::Write`]).
     pub intent: Intent,
     /// The value column that a write replaces, from zero.
     pub field: u16,

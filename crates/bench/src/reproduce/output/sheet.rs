@@ -26,7 +26,7 @@ const EM_PER_PIXEL: f64 = 1.24;
 /// A place on a sheet, in pixels to the right of and below the top left corner.
 pub(crate) type Spot = (i32, i32);
 
-/// The side of a text that stands at the text's place.
+/// The end of a text, or its middle, that is drawn at the given spot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     Left,

@@ -28,14 +28,16 @@ pub(super) trait CounterTable: Workload<Tables = TableId, Client: 'static> {
     /// Sends the requests of the transaction that was drawn last. Returns the sum of the counters that it read.
     fn send(client: &Self::Client, session: &mut Session) -> impl Future<Output = Result<u64, AttemptError>>;
 
-    /// Notes that the transaction that was drawn last has committed, and that the counters it read had this sum.
+    /// Records that the transaction that was drawn last has committed. `counters` is the sum of the counters that it
+    /// read.
     fn committed(client: &mut Self::Client, counters: u64);
 
     /// Returns the number of updates that the client knows to be committed.
     fn updates(client: &Self::Client) -> u64;
 }
 
-/// A client on the network, whose transactions are in a block if they have several requests.
+/// A client that sends the transactions of a [`CounterTable`] over the network. A transaction of several requests is
+/// sent in a transaction block.
 pub(crate) struct CounterClient<W: Workload> {
     client: W::Client,
     /// The sum of the counters that the last attempt read.

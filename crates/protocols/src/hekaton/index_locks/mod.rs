@@ -53,7 +53,8 @@ const DEPTH_BITS: u32 = 128;
 /// The most blocks in which one range stands.
 const BLOCKS: u128 = 2;
 
-/// The locks on the parts of one index.
+/// The locks on parts of one index, which keep phantoms away: locked hashes, locked ranges of keys, and kept primary
+/// keys.
 #[derive(Default)]
 pub struct IndexLocks {
     hashes: Stripes<()>,
@@ -144,20 +145,20 @@ impl Ranges {
     }
 }
 
-/// A part of an index.
+/// A part of an index that can be locked.
 #[derive(Clone)]
 pub(super) enum Part {
     /// All keys with this hash.
     Hash(u64),
     /// All keys in a range. In a hash index such a part covers all keys of the index.
     Range(Arc<Range>),
-    /// The primary key with this hash, whose row must stay.
+    /// The primary key with this hash. While it is locked, its row may be replaced, but is not deleted.
     Kept(u64),
 }
 
 impl IndexLocks {
     /// Locks a part for a transaction, and returns whether the transaction had not locked it before. The caller issues
-    /// a SeqCst fence before it walks.
+    /// a SeqCst fence before it reads the part.
     pub(super) fn lock(&self, part: &Part, by: TxnId) -> bool {
         match part {
             Part::Hash(hash) => self.hashes.add(*hash, (), by, |()| true),
@@ -175,7 +176,7 @@ impl IndexLocks {
         }
     }
 
-    /// Returns the transactions that have a lock on a range that contains this key, in an ordered index.
+    /// Returns the transactions that have locked a range that contains this key. The index is ordered.
     pub(super) fn holders_of(&self, key: &Key) -> SmallVec<[TxnId; 4]> {
         self.ranges.holders(BitRange::number(key), |range| range.contains(key))
     }
@@ -197,8 +198,9 @@ impl IndexLocks {
     }
 }
 
-/// Returns the transactions that keep the key with this hash. The caller has the write lock of the row, and has issued
-/// a SeqCst fence after it took the lock.
+/// Returns the transactions that have locked the primary key with this hash as [kept](Part::Kept), so that its row is
+/// not deleted before they end. The caller has the write lock of the row, and has issued a SeqCst fence after it took
+/// the lock.
 #[inline]
 pub(super) fn keepers<H>(index: &VersionIndex<H>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]>
 where
@@ -218,8 +220,8 @@ fn of_hash(locks: &Stripes<()>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 
     holders
 }
 
-/// Returns the transactions that have a lock where a row stands in an index. The caller has linked the row there, and
-/// has issued a SeqCst fence after that.
+/// Returns the transactions that have locked a hash or a range of an index that contains a row's key. The caller has
+/// linked the row into the index, and has issued a SeqCst fence after that.
 #[inline]
 pub(super) fn holders<H>(index: &VersionIndex<H>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]>
 where

@@ -71,8 +71,8 @@ fn bit(name: u64) -> u64 {
 /// A lock: its name, what is locked, and the transaction that has it.
 type Entry<T> = (u64, T, TxnId);
 
-/// Locks of some names. A stripe has a cache line of its own, so that a lock writes no line that is read for names of
-/// other stripes.
+/// The locks of the names that fall into one part of the table. A stripe has a cache line of its own, so that a lock
+/// writes no line that is read for names of other stripes.
 #[repr(align(64))]
 pub(super) struct Stripe<T> {
     /// The bits of the names under which there are locks.
@@ -119,8 +119,8 @@ impl<T> Stripe<T> {
         self.names.store(names, Ordering::Release);
     }
 
-    /// Appends the transactions that have a lock under this name for which `is_hit` holds. `is_hit` is not called for
-    /// locks of other names.
+    /// Appends to `holders` the transactions that have a lock under this name for which `is_hit` holds. `is_hit` is not
+    /// called for locks of other names, and runs under the stripe's latch.
     pub fn holders(&self, name: u64, mut is_hit: impl FnMut(&T) -> bool, holders: &mut impl Extend<TxnId>) {
         let held = self.held.lock();
         let of_name = &held[of(&held, name)];

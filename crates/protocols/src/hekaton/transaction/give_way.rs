@@ -9,8 +9,12 @@ use super::{BlockedGuard, HekatonTransaction};
 use hotrow_txn::{Abort, Savepoint};
 
 impl HekatonTransaction {
-    /// Undoes everything since a savepoint, or all if `to` is `None`, and waits for the transaction that was met.
-    /// Returns `false` if none was met.
+    /// Undoes all changes since a savepoint, or the whole transaction if `to` is `None`. Then waits for the transaction
+    /// with which the last call conflicted. Returns `false`, without waiting, if there was no such conflict.
+    ///
+    /// # Errors
+    /// [`Abort::Deadlock`] if the transaction is the victim of a deadlock, and the error of a wait that was cancelled,
+    /// timed out, or depended on a transaction that aborted.
     pub(super) fn undo_and_wait(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
         let conflict = self.reader.look.conflict.take();
         match to.filter(|_| self.life.running) {
@@ -101,8 +105,8 @@ impl HekatonTransaction {
         }
     }
 
-    /// Ends the turns that the transaction has. Where it has locked the row, the transactions behind it wait for its
-    /// end.
+    /// Takes the transaction out of the queues in which it has its turn. Where it has locked the row, the transactions
+    /// behind it wait until it ends. Elsewhere the next one gets its turn.
     pub(super) fn settle_turns(&mut self) {
         let Some(slot) = self.slot else { return };
         let (transactions, me) = (&self.shared.transactions, self.reader.look.me);
@@ -115,7 +119,8 @@ impl HekatonTransaction {
         }
     }
 
-    /// Ends the turns of a transaction that is over, so that the transactions behind it are next.
+    /// Takes a transaction that is over out of the queues in which it has its turn. The next transactions of these
+    /// queues get their turns.
     pub(super) fn leave_queues(&mut self) {
         let Some(slot) = self.slot else { return };
         for (place, _) in self.reader.look.turns.drain(..) {

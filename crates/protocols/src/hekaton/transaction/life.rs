@@ -12,17 +12,17 @@ pub(super) struct Life {
     pub(super) has_locked: bool,
     /// The error of a transaction that was rolled back between two calls, until the caller learns of it.
     pub(super) failed: Option<Abort>,
-    /// The deadlock that the transaction was the victim of.
+    /// The deadlock of which the transaction was the victim, if there was one.
     pub(super) deadlock: Option<Deadlock>,
 }
 
 impl Life {
-    /// Begins a transaction.
+    /// Returns the state of a transaction that has just begun.
     pub(super) fn begun(begin: &Begin<'_>) -> Self {
         Self { label: begin.label, read_only: begin.read_only, running: true, ..Self::default() }
     }
 
-    /// Fails if no transaction is running.
+    /// Fails if no transaction is running: with the error of an abort between two calls, or else with [`Abort::User`].
     #[inline]
     pub(super) fn check(&self) -> Result<(), Abort> {
         if self.running { Ok(()) } else { Err(self.failed.unwrap_or(Abort::User)) }

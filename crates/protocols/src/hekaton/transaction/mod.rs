@@ -32,7 +32,8 @@ use life::Life;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// A transaction in flight.
+/// A transaction of `mvo` or `mvl`. The object runs one transaction after another, and has the same slot in the table
+/// of transactions for as long as that is not used up.
 pub struct HekatonTransaction {
     database: Arc<Database>,
     shared: Arc<Shared>,

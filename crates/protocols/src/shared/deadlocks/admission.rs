@@ -52,7 +52,8 @@ const COOLED_AFTER: u32 = 256;
 /// The time without a new hot lock after which all locks have cooled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The locks that are hot. Any thread may call any method.
+/// The table of the locks that are hot: transactions waited for them lately while there was a deadlock. Any thread may
+/// call any method.
 pub(super) struct Heat {
     /// Whether any lock is hot.
     is_any: AtomicBool,
@@ -88,7 +89,7 @@ impl Heat {
         self.is_any.store(true, Ordering::Release);
     }
 
-    /// Whether no lock has become hot for so long that all have cooled.
+    /// Whether no lock has become hot during the last second. Then all locks count as cool.
     pub(super) fn is_quiet(&self, now: Time) -> bool {
         now.since(Time(self.last.load(Ordering::Acquire))) > QUIET
     }
@@ -112,19 +113,21 @@ impl Heat {
     }
 }
 
-/// The tickets for hot locks. The caller has the mutex of the list of waiting transactions.
+/// The tickets that admit transactions to hot locks. The caller of each method has the mutex of the list of waiting
+/// transactions.
 #[derive(Default)]
 pub(super) struct HotTickets {
     pub(super) tickets: Tickets,
     /// The number of tickets that were returned since the locks cooled last.
     returned: u32,
-    /// The number of transactions that were held back so far.
+    /// The number of transactions that have had to wait for a ticket so far.
     pub(super) held_back: u64,
 }
 
 impl HotTickets {
-    /// Takes back the ticket of a transaction. `lost` says that the transaction was the victim of a deadlock,
-    /// `is_short` that others are held back for want of tickets. Locks cool by a step after so many tickets.
+    /// Takes back the ticket of a transaction. `lost` says whether the transaction was the victim of a deadlock, and
+    /// `is_short` whether others are held back for want of tickets. After every 256 tickets that are taken back, the
+    /// locks cool by a step.
     pub(super) fn take_back(&mut self, holder: u32, now: Time, lost: bool, is_short: bool, heat: &Heat) {
         self.tickets.take_back(holder, now, lost.then_some(Abort::Deadlock), is_short);
         self.returned += 1;
@@ -148,14 +151,14 @@ impl HotTickets {
     }
 }
 
-/// Makes the state of admission, beside the list of waiting transactions.
+/// Returns the initial state of admission: no lock is hot, and no transaction has a ticket.
 pub(super) fn admission() -> (Heat, HotTickets) {
     (Heat::new(), HotTickets::default())
 }
 
-/// Whether a transaction needs a ticket for hot locks. A transaction whose access set is locked as it begins needs
-/// none. A one-shot transaction holds its locks for no round trip of a client, so it needs a ticket only after it has
-/// been a victim.
+/// Whether a transaction needs a ticket before it locks a hot lock. A transaction whose access set is locked as it
+/// begins (`is_declared`) needs none. A one-shot transaction holds its locks for no round trip of a client, so it needs
+/// a ticket only after it has been a victim.
 pub(crate) fn needs_ticket(standing: &Standing, one_shot: bool, is_declared: bool) -> bool {
     !is_declared && (!one_shot || standing.has_lost())
 }

@@ -71,7 +71,8 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Time};
 use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, Tickets, WaitsFor};
 use smallvec::SmallVec;
 
-/// The part of a listed transaction that says which lock it waits for, and which locks it holds.
+/// The locks of a transaction that waits: the lock that it waits for, and the locks that it holds. They are in the list
+/// that is searched for deadlocks.
 pub(crate) trait Blocked: Send {
     /// The name of a lock.
     type Lock: Copy;
@@ -85,15 +86,15 @@ pub(crate) trait Blocked: Send {
     /// Returns the hash of a lock.
     fn hash(lock: Self::Lock) -> u64;
 
-    /// Whether the transaction is to be the victim, rather than others of its cycle, whatever their age: it would fall
-    /// with each of them.
+    /// Whether the transaction is the victim of any cycle that it is part of, whatever its age. So it is for a
+    /// transaction that would have to abort with any other victim, since it depends on the commit of one of them.
     fn is_to_be_victim(&self) -> bool {
         false
     }
 }
 
-/// The list of the transactions of a database that wait. A thread may call any method, for the transaction that it
-/// runs.
+/// The list of the transactions of a database that wait, in which deadlocks are found. A thread may call any method,
+/// for the transaction that it runs.
 pub(crate) struct Waits<B> {
     heat: Heat,
     list: Mutex<List<B>>,
@@ -121,11 +122,11 @@ struct Listed<B> {
 
 /// The request of a transaction that begins to wait.
 pub struct Request<'r> {
-    /// Where the transaction waits, which tells it from others.
+    /// The place where the transaction waits. It identifies the transaction in the list.
     pub(crate) parked: &'r Arc<Parked>,
     pub(crate) target: LockTarget,
     pub(crate) mode: Mode,
-    /// The standing of the transaction.
+    /// The age and the defeats of the transaction, by which a victim is chosen.
     pub(crate) standing: Standing,
 }
 
@@ -136,7 +137,7 @@ type Cycle = SmallVec<[usize; 4]>;
 pub(crate) enum Admission<B> {
     /// The transaction has a ticket, and is not listed.
     LetIn(B),
-    /// The transaction is listed. Another transaction grants it a ticket.
+    /// The transaction has no ticket. It is in the list and must wait until another transaction grants it one.
     HeldBack,
 }
 
@@ -152,9 +153,9 @@ impl<B: Blocked> Waits<B> {
         self.list.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Lists a transaction whose request is queued, and ends the deadlocks that this closes. Returns the deadlock of
-    /// which the transaction is the victim itself, if there is one. Other victims are woken, and have a
-    /// [verdict](Self::verdict).
+    /// Lists a transaction that begins to wait, after its request was queued, and ends the deadlocks that this wait
+    /// closes. Returns the deadlock of which the transaction is the victim itself, if there is one. Other victims are
+    /// woken, and have a [verdict](Self::verdict).
     pub(crate) fn begin(&self, request: Request<'_>, blocked: B) -> Option<Deadlock> {
         let now = request.parked.waiter().now();
         let mut list = self.list();
@@ -202,7 +203,8 @@ impl<B: Blocked> Waits<B> {
         self.heat.is_hot(lock)
     }
 
-    /// Makes a lock hot, after a transaction that wanted it was the victim of a deadlock which is not in the list.
+    /// Makes a lock hot, after a transaction that wanted it was the victim of a deadlock that was found without the
+    /// list.
     pub(crate) fn heat(&self, lock: u64, now: Time) {
         let _list = self.list();
         self.heat.heat(lock, now);
@@ -231,8 +233,8 @@ impl<B: Blocked> Waits<B> {
         Admission::HeldBack
     }
 
-    /// Looks, for a transaction that has been held back for a while, whether tickets count whose leases are over.
-    /// Returns the time at which to look again.
+    /// Discounts the tickets whose leases are over, and lets in transactions that are held back for the tickets that
+    /// become free. A transaction that is held back calls this from time to time. Returns the time of the next call.
     pub(crate) fn look_at_leases(&self, now: Time) -> Time {
         let mut wakes = Wakes::new();
         let mut list = self.list();
@@ -258,7 +260,8 @@ impl<B: Blocked> Waits<B> {
         wake(wakes);
     }
 
-    /// Returns the present state of admission, for statistics.
+    /// Returns statistics of admission: the numbers of hot locks, of tickets, and of transactions that wait for
+    /// tickets.
     pub(crate) fn admission(&self) -> AdmissionStatistics {
         let list = self.list();
         AdmissionStatistics {

@@ -11,7 +11,8 @@ const YIELDS: u32 = 8;
 /// woken to leave.
 pub(super) const AGE_NS: u64 = 1 << 22;
 
-/// The standing of a transaction in flight when a deadlock's victim is chosen. The retries of a transaction keep it.
+/// The age of a transaction and the number of its defeats, by which a deadlock's victim is chosen. The retries of a
+/// transaction keep its standing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     /// The time at which the transaction's first attempt began. For a one-shot transaction it is the time at which that
@@ -25,7 +26,8 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Begins an attempt of transaction object `number`. `again` says that it is the retry of the one before.
+    /// Begins an attempt of the transaction object with this number. `again` says whether the attempt is a retry of the
+    /// last one, which keeps its age and defeats. `now` is called for interactive transactions only.
     #[inline]
     pub(crate) fn begin(&mut self, number: u32, one_shot: bool, again: bool, now: impl FnOnce() -> Time) {
         (self.number, self.one_shot) = (number, one_shot);
@@ -34,7 +36,7 @@ impl Standing {
         }
     }
 
-    /// Notes that the transaction comes to wait.
+    /// Notes that the transaction begins to wait. The age of a one-shot transaction counts from its first wait.
     pub(crate) fn waits(&mut self, now: Time) {
         self.began.get_or_insert(now);
     }
@@ -54,16 +56,16 @@ impl Standing {
         self.number
     }
 
-    /// Returns the transaction's rank among those that are held back from hot locks: the least is let in first, which
-    /// is the oldest transaction.
+    /// Returns the transaction's rank among the transactions that wait for a ticket for hot locks. The least rank,
+    /// which is that of the oldest transaction, is let in first.
     pub(super) fn turn(&self) -> (Time, u32) {
         (self.began.unwrap_or_default(), self.number)
     }
 
-    /// Orders transactions by which is to be the victim: the greatest. One-shot transactions come before others,
-    /// because they are tried again without a client's help, but only for so many times, so that each of them ends. Of
-    /// the rest the youngest comes first. Transactions of one age are equals until they have been victims for so many
-    /// times. After that they are older than the others of that age, in the exact order.
+    /// Orders transactions for the choice of a victim: the greatest is the victim. One-shot transactions come before
+    /// others, because they are tried again without a client's help, but only for so many times, so that each of them
+    /// ends. Of the rest the youngest comes first. Transactions of one age are equals until they have been victims for
+    /// so many times. After that they are older than the others of that age, in the exact order.
     pub(super) fn cmp(&self, other: &Standing) -> Ordering {
         let rank = |standing: &Standing| {
             let yields = standing.one_shot && standing.defeats < YIELDS;

@@ -1,5 +1,5 @@
-//! The database gate: transactions that brought a plan pass through it together, one that brought none closes it and is
-//! alone.
+//! The database gate. Transactions that have a plan of their accesses are inside together. A transaction without a plan
+//! closes the gate, and is alone in the database.
 //!
 //! **The idea.** A big-reader lock. Each transaction in flight has a *pass* with a word of its own, in a cache line of
 //! its own. To enter is to write that word and to read the gate's word; no pass writes a shared line. To close is the
@@ -38,7 +38,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// The gate of one database, which all threads share.
+/// The gate of one database, which all threads share. Any number of transactions can be inside at once, or one
+/// transaction can close the gate and be alone in the database.
 pub(crate) struct Gate {
     closed: CachePadded<AtomicBool>,
     state: Mutex<State>,
@@ -103,8 +104,8 @@ struct Parked {
     waiter: Waiter,
 }
 
-/// A transaction in flight as the gate knows it. One thread at a time uses it. When it is dropped, it gives up what it
-/// has.
+/// The handle of a transaction object on the gate, through which its transactions enter the gate or close it. One
+/// thread at a time uses it. A pass that is dropped leaves the gate.
 pub(crate) struct Pass {
     gate: Arc<Gate>,
     word: Arc<Word>,
@@ -130,7 +131,7 @@ impl Gate {
         Arc::new(Self { closed: CachePadded(AtomicBool::new(false)), state: Mutex::default() })
     }
 
-    /// Makes a pass that waits through `waiter`.
+    /// Makes a pass for a transaction object that waits through `waiter`. The pass is outside.
     pub(crate) fn pass(self: &Arc<Self>, waiter: Waiter) -> Pass {
         let word = Arc::new(CachePadded(AtomicU64::new(OUTSIDE)));
         self.state().words.push(word.clone());
@@ -257,9 +258,12 @@ fn wake(wakes: Wakes) {
 }
 
 impl Pass {
-    /// Enters beside other passes that enter, and behind a pass that is closing the gate. Waits no longer than `limit`.
-    /// A pass that only `reads` is also let in by a pass that has closed the gate and [lets readers
+    /// Enters the gate. If another pass is closing the gate or has closed it, waits until it is open again, but no
+    /// longer than `limit`. A pass that only `reads` also enters if the pass that has closed the gate [lets readers
     /// in](Self::let_readers_in).
+    ///
+    /// # Errors
+    /// [`Abort::Timeout`] if the limit has passed, and [`Abort::Cancelled`] if the waiter was cancelled.
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -284,13 +288,13 @@ impl Pass {
         self.state == PassState::Inside
     }
 
-    /// Whether another pass waits for those inside to leave.
+    /// Whether the gate is closing or closed. For a pass inside this means that another pass waits until it leaves.
     #[inline]
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.gate.is_closed()
     }
 
-    /// Returns how the pass excludes others.
+    /// Returns whether the pass excludes all others from the database, and, if so, whether any of them waits for it.
     pub(crate) fn exclusion(&self) -> Exclusion {
         match self.state {
             PassState::Outside | PassState::Inside => Exclusion::None,
@@ -299,8 +303,11 @@ impl Pass {
         }
     }
 
-    /// Closes the gate to all other passes. Waits no longer than `limit` for the passes inside, and for those queued
-    /// before.
+    /// Closes the gate to all other passes. Waits until the passes inside have left and the passes that queued before
+    /// have been served, but no longer than `limit`.
+    ///
+    /// # Errors
+    /// [`Abort::Timeout`] if the limit has passed, and [`Abort::Cancelled`] if the waiter was cancelled.
     #[cold]
     pub(crate) fn close(&mut self, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {
         debug_assert_eq!(self.state, PassState::Outside, "a pass is used once at a time");
@@ -330,7 +337,8 @@ impl Pass {
     /// Lets no more readers in, and waits for those inside, no longer than `limit`.
     ///
     /// # Errors
-    /// Fails if the wait has ended before they have left. Readers are let in then as before.
+    /// [`Abort::Timeout`] if the limit has passed, and [`Abort::Cancelled`] if the waiter was cancelled. If the readers
+    /// have not left by then, readers are let in as before.
     #[cold]
     pub(crate) fn exclude_readers(
         &mut self,
@@ -341,7 +349,8 @@ impl Pass {
         self.queue(Side::Exclude, limit, statistics)
     }
 
-    /// Gives up what [`enter`](Self::enter) or [`close`](Self::close) gave, if the pass has either.
+    /// Leaves the gate, if the pass has [entered](Self::enter) it, or opens it, if the pass has [closed](Self::close)
+    /// it. Has no effect on a pass that is outside.
     #[inline]
     pub(crate) fn leave(&mut self) {
         match std::mem::replace(&mut self.state, PassState::Outside) {

@@ -1,24 +1,17 @@
 //! The heads of a bucket: the transactions that hold a name, and those that wait for it.
 
 use super::{Name, OwnerId, WaitPolicy, Wakes};
+use crate::shared::chain::{ChainedHead, HeadChain};
 use crate::shared::mode::Mode;
+use crate::shared::owners::Labels;
 use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
 use hotrow_txn::{LockTarget, LockWait};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// The number of further heads for which a bucket that does not need them keeps room.
-const KEPT_HEADS: usize = 8;
-
-/// The heads of one bucket.
-#[derive(Default)]
-pub(super) struct Heads {
-    first: Head,
-    /// The heads of further names, if the bucket has any.
-    #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has more than one head")]
-    more: Option<Box<Vec<Head>>>,
-}
+/// The heads of one bucket: one for each locked name that falls into the bucket.
+pub(super) type Heads = HeadChain<Head>;
 
 /// The head of a name in use: the transactions that hold it, and those that wait for it.
 #[derive(Default)]
@@ -41,7 +34,7 @@ pub(super) struct Waiting {
     /// The modes that the owner is to hold once the request is granted, with those that it holds already.
     pub(super) mode: Mode,
     pub(super) upgrade: bool,
-    /// The thing that the name stands for.
+    /// The thing that the name stands for, for reports.
     pub(super) target: LockTarget,
     pub(super) parked: Arc<Parked>,
 }
@@ -50,21 +43,13 @@ pub(super) struct Waiting {
 pub(super) type Blockers = SmallVec<[OwnerId; 8]>;
 
 impl Heads {
-    #[inline]
-    fn find(&mut self, name: Name) -> Option<&mut Head> {
-        if self.first.is_of(name) {
-            return Some(&mut self.first);
-        }
-        self.more.as_mut()?.iter_mut().find(|head| head.is_of(name))
-    }
-
     /// Returns the modes in which `owner` holds a name.
     pub(super) fn held(&mut self, name: Name, owner: OwnerId) -> Mode {
         self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
     }
 
-    /// Returns the transactions that hold a name, or wait for it before `owner`, which waits for it. Returns none if
-    /// `owner` does not wait for it.
+    /// Returns the other transactions that hold a name, or wait for it before `owner`, which waits for it. Returns an
+    /// empty list if `owner` does not wait for the name.
     pub(super) fn in_the_way(&mut self, name: Name, owner: OwnerId) -> Blockers {
         let Some(head) = self.find(name) else { return Blockers::new() };
         let mut queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
@@ -72,34 +57,18 @@ impl Heads {
         place.map_or_else(Blockers::new, |place| head.everybody(owner, place))
     }
 
-    /// Returns the head of a name. If the name has none, a free head becomes its head.
-    #[inline]
-    pub(super) fn find_or_make(&mut self, name: Name) -> &mut Head {
-        let elsewhere = self.more.as_ref().and_then(|more| more.iter().position(|head| head.is_of(name)));
-        if let Some(position) = elsewhere {
-            return &mut self.more.get_or_insert_default()[position];
-        }
-        if self.first.is_of(name) || self.first.is_free() {
-            self.first.name = name.0;
-            return &mut self.first;
-        }
-        let more = self.more.get_or_insert_default();
-        more.push(Head { name: name.0, ..Head::default() });
-        more.last_mut().expect("just pushed")
-    }
-
-    /// Releases a name of a transaction for good: the transaction ends, or was granted a lock that it does not want any
-    /// more.
+    /// Releases a name of a transaction that ends, or that was granted a lock which it does not want any more. Grants
+    /// the requests that can be granted then, and appends their transactions to `wakes`.
     #[inline]
     pub(super) fn release(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
         head.granted.retain(|granted| granted.owner != owner);
         head.grant_waiting(wakes);
-        self.tidy(name);
+        self.tidy();
     }
 
-    /// Releases a name of a transaction that goes on, and may come to wait for the requests that are still waiting
-    /// here.
+    /// Releases a name of a transaction that goes on, as [`release`](Self::release) does. It may wait for other locks
+    /// later, so the policy is also told the new blockers of the requests that still wait for the name.
     pub(super) fn release_early<P: WaitPolicy>(&mut self, name: Name, owner: OwnerId, policy: &P, wakes: &mut Wakes) {
         let Some(head) = self.find(name) else { return };
         head.granted.retain(|granted| granted.owner != owner);
@@ -107,10 +76,11 @@ impl Heads {
         if P::TRACKS {
             head.tell_blockers(0, policy, wakes);
         }
-        self.tidy(name);
+        self.tidy();
     }
 
-    /// Takes a request out of the queue. Returns `false` if the request is not there, as it was granted.
+    /// Takes a request out of the queue, and grants the requests that can be granted then. Returns `false` if the
+    /// request is not in the queue, since it was granted.
     pub(super) fn withdraw<P: WaitPolicy>(
         &mut self,
         name: Name,
@@ -127,28 +97,13 @@ impl Heads {
             // If a request was granted, the first of the queue was withdrawn, and the positions begin anew.
             head.tell_blockers(position, policy, wakes);
         }
-        self.tidy(name);
+        self.tidy();
         true
     }
 
-    /// Removes a free head, unless it is the bucket's first.
-    #[inline]
-    fn tidy(&mut self, name: Name) {
-        let Some(more) = &mut self.more else { return };
-        if let Some(position) = more.iter().position(|head| head.name == name.0 && head.is_free()) {
-            more.swap_remove(position);
-            if more.is_empty() && more.capacity() > KEPT_HEADS {
-                self.more = None;
-            }
-        }
-    }
-
-    fn heads(&self) -> impl Iterator<Item = &Head> {
-        std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
-    }
-
-    /// Appends all waits of the bucket, with the transactions' labels.
-    pub(super) fn waits(&self, label: &impl Fn(OwnerId) -> u32, waits: &mut Vec<LockWait>) {
+    /// Appends all waits of the bucket to `waits`, for reports. `labels` has the numbers under which reports name
+    /// transactions.
+    pub(super) fn waits(&self, labels: &Labels, waits: &mut Vec<LockWait>) {
         for head in self.heads() {
             let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
             for (place, request) in queue.enumerate() {
@@ -157,11 +112,11 @@ impl Heads {
                 let before = head.waiting.iter().flat_map(|waiting| waiting.range(..place));
                 let before = before.filter(|before| before.mode.conflicts(request.mode));
                 waits.push(LockWait {
-                    waiter: label(request.owner),
+                    waiter: labels.of(request.owner),
                     target: request.target.clone(),
                     mode: request.mode.name(),
-                    holders: held.map(|held| (label(held.owner), held.mode.name())).collect(),
-                    before: before.map(|before| label(before.owner)).collect(),
+                    holders: held.map(|held| (labels.of(held.owner), held.mode.name())).collect(),
+                    before: before.map(|before| labels.of(before.owner)).collect(),
                 });
             }
         }
@@ -175,17 +130,24 @@ impl Heads {
     }
 }
 
-impl Head {
+impl ChainedHead for Head {
+    #[inline]
+    fn is_of(&self, name: Name) -> bool {
+        self.name == name.0 && !self.is_free()
+    }
+
     #[inline]
     fn is_free(&self) -> bool {
         self.granted.is_empty()
     }
 
     #[inline]
-    fn is_of(&self, name: Name) -> bool {
-        self.name == name.0 && !self.is_free()
+    fn rename(&mut self, name: Name) {
+        self.name = name.0;
     }
+}
 
+impl Head {
     /// Returns the modes that `owner` holds, and those that all other transactions hold together.
     #[inline]
     pub(super) fn holders(&self, owner: OwnerId) -> (Mode, Mode) {
@@ -275,8 +237,9 @@ impl Head {
         }
     }
 
-    /// Tells the policy the blockers of those requests from `place` on whose blockers can have changed. These are the
-    /// requests up to the first that hides the requests before it from those behind it.
+    /// Tells the policy the blockers of the requests from `place` on, up to the first request that conflicts with all
+    /// modes: the blockers of requests behind that one have not changed. Transactions that must look for a deadlock are
+    /// added to `wakes`.
     pub(super) fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {
@@ -295,6 +258,6 @@ impl Head {
 impl Heads {
     /// Returns the places where transactions wait for the bucket's first name.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Arc<Parked>> {
-        self.first.waiting.iter().flat_map(|waiting| waiting.iter()).map(|waiting| &waiting.parked)
+        self.first().waiting.iter().flat_map(|waiting| waiting.iter()).map(|waiting| &waiting.parked)
     }
 }

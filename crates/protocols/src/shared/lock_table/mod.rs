@@ -27,21 +27,19 @@ mod head;
 
 use super::deadlocks::{Request, Standing};
 use super::mode::Mode;
+pub(crate) use super::owners::OwnerId;
+use super::owners::Owners;
 use super::parked::Parked;
 use super::time_outs::Limits;
 use head::{Blockers, Heads, Waiting};
-use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
+use hotrow_sync::{Arc, Latch, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// The name of the thing that a lock protects, hashed.
+/// The name of a lock: a 64-bit hash of the thing that it protects. Things with the same hash share a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u64);
-
-/// A transaction object as the lock table knows it. The numbers are small, and used again once their owner is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OwnerId(pub(crate) u32);
 
 /// The deadlock policy: which transaction may wait for which.
 ///
@@ -57,9 +55,9 @@ pub trait WaitPolicy: Send + Sync {
     /// Whether the policy keeps the wait-for graph.
     const TRACKS: bool = false;
 
-    /// Whether a transaction that holds no lock may wait for any other, and the policy is not asked. Then transactions
-    /// that hold a lock are asked about all that hold the lock or stand before them, in whatever mode: see
-    /// [`may_wait`](Self::may_wait).
+    /// Whether a transaction that holds no lock may always wait, without a call of [`may_wait`](Self::may_wait). If so,
+    /// the blockers that are passed for a transaction that holds locks are all other holders of the lock, and all
+    /// requests before its own, in whatever modes.
     const NEWCOMERS_WAIT: bool = false;
 
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
@@ -74,11 +72,12 @@ pub trait WaitPolicy: Send + Sync {
         false
     }
 
-    /// Whether the policy is told when a transaction begins to wait, and when it ends to.
+    /// Whether the policy has a list of the waiting transactions. If so, [`begins_to_wait`](Self::begins_to_wait) and
+    /// [`verdict`](Self::verdict) are called, and [`find_deadlock`](Self::find_deadlock) is not.
     const LISTS: bool = false;
 
-    /// Called under no latch when a request is queued and its transaction is about to wait. Returns the deadlock that
-    /// this closes, if the transaction itself is to be its victim.
+    /// Called under no latch when a request has been queued and its transaction is about to wait. If this wait closes a
+    /// deadlock of which the transaction itself is to be the victim, returns the deadlock.
     fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
         None
     }
@@ -88,7 +87,8 @@ pub trait WaitPolicy: Send + Sync {
         None
     }
 
-    /// Whether the transaction that waits can never commit, since a transaction that it follows has not.
+    /// Whether the transaction that waits can never commit, because it has read or changed a row of an uncommitted
+    /// transaction that was then rolled back. Its wait ends with [`Abort::Cascade`].
     fn is_doomed(&self) -> bool {
         false
     }
@@ -96,8 +96,8 @@ pub trait WaitPolicy: Send + Sync {
     /// Called when the request of a transaction that waits was granted, or is about to be withdrawn.
     fn ends_to_wait(&self, _requester: &Requester) {}
 
-    /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, the transaction does not wait any
-    /// more.
+    /// Looks for a deadlock of which `waiter` is to be the victim, before it suspends and after each alarm. If there is
+    /// one, its wait ends with [`Abort::Deadlock`].
     fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
         None
     }
@@ -114,8 +114,8 @@ pub trait WaitPolicy: Send + Sync {
 /// A request that has to wait, as a policy sees it.
 pub struct Queued<'r> {
     pub(crate) waiter: OwnerId,
-    /// The modes that the request asks for, in addition to those that its transaction holds.
-    pub(crate) mode: Mode,
+    /// The name of the mode that the request asks for, in addition to what its transaction holds.
+    pub(crate) mode: &'static str,
     pub(crate) target: LockTarget,
     pub(crate) parked: &'r Arc<Parked>,
 }
@@ -123,14 +123,7 @@ pub struct Queued<'r> {
 /// The lock table of one database.
 pub(crate) struct LockTable {
     buckets: Box<[Bucket]>,
-    owners: Mutex<Owners>,
-}
-
-#[derive(Default)]
-struct Owners {
-    /// The place where each transaction waits, by the transaction's number.
-    parked: Vec<Arc<Parked>>,
-    free: Vec<u32>,
+    owners: Owners,
 }
 
 /// The number of held names for which room is kept from one transaction to the next.
@@ -146,7 +139,8 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held(Name);
 
-/// A transaction object as a user of the lock table.
+/// The handle of a transaction object on the lock table, through which it acquires and releases locks. A requester that
+/// is dropped releases all its locks.
 pub struct Requester {
     id: OwnerId,
     parked: Arc<Parked>,
@@ -192,7 +186,7 @@ enum Refused {
     Deadlock(Deadlock),
 }
 
-/// The answer to whether an acquired lock is new to its requester.
+/// Whether a lock that was acquired is new to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
     /// The requester held no mode of the name before.
@@ -205,26 +199,15 @@ impl LockTable {
     /// Makes a lock table with this many buckets, rounded up to a power of two.
     pub(crate) fn new(buckets: usize) -> Arc<Self> {
         let buckets = (0..buckets.next_power_of_two()).map(|_| Bucket(Latch::new(Heads::default()))).collect();
-        Arc::new(Self { buckets, owners: Mutex::new(Owners::default()) })
+        Arc::new(Self { buckets, owners: Owners::default() })
     }
 
-    /// Makes a requester that waits through `waiter`.
+    /// Makes a requester for a transaction object that waits through `waiter`.
     pub(crate) fn requester(self: &Arc<Self>, waiter: Waiter) -> Requester {
         let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
-        let mut owners = self.owners.lock().expect("no panic under the mutex");
-        let id = match owners.free.pop() {
-            Some(id) => {
-                owners.parked[id as usize] = parked.clone();
-                id
-            }
-            None => {
-                owners.parked.push(parked.clone());
-                owners.parked.len() as u32 - 1
-            }
-        };
-        drop(owners);
+        let id = self.owners.add(&parked);
         Requester {
-            id: OwnerId(id),
+            id,
             parked,
             held,
             table: self.clone(),
@@ -253,7 +236,7 @@ impl Requester {
         self.id
     }
 
-    /// Begins a transaction that reports call `label`, and whose waits have these limits.
+    /// Begins a transaction, whose waits have these limits. `label` is the number under which reports name it.
     #[inline]
     pub(crate) fn begin(&mut self, label: u32, limits: Limits) {
         self.parked.set_label(label);
@@ -262,21 +245,20 @@ impl Requester {
         self.deadlock = None;
     }
 
-    /// Begins the transaction's standing, where deadlocks have victims. `again` says that it is the retry of the one
-    /// before.
+    /// Sets the transaction's age and clears its defeats, by which a deadlock's victim is chosen. If the transaction is
+    /// a retry of the last one (`again`), both stay as they are.
     #[inline]
     pub(crate) fn stand(&mut self, one_shot: bool, again: bool) {
         let Self { standing, parked, .. } = self;
         standing.begin(self.id.0, one_shot, again, || parked.waiter().now());
     }
 
-    /// Returns the standing of the transaction when a deadlock's victim is chosen.
+    /// Returns the age and the defeats of the transaction, by which a deadlock's victim is chosen.
     pub(crate) fn standing(&mut self) -> &mut Standing {
         &mut self.standing
     }
 
-    /// Sets whether a lock that is not free is refused with [`Abort::Timeout`] from now on. Other transactions do not
-    /// learn that it was asked for.
+    /// Sets whether a request for a lock that is not free fails with [`Abort::Timeout`] from now on, and is not queued.
     pub(crate) fn refuse_waits(&mut self, refuse: bool) {
         self.refuses_waits = refuse;
     }
@@ -307,8 +289,14 @@ impl Requester {
         !self.held.is_empty()
     }
 
-    /// Locks `name` in `mode`, in addition to the modes in which it is held. `target` returns the thing that the name
-    /// stands for; it is called only when the request has to wait.
+    /// Locks `name` in `mode`, in addition to the modes in which it is held. If the lock is not free, waits for it as
+    /// `policy` allows. `target` returns the thing that the name stands for, and is called only if the request has to
+    /// wait.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if the policy refuses the wait, [`Abort::Timeout`] if a limit has passed or waits are
+    /// refused, [`Abort::Deadlock`] if the transaction is the victim of a deadlock, [`Abort::Cascade`] if it can never
+    /// commit, and [`Abort::Cancelled`] if its waiter was cancelled. In the last case the lock may be held.
     #[inline]
     pub(crate) fn acquire<P: WaitPolicy>(
         &mut self,
@@ -342,7 +330,8 @@ impl Requester {
             }
             let target = target();
             if P::TRACKS {
-                let request = Queued { waiter: self.id, mode, target: target.clone(), parked: &self.parked };
+                let request =
+                    Queued { waiter: self.id, mode: mode.name(), target: target.clone(), parked: &self.parked };
                 policy.queued(request, &blockers);
             }
             let told = P::LISTS.then(|| (mode, target.clone()));
@@ -476,7 +465,7 @@ impl Requester {
         self.table.bucket(name).0.lock().held(name, self.id)
     }
 
-    /// Releases one name in all modes, while the transaction goes on.
+    /// Releases one name in all modes, while the transaction goes on. Has no effect if the name is not held.
     pub(crate) fn release(&mut self, name: Name, policy: &impl WaitPolicy) {
         let Some(position) = self.held.iter().rposition(|held| held.0 == name) else { return };
         self.held.remove(position);
@@ -502,7 +491,7 @@ impl Requester {
 impl Drop for Requester {
     fn drop(&mut self) {
         self.release_all();
-        self.table.owners.lock().expect("no panic under the mutex").free.push(self.id.0);
+        self.table.owners.remove(self.id);
     }
 }
 
@@ -516,15 +505,12 @@ impl LockTable {
         wake(wakes);
     }
 
-    /// Returns all waits: which transaction waits for which lock, and for which transactions.
+    /// Returns all waits, for reports: for each of them the waiting transaction, the lock, and the transactions that
+    /// hold the lock or asked for it before.
     pub(crate) fn waits(&self) -> Vec<LockWait> {
-        let owners = self.owners.lock().expect("no panic under the mutex");
-        let labels: Vec<_> = owners.parked.iter().map(|parked| parked.label()).collect();
-        drop(owners);
-        // A transaction that came after that has asked for nothing yet that need be known.
-        let label = |OwnerId(id)| labels.get(id as usize).copied().unwrap_or_default();
+        let labels = self.owners.labels();
         let mut waits = Vec::new();
-        self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&label, &mut waits));
+        self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&labels, &mut waits));
         waits
     }
 
@@ -533,8 +519,7 @@ impl LockTable {
         self.bucket(name).0.lock().held(name, owner) != Mode::NONE
     }
 
-    /// Returns the number of names that are held or waited for, and the number of waiting requests. People read them,
-    /// and tests expect none.
+    /// Returns the number of names that are held, and the number of requests that wait, for reports and tests.
     pub(crate) fn usage(&self) -> (usize, usize) {
         self.buckets.iter().fold((0, 0), |(names, waiting), bucket| {
             let (more, queued) = bucket.0.lock().usage();

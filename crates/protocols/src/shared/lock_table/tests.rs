@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::shared::time_outs::TimeOuts;
-use hotrow_sync::{Scheduler, thread};
+use hotrow_sync::{Mutex, Scheduler, thread};
 use std::time::Duration;
 
 struct Patient;

@@ -46,7 +46,8 @@ const RANKED: usize = 24;
 /// The place of a row that has not been filled in yet.
 const UNFILLED: u32 = u32::MAX;
 
-/// The rows of one access set and their locks. The next transaction uses the lists again.
+/// The rows of one access set, which are locked as the transaction begins, and their records. The next transaction uses
+/// the lists again.
 pub(super) struct Declared<L> {
     order: Order,
     /// The records of the rows that are locked, by the rows' positions in the set.
@@ -94,7 +95,8 @@ impl<L: RecordLock> Declared<L> {
         self.last = 0;
     }
 
-    /// Locks the rows of the access set. Nothing of the last transaction may be left here.
+    /// Locks the rows of the access set, in one order. The rows of the last transaction have been
+    /// [cleared](Self::clear).
     ///
     /// # Errors
     /// Returns the error of a wait. The rows that are locked by then stay so until the transaction aborts.
@@ -130,7 +132,9 @@ impl<L: RecordLock> Declared<L> {
         self.locked.iter_mut().filter(of_record).for_each(|locked| *locked = None);
     }
 
-    /// Returns the record of a row, if the set has the row and it is locked in the mode.
+    /// Returns the record of a row, if the row is present and was locked with the access set in a mode that covers
+    /// `mode`. Searches only a few rows of the set, from the last access on, so `None` does not mean that the row is
+    /// not locked.
     #[inline]
     pub(super) fn find<'s>(&mut self, row: &Sought<'_, 's, L>, mode: Mode) -> Option<RecordRef<'s, L>> {
         let is_of_row =

@@ -7,7 +7,7 @@ use hotrow_txn::LockTarget;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// The state of a transaction that follows, as others change it.
+/// The part of a transaction's state that other transactions change, if it has read or changed their uncommitted rows.
 pub(super) struct Member {
     parked: Arc<Parked>,
     is_doomed: AtomicBool,
@@ -15,14 +15,15 @@ pub(super) struct Member {
     leaders: AtomicUsize,
 }
 
-/// The part of a transaction's state that matters while it waits.
+/// The state of a transaction with its number in the graph, or `None` if it is not in the graph.
 #[derive(Clone, Copy)]
 pub(super) struct Role<'p> {
     pub(super) member: &'p Member,
     pub(super) number: Option<u64>,
 }
 
-/// The transactions in flight that follow others or may be followed, by their numbers.
+/// The graph of the transactions that *follow* others, or may be followed. A transaction follows another one if it has
+/// read or changed a row that this one had changed and not committed: it commits only after its leader has.
 #[derive(Default)]
 pub(super) struct Graph {
     nodes: HashMap<u64, Node>,
@@ -59,7 +60,8 @@ impl Member {
         self.leaders.load(Ordering::Acquire)
     }
 
-    /// Dooms the transaction. Returns whether it was not doomed before; if so, the caller wakes it.
+    /// Dooms the transaction: it can never commit, since a leader of it has not. Returns whether it was not doomed
+    /// before. If so, the caller wakes it.
     pub(super) fn doom(&self) -> bool {
         let is_new = !self.is_doomed.swap(true, Ordering::AcqRel);
         if is_new {
@@ -72,7 +74,8 @@ impl Member {
         self.parked.wake();
     }
 
-    /// Makes the state ready for the next transaction, after one is over and no node has this state any more.
+    /// Resets the state for the next transaction of the object. The last one is over, and its node has been removed
+    /// from the graph.
     pub(super) fn reset(&self) {
         if self.is_doomed.swap(false, Ordering::AcqRel) {
             self.parked.reset();
@@ -137,7 +140,7 @@ impl Graph {
         Some(&self.nodes.get(&number)?.member)
     }
 
-    /// Returns an edge to a leader of a transaction, if it has one.
+    /// Returns one of the edges from a transaction to its leaders, or `None` if it follows no transaction.
     pub(super) fn leader(&self, number: u64) -> Option<Edge> {
         self.nodes.get(&number)?.leaders.first().cloned()
     }

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 /// The greatest number of reads of one transaction, locked as writes, that are judged at its end.
 const JUDGED: usize = 64;
 
-/// The reads of one transaction that are locked as writes, as [`Foresight`] says.
+/// The rows that one transaction has read and locked exclusively, because [`Foresight`] expects that it will write
+/// them.
 pub(super) struct Foreseen<L: RecordLock> {
     /// The rows that are read to be written, or `None` if reads are locked as reads.
     foresight: Option<Arc<Foresight>>,
@@ -26,31 +27,32 @@ impl<L: RecordLock> Foreseen<L> {
         Self { foresight, may_write: false, records: SmallVec::new() }
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction. `may_write` says whether it may write rows that it reads.
     #[inline]
     pub(super) fn begin(&mut self, may_write: bool) {
         self.may_write = may_write;
     }
 
-    /// Whether a row that the transaction reads may be one that is read to be written.
+    /// Whether some rows are expected to be written by their readers, and the transaction may write.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         self.may_write && self.foresight.as_ref().is_some_and(|foresight| foresight.is_any())
     }
 
-    /// Whether the read of a record is likely to become a write.
+    /// Whether a transaction that reads the record is expected to write it later.
     pub(super) fn becomes_write(&self, record: RecordPtr<L>) -> bool {
         self.foresight.as_ref().is_some_and(|foresight| foresight.is_read_to_write(hash(record)))
     }
 
-    /// Notes that a record was locked to be written when it was read.
+    /// Notes that a record was locked exclusively when it was read.
     pub(super) fn locked(&mut self, record: RecordPtr<L>) {
         if self.records.len() < JUDGED {
             self.records.push(record);
         }
     }
 
-    /// Notes that the transaction writes a record.
+    /// Notes that the transaction writes a record. If the record was locked exclusively when it was read, the
+    /// expectation was right.
     pub(super) fn written(&mut self, record: RecordPtr<L>) {
         if let Some(at) = self.records.iter().position(|&foreseen| foreseen == record) {
             self.records.swap_remove(at);
@@ -58,14 +60,14 @@ impl<L: RecordLock> Foreseen<L> {
         }
     }
 
-    /// Notes that the transaction is the victim of a deadlock with another reader of a record that it wants to write.
-    /// Returns whether the record was read to be written before, or need not be because no foresight is kept.
+    /// Notes that the transaction is the victim of a deadlock with another reader of a record that both want to write.
+    /// Returns whether readers of the record were expected to write it before, or no such expectations are kept.
     pub(super) fn deadlocked(&self, record: RecordPtr<L>) -> bool {
         self.foresight.as_ref().is_none_or(|foresight| foresight.deadlocked(hash(record)))
     }
 
-    /// Judges the rows that the transaction read, locked to be written, and has not written by its end. If it was the
-    /// victim of a deadlock they are not judged, as it might have written them.
+    /// Reports the rows that the transaction read and locked exclusively, but did not write, as wrong expectations. If
+    /// it was the victim of a deadlock, nothing is reported, as it might have written them.
     #[inline]
     pub(super) fn end(&mut self, is_victim: bool) {
         if !self.records.is_empty() {

@@ -31,7 +31,8 @@ const DEADLOCK: u8 = 4;
 /// The highest score.
 const HIGHEST: u8 = 16;
 
-/// The rows that are read to be written. Any thread may call any method.
+/// The scores of rows, which say whether a reader of the row is expected to write it. The read of such a row locks it
+/// exclusively. Any thread may call any method.
 pub(crate) struct Foresight {
     scores: Box<[AtomicU8]>,
     /// The number of scores above zero. While threads change it, it may be off by the number of these threads.
@@ -45,24 +46,24 @@ impl Default for Foresight {
 }
 
 impl Foresight {
-    /// Whether any row is read to be written.
+    /// Whether the score of any row is above zero, so that its readers are expected to write it.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         self.above_zero.load(Ordering::Acquire) > 0
     }
 
-    /// Whether the row with this hash is read to be written.
+    /// Whether the score of the row with this hash is above zero, so that its readers are expected to write it.
     pub(super) fn is_read_to_write(&self, row: u64) -> bool {
         self.score(row).load(Ordering::Acquire) > 0
     }
 
     /// Notes that a reader of the row was the victim of a deadlock with another reader, as both wanted to write the
-    /// row. Returns whether the row was read to be written before.
+    /// row. Returns whether the row's score was above zero before.
     pub(super) fn deadlocked(&self, row: u64) -> bool {
         self.change(row, |score| (score + DEADLOCK).min(HIGHEST)) > 0
     }
 
-    /// Notes whether a row that was locked to be written when it was read `was_written` then.
+    /// Notes whether a transaction that locked a row exclusively when it read the row has written it later.
     pub(super) fn learn(&self, row: u64, was_written: bool) {
         let is_known = was_written && self.score(row).load(Ordering::Acquire) == HIGHEST;
         if !is_known {

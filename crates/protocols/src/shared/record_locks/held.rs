@@ -85,7 +85,7 @@ impl<H> Held<H> {
         self.records.is_empty()
     }
 
-    /// Takes the held records out and returns them.
+    /// Removes all records, and returns them as a list of their own.
     pub(super) fn take(&mut self) -> Self {
         Self { records: std::mem::take(&mut self.records), noted: std::mem::take(&mut self.noted) }
     }

@@ -5,19 +5,19 @@ use hotrow_storage::RecordHeader;
 use hotrow_sync::Wake;
 use hotrow_txn::Abort;
 
-/// The part of a transaction in flight that asks for the locks of records.
+/// The part of a transaction object that owns locks of records.
 pub trait LockOwner: Send {
-    /// Begins a transaction.
+    /// Begins a transaction, which must be told apart from all earlier owners of locks.
     fn begin(&mut self);
 }
 
 /// A lock in the header of its record. The default is a free lock.
 pub trait RecordLock: RecordHeader {
-    /// The part of a transaction that asks for the lock.
+    /// The part of a transaction object that owns the lock.
     type Owner: LockOwner;
 
-    /// Whether a transaction that finds a lock taken waits for it, be it a record's or a name's. Otherwise the
-    /// transaction is refused, and may try again.
+    /// Whether a transaction waits for a lock that is not free, in a record or in the lock table. Otherwise the request
+    /// is refused, and the caller may retry it.
     const WAITS: bool = true;
 
     /// Takes the lock, to read or exclusively, if it is free. Returns whether it was taken.
@@ -36,8 +36,8 @@ pub trait RecordLock: RecordHeader {
     /// Takes the lock of a record that no other transaction has seen, exclusively.
     fn take_made(&self, owner: &Self::Owner);
 
-    /// Waits until the transaction has the lock, or its patience ends, or `watch` finds a deadlock. If the wait
-    /// unwinds, nothing is left of it but an upgrade that was granted.
+    /// Waits until the transaction has the lock, or the time-outs of `patience` pass, or `watch` finds a deadlock. If
+    /// the wait unwinds, the request is withdrawn and a granted lock released, except for a granted upgrade.
     fn wait(
         &self,
         owner: &Self::Owner,
@@ -47,8 +47,8 @@ pub trait RecordLock: RecordHeader {
         watch: &mut dyn Watch,
     ) -> Ended;
 
-    /// Returns the label of the transaction that waits for all other readers to leave, this one among them, if there is
-    /// one.
+    /// Returns the label of the reader that waits until it is the only one and can become the writer, or `None` if
+    /// there is no such reader. The transaction of `owner` is one of the other readers.
     fn upgrading(&self, _owner: &Self::Owner) -> Option<u32> {
         None
     }
@@ -77,13 +77,14 @@ pub enum Ended {
     Granted,
     /// The transaction has the lock, but was cancelled, so it is to end.
     GrantedCancelled,
-    /// The transaction does not have the lock: its patience has ended.
+    /// The transaction does not have the lock: the wait has timed out.
     TimedOut,
     /// The transaction does not have the lock: it was cancelled, so it is to end.
     Cancelled,
-    /// The transaction does not have the lock, and would never have been granted it.
+    /// The transaction does not have the lock: it is the victim of a deadlock.
     Deadlock,
-    /// The transaction does not have the lock, and will never commit, as one that it follows does not.
+    /// The transaction does not have the lock, and can never commit, since a transaction that it follows was rolled
+    /// back.
     Doomed,
     /// The transaction does not have the lock: transactions do not wait for this lock.
     Refused,

@@ -63,7 +63,8 @@ use hotrow_storage::Database;
 use hotrow_txn::LockStatistics;
 use std::ops::ControlFlow;
 
-/// Returns the numbers of locks of records and names that are held, and of names that are waited for.
+/// Returns the number of locks of records and names that are held, and the number of requests that wait for names.
+/// Visits all records of the database.
 pub(crate) fn statistics<L: RecordLock>(database: &Database<L>, names: &LockTable) -> LockStatistics {
     let (names, waiting) = names.usage();
     let mut held = names as u64;

@@ -3,14 +3,15 @@
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
-/// The source of the numbers of a database's transactions.
+/// The source of the numbers of a database's transactions, which gives out blocks of numbers.
 #[derive(Debug, Default)]
 pub struct Numbers {
     /// The number of blocks that were given out.
     blocks: AtomicU64,
 }
 
-/// The number of a transaction in flight: positive, and never used before. It is less than 2^62.
+/// The number of a transaction object's present transaction: positive, less than 2^62, and different from the numbers
+/// of all earlier transactions.
 #[derive(Debug)]
 pub struct Number {
     now: u64,
@@ -25,7 +26,7 @@ impl Number {
         Self { now: numbers.add_block(), numbers: numbers.clone() }
     }
 
-    /// Takes the next number, for another transaction that begins.
+    /// Draws a new number, for the next transaction of the object.
     #[inline]
     pub(crate) fn renew(&mut self) {
         self.now += 1;

@@ -84,7 +84,8 @@ const PARTS: u32 = 8;
 const FIRST_BOUND: u32 = 4 * PARTS;
 const HIGHEST_BOUND: u32 = 64 * PARTS;
 
-/// The retired rows of a database. Any thread may call any method.
+/// The retired rows of a database: rows whose locks were released before the transactions that changed them have
+/// committed. Any thread may call any method.
 pub(crate) struct RetiredRows<L> {
     places: Box<[Place]>,
     /// The number of entries of all chains, and that of places that are hot. While threads change them, they may be off
@@ -128,7 +129,8 @@ struct Entry {
     is_followed: bool,
 }
 
-/// A transaction's part in retiring and following.
+/// A transaction's part in early release: the rows that it has retired, and its place among the transactions that
+/// follow each other.
 pub(super) struct Part<L> {
     member: Arc<Member>,
     /// The transaction's number, once it has retired a row or followed.
@@ -139,24 +141,24 @@ pub(super) struct Part<L> {
     garbage: Vec<Garbage>,
 }
 
-/// A leader of a transaction that is still in flight.
+/// A transaction that has not ended, and that another one follows: the other one commits only after it.
 pub(super) struct Leader {
     pub(super) number: u64,
     /// A hash of the row at which the leader is followed, and the row for reports.
     pub(super) row: u64,
     pub(super) target: LockTarget,
-    /// The number of leaders that the transaction has.
+    /// The number of rows at which the follower follows transactions that have not ended.
     pub(super) count: usize,
 }
 
-/// The state of a row's chain as the transaction that has just acquired the row's lock finds it.
+/// The state of a row's chain of uncommitted changes, as a transaction finds it that has just acquired the row's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// The chain has no uncommitted changes but the transaction's own.
     Clean,
     /// The transaction follows a leader at this row.
     Followed,
-    /// The chain has dead entries, which must be undone. That takes the exclusive lock.
+    /// The chain has changes of transactions that cannot commit. They must be undone, under the exclusive lock.
     Dead,
 }
 
@@ -197,25 +199,25 @@ impl<L> Part<L> {
         Role { member: &self.member, number: self.number }
     }
 
-    /// Whether the transaction is doomed.
+    /// Whether the transaction is doomed: it can never commit.
     #[inline]
     pub(super) fn is_doomed(&self) -> bool {
         self.role().is_doomed()
     }
 
-    /// Whether the transaction follows transactions in flight.
+    /// Whether the transaction follows others that have not ended.
     #[inline]
     pub(super) fn follows(&self) -> bool {
         self.number.is_some() && self.member.leaders() > 0
     }
 
-    /// Whether the transaction has retired the row of this record.
+    /// Whether the transaction has released the lock of this record's row early.
     #[inline]
     pub(super) fn has_retired(&self, record: RecordPtr<L>) -> bool {
         self.retired.contains(&record)
     }
 
-    /// Hands what was replaced by undoing to the participant, which reclaims it.
+    /// Hands the memory that was replaced when changes were undone to the participant, which reclaims it later.
     #[inline]
     pub(super) fn reclaim(&mut self, participant: &mut Participant) {
         self.garbage.drain(..).for_each(|garbage| participant.retire(garbage));
@@ -231,7 +233,7 @@ impl<L: RecordLock> RetiredRows<L> {
         &self.places[row as usize % PLACES]
     }
 
-    /// Whether any chain may have entries.
+    /// Whether any row may have retired changes that are not committed.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         self.entries.load(Ordering::Acquire) > 0
@@ -242,13 +244,14 @@ impl<L: RecordLock> RetiredRows<L> {
         self.is_any() && self.place(hash(record)).entries.load(Ordering::Acquire) > 0
     }
 
-    /// Whether any row is hot.
+    /// Whether any row is hot: transactions wait for it so often that its lock is worth releasing early.
     #[inline]
     pub(super) fn is_any_hot(&self) -> bool {
         self.hot.load(Ordering::Acquire) > 0
     }
 
-    /// Returns the counts of retired rows and followers so far.
+    /// Returns statistics of early release: the present numbers of hot places and of retired changes, and the total
+    /// numbers of retired changes and of followers.
     pub(crate) fn statistics(&self) -> EarlyReleaseStatistics {
         EarlyReleaseStatistics {
             hot: self.hot.load(Ordering::Acquire) as u64,
@@ -258,7 +261,7 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// Notes that a transaction comes to wait for a row's lock.
+    /// Notes that a transaction begins to wait for a row's lock, which makes the row hotter.
     pub(super) fn awaited(&self, record: RecordPtr<L>) {
         let row = hash(record);
         self.heat(row, |heat| (heat + WAIT).min(HIGHEST));
@@ -284,7 +287,8 @@ impl<L: RecordLock> RetiredRows<L> {
         };
     }
 
-    /// Whether a row that the transaction has locked exclusively is hot, and its chain has room for an entry.
+    /// Whether a row that the transaction has locked exclusively may be retired: it is hot, and not too many
+    /// transactions have retired it already.
     pub(super) fn has_room(&self, part: &Part<L>, record: RecordPtr<L>) -> bool {
         let place = self.place(hash(record));
         if place.heat.load(Ordering::Acquire) <= 0 {
@@ -296,8 +300,8 @@ impl<L: RecordLock> RetiredRows<L> {
         is_own || (entries.len() as u32) < place.bound.load(Ordering::Acquire) / PARTS
     }
 
-    /// Adds the entry of a row that the transaction has locked exclusively, and releases after that. `before` is the
-    /// row as it was before the transaction.
+    /// Adds an entry for the transaction's change of a row to the row's chain. The transaction has locked the row
+    /// exclusively, and releases the lock after this call. `before` is the row as it was before the transaction.
     pub(super) fn retire(&self, part: &mut Part<L>, row: HeldRecord<L>, before: Row) {
         let mut state = self.state();
         let State { chains, graph } = &mut *state;
@@ -318,9 +322,9 @@ impl<L: RecordLock> RetiredRows<L> {
         self.entries.fetch_add(more as usize, Ordering::AcqRel);
     }
 
-    /// Dooms transactions behind this one at a row that it has retired, as it wants the row's lock again, or has it
-    /// exclusively again. If it may write, the transactions are doomed too that have only read the row: what they saw
-    /// is not what it leaves.
+    /// Dooms the transactions that have changed a row after this one has retired it. This transaction wants the row's
+    /// lock again, or has it exclusively again. If `is_exclusive`, transactions that have only read the row are doomed,
+    /// too, since this transaction may change what they have read.
     #[cold]
     pub(super) fn recall(&self, part: &Part<L>, record: RecordPtr<L>, is_exclusive: bool) {
         let Some(own) = part.number else { return };
@@ -343,8 +347,8 @@ impl<L: RecordLock> RetiredRows<L> {
     /// entry's transaction, or undoes dead entries if it has the lock exclusively.
     ///
     /// # Errors
-    /// [`Abort::Cascade`] if the transaction is doomed; [`Abort::Timeout`] if it would follow another, and is not to
-    /// wait.
+    /// [`Abort::Cascade`] if the transaction is doomed, and [`Abort::Timeout`] if it would follow another one, but
+    /// refuses waits.
     #[inline]
     pub(super) fn found(
         &self,
@@ -418,8 +422,9 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// Undoes the dead entries of a record whose lock the transaction has released. If others have the lock by now,
-    /// they undo the entries.
+    /// Undoes the changes of a record whose transactions are doomed or were rolled back. The caller has released the
+    /// record's lock, and takes it again for this. If another transaction has the lock by now, that one undoes the
+    /// changes.
     #[inline]
     pub(super) fn settle(&self, part: &mut Part<L>, owner: &L::Owner, record: RecordRef<'_, L>) {
         while self.is_any_at(record.ptr()) && self.state().table_of_dead(record.ptr()).is_some() {
@@ -431,12 +436,12 @@ impl<L: RecordLock> RetiredRows<L> {
         }
     }
 
-    /// Notes that a transaction that waits for a leader, which it follows at this row, was the victim of a deadlock.
+    /// Makes a row cold, because a transaction that waited for its leader at this row was the victim of a deadlock.
     pub(super) fn deadlocked(&self, row: u64) {
         self.cool(row);
     }
 
-    /// Returns a leader that is still in flight, or `None` if there is none.
+    /// Returns a transaction that this one follows and that has not ended, or `None` if there is none.
     ///
     /// # Errors
     /// [`Abort::Cascade`] if the transaction is doomed.
@@ -451,8 +456,9 @@ impl<L: RecordLock> RetiredRows<L> {
         Ok(state.graph.leader(number).map(leader))
     }
 
-    /// Notes that the transaction has committed, with its changes in place, or was rolled back, but for the changes
-    /// that it retired. [`settle_retired`](Self::settle_retired) undoes these.
+    /// Notes that the transaction has committed, with its changes in place, or was rolled back, except for the changes
+    /// that it retired: [`settle_retired`](Self::settle_retired) undoes these. Wakes the transactions that follow it,
+    /// and dooms them after a rollback.
     pub(super) fn decided(&self, part: &mut Part<L>, is_committed: bool) {
         let Some(number) = part.number.take() else { return };
         let mut state = self.state();

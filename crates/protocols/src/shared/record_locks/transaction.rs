@@ -21,7 +21,7 @@ use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Capabilities, Deadlock, EngineInfo, Isolation, Scan, Statistics, standard};
 use std::ops::ControlFlow;
 
-/// A transaction in flight.
+/// A transaction that locks records in their headers.
 pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
 
 /// The parts from which a transaction object is made.
@@ -29,19 +29,20 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
     /// The engine's capabilities, without those that a setting takes away.
     pub(crate) capabilities: Capabilities,
-    /// The locks of names without a record, and how the transaction waits.
+    /// The handle on the lock table, for gaps, unique columns and absent keys.
     pub(crate) requester: Requester,
     pub(crate) time_outs: &'p TimeOuts,
     /// The list in which deadlocks are looked for, or `None` if they end by time-out or cannot arise.
     pub(crate) waits: Option<Arc<RecordWaits<L>>>,
-    /// The rows that are read to be written, or `None` if their reads are locked as reads.
+    /// The rows whose reads are locked exclusively, since most readers write them later, or `None` if all reads are
+    /// locked shared.
     pub(crate) foresight: Option<Arc<Foresight>>,
     /// The rows whose next writer may go on before the last one has committed, or `None` if no row is released early.
     pub(crate) retired: Option<Arc<RetiredRows<L>>>,
     pub(crate) owner: L::Owner,
 }
 
-/// The locks of one transaction, taken as its isolation level asks.
+/// The part of a transaction that takes its locks, as its isolation level requires, and releases them.
 pub struct RecordLocking<L: RecordLock> {
     info: &'static EngineInfo,
     capabilities: Capabilities,

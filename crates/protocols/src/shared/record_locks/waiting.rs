@@ -13,7 +13,8 @@ use hotrow_sync::{Arc, Latch};
 use hotrow_txn::{Deadlock, LockTarget};
 use std::marker::PhantomData;
 
-/// Whether a transaction may take hot locks: see [`admission`](crate::shared::deadlocks).
+/// Whether a transaction needs or has a ticket for hot locks, which limits how many transactions contend for them: see
+/// [`admission`](crate::shared::deadlocks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ticket {
     /// The transaction needs no ticket.
@@ -23,20 +24,21 @@ pub(super) enum Ticket {
     Held,
 }
 
-/// The list of the transactions that wait for records, names or others' ends, and hold some locks or are followed.
+/// The list in which deadlocks are looked for. It has the transactions that wait for a record's lock, a name or the end
+/// of another transaction, and that hold locks or are followed.
 pub(crate) type RecordWaits<L> = Waits<RecordWait<L>>;
 
-/// A transaction that waits for a record, a name or an end.
+/// The lock that a transaction waits for, and the locks that it holds meanwhile.
 pub(crate) struct RecordWait<L> {
     names: Arc<LockTable>,
     owner: OwnerId,
     awaited: RecordOrName<L>,
     held: Held<L>,
-    /// The number by which the transaction's followers know it, if it has one.
+    /// The transaction's number, if other transactions may wait for its end.
     number: Option<u64>,
 }
 
-/// The things that a transaction may wait for.
+/// The kinds of things for which a transaction may wait.
 pub(crate) enum RecordOrName<L> {
     Record(RecordPtr<L>),
     Name(Name),
@@ -80,7 +82,8 @@ impl<L: RecordLock> Blocked for RecordWait<L> {
     }
 }
 
-/// A transaction that may come to wait. While it is listed, the list has the records that it holds.
+/// The entry of a transaction in the list of the transactions that wait, if it is listed. Meanwhile the list has the
+/// transaction's held records. A listing that is dropped takes the transaction off the list.
 pub(super) struct Listing<'l, L: RecordLock> {
     pub(super) waits: Option<&'l RecordWaits<L>>,
     pub(super) held: &'l mut Held<L>,
@@ -89,7 +92,7 @@ pub(super) struct Listing<'l, L: RecordLock> {
     pub(super) listed: Option<Arc<Parked>>,
 }
 
-/// The observer of a transaction's wait for a record.
+/// The observer of a transaction's wait for a record, which lists the transaction and looks for deadlocks.
 pub(super) struct WaitsForRecord<'l, L: RecordLock, T> {
     pub(super) listing: Listing<'l, L>,
     pub(super) requester: &'l Requester,
@@ -119,8 +122,8 @@ impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
 }
 
 impl<L: RecordLock> Listing<'_, L> {
-    /// Lists the transaction, if it holds anything, is followed, or any lock is hot. Returns the deadlock that its wait
-    /// closes, if the transaction is the victim.
+    /// Lists the transaction, which begins to wait, if it holds any lock, may be followed, or any lock is hot. Returns
+    /// the deadlock that its wait closes, if the transaction is the victim.
     pub(super) fn begin(
         &mut self,
         requester: &Requester,
@@ -132,7 +135,8 @@ impl<L: RecordLock> Listing<'_, L> {
         waits.begin(request, self.wait(requester, awaited))
     }
 
-    /// Makes the entry of the transaction for the list of those that wait.
+    /// Returns the entry of the transaction for the list of the transactions that wait. The held records move into the
+    /// entry.
     pub(super) fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
         self.listed = Some(requester.parked().clone());
         let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
@@ -143,7 +147,7 @@ impl<L: RecordLock> Listing<'_, L> {
         self.role?.number
     }
 
-    /// Whether the transaction will never commit, since a leader of its does not.
+    /// Whether the transaction can never commit, since a transaction that it follows cannot.
     pub(super) fn is_doomed(&self) -> bool {
         self.role.is_some_and(Role::is_doomed)
     }
@@ -167,8 +171,8 @@ impl<L: RecordLock> Drop for Listing<'_, L> {
     }
 }
 
-/// A transaction that is held back, or about to be. However that ends, the transaction knows then whether it has a
-/// ticket.
+/// The wait of a transaction for a ticket for hot locks. When it is dropped, it sets `ticket` if one was granted, and
+/// takes the transaction off the list.
 pub(super) struct Seeking<'l, L: RecordLock> {
     pub(super) listing: Listing<'l, L>,
     pub(super) requester: &'l Requester,
@@ -176,7 +180,8 @@ pub(super) struct Seeking<'l, L: RecordLock> {
 }
 
 impl<L: RecordLock> Seeking<'_, L> {
-    /// Notes that the transaction has got a ticket at once, so it was not listed.
+    /// Notes that the transaction has got a ticket at once, and takes its held records back from the entry, which was
+    /// not listed.
     pub(super) fn let_in(&mut self, wait: RecordWait<L>) {
         self.listing.listed = None;
         *self.listing.held = wait.held;
@@ -195,7 +200,8 @@ impl<L: RecordLock> Drop for Seeking<'_, L> {
     }
 }
 
-/// A transaction that waits for the end of one that it follows. However that ends, the transaction may wait again then.
+/// The wait of a transaction for the end of a transaction that it follows. When it is dropped, it takes the transaction
+/// off the list and resets its place for the next wait.
 pub(super) struct Following<'l, L: RecordLock> {
     pub(super) listing: Listing<'l, L>,
     pub(super) requester: &'l Requester,
@@ -208,7 +214,8 @@ impl<L: RecordLock> Drop for Following<'_, L> {
     }
 }
 
-/// The policy by which a transaction that locks records waits for a name.
+/// The wait policy under which a transaction that also locks records waits for a name: it lists the transaction, so
+/// that deadlocks over names and records are found.
 pub(super) struct WaitsForName<'l, L: RecordLock>(pub(super) Latch<Listing<'l, L>>);
 
 impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
@@ -235,7 +242,8 @@ impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
     }
 }
 
-/// The policy of an engine in which a transaction that waits for records waits for names, too.
+/// The wait policy without a search for deadlocks. A transaction waits for names if the engine's transactions wait for
+/// records.
 pub(super) struct Queueing<L>(pub(super) PhantomData<L>);
 
 impl<L: RecordLock> WaitPolicy for Queueing<L> {

@@ -39,7 +39,8 @@ use std::ops::{Index, IndexMut};
 /// The number that stands for no request, or for no head.
 const NONE: u32 = u32::MAX;
 
-/// The queues of all names. `W` is the caller's value for an owner.
+/// A lock manager: a queue of requests for each name that an owner asks for. An owner is a transaction, and `W` is the
+/// value that the caller keeps for it.
 pub struct RequestQueues<W> {
     /// The first head of each chain. The number of buckets is a power of two.
     buckets: Vec<u32>,
@@ -48,7 +49,7 @@ pub struct RequestQueues<W> {
     owners: Pool<Owner<W>>,
 }
 
-/// The number of an owner among those that have joined and not left.
+/// The number of an owner. The number of an owner that has left is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerId(u32);
 
@@ -120,8 +121,9 @@ impl<W> RequestQueues<W> {
         self.owners.give(owner.0);
     }
 
-    /// Asks for a name. An owner makes all requests of this kind in one step, in any order; it may ask for a name more
-    /// than once.
+    /// Puts a request for a name into the name's queue. It is granted if it conflicts with no earlier request. An owner
+    /// makes all its requests in one step, with no other owner's request between. Their order does not matter, and a
+    /// name may occur more than once.
     #[inline]
     pub(crate) fn request(&mut self, owner: OwnerId, name: u64, modes: Modes) {
         let head = self.find_or_make(name);
@@ -140,7 +142,8 @@ impl<W> RequestQueues<W> {
         self.queue(name).all(|(_, request)| request.owner == owner.0 || !request.modes.conflicts(modes))
     }
 
-    /// Takes a name that [is free](Self::is_free), for an owner all of whose requests are granted.
+    /// Adds a request for a name that [is free](Self::is_free), which is granted at once. All earlier requests of the
+    /// owner have been granted.
     pub(crate) fn add(&mut self, owner: OwnerId, name: u64, modes: Modes) {
         debug_assert!(self.is_granted(owner), "who runs waits for nothing");
         debug_assert!(self.is_free(owner, name, modes), "others have asked for it");
@@ -173,7 +176,7 @@ impl<W> RequestQueues<W> {
         self.owners[owner.0].who.as_mut().expect("an owner that has joined has a value")
     }
 
-    /// Returns an owner whose value satisfies `is_it`. The call looks at all owners.
+    /// Returns an owner whose value satisfies `is_it`, or `None` if there is none. Searches all owners.
     pub(crate) fn find_owner(&self, is_it: impl Fn(&W) -> bool) -> Option<OwnerId> {
         let found = self.owners.places.iter().position(|owner| owner.who.as_ref().is_some_and(&is_it));
         found.map(|place| OwnerId(place as u32))
@@ -361,7 +364,7 @@ impl<W> RequestQueues<W> {
         }
     }
 
-    /// Returns the number of owners that wait.
+    /// Returns the number of owners that have a request which is not granted.
     pub(crate) fn waiting(&self) -> usize {
         self.owners.places.iter().filter(|owner| owner.awaited > 0).count()
     }
@@ -385,7 +388,7 @@ impl<W> RequestQueues<W> {
         heads.flat_map(|name| self.queue(name).map(move |(_, request)| (name, request.modes)))
     }
 
-    /// Returns the number of names in use, and the number of requests. People read them, and tests expect none.
+    /// Returns the number of names that have a queue, and the number of requests in all queues, for reports and tests.
     pub(crate) fn usage(&self) -> (usize, usize) {
         (self.heads.in_use(), self.requests.in_use())
     }

@@ -36,8 +36,8 @@ impl Modes {
     pub(crate) const EXCLUSIVE: Modes = Modes(1 << Claim::Exclusive as u8);
     pub(crate) const SHARED: Modes = Modes(1 << Claim::Shared as u8);
 
-    /// Returns the name and the modes in which a range counter is asked for in queues: the lock itself, or an intention
-    /// on a shorter prefix.
+    /// Returns the name of a key prefix and the mode in which a request queue is asked for it: a lock, or an intention
+    /// to lock a longer prefix.
     #[inline]
     pub(crate) fn of_prefix(counted: &Counted) -> (u64, Self) {
         (counted.name(), counted.claim().into())

@@ -1,4 +1,4 @@
-//! The wait-for graph, in partitions: one for each transaction in flight.
+//! The wait-for graph of transactions, whose edges are stored at the transactions that wait.
 //!
 //! **Source.** ORTHRUS §4, *wait-for graph*: edges are added only on conflict, and each transaction's edges are a
 //! partition of their own; there is no latch for the graph.
@@ -37,7 +37,6 @@
 //! the time. The victim's edges are taken away under these latches.
 
 use super::lock_table::{OwnerId, Queued};
-use super::mode::Mode;
 use super::parked::Parked;
 use super::per_owner::PerOwner;
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -53,7 +52,8 @@ pub(crate) struct WaitGraph {
     turns: CachePadded<AtomicU64>,
 }
 
-/// A transaction of an owner, by its number. The first one is number one.
+/// A transaction, identified by its transaction object (the owner) and its number among the object's transactions. The
+/// first one has the number 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InFlight {
     pub(crate) owner: OwnerId,
@@ -78,7 +78,7 @@ struct Wait {
     edges: Edges,
     /// The turn of the transaction, once all its blockers have been told, and zero before.
     turn: u64,
-    mode: Mode,
+    mode: &'static str,
     target: Option<LockTarget>,
 }
 
@@ -90,7 +90,7 @@ impl WaitGraph {
         Self { nodes: PerOwner::new(), turns: CachePadded::default() }
     }
 
-    /// Begins a transaction of `owner`, which reports call `label`.
+    /// Begins a transaction of `owner`. `label` is the number under which reports name it.
     #[inline]
     pub(crate) fn begin(&self, owner: OwnerId, label: u32) {
         let node = self.nodes.get(owner);
@@ -98,7 +98,7 @@ impl WaitGraph {
         node.number.store(self.number(owner) + 1, Ordering::Release);
     }
 
-    /// Returns the number of the owner's transaction.
+    /// Returns the number of the owner's present or last transaction.
     #[inline]
     pub(crate) fn number(&self, owner: OwnerId) -> u64 {
         self.nodes.get(owner).number.load(Ordering::Acquire)
@@ -141,7 +141,7 @@ impl WaitGraph {
         self.nodes.get(waiter).wait.lock().parked = None;
     }
 
-    /// Returns the transactions that `waiter` waits for.
+    /// Returns the transactions that `waiter` waits for directly, or none if its request was granted.
     pub(crate) fn blockers(&self, waiter: OwnerId) -> Edges {
         self.nodes.get(waiter).wait.lock().live_edges().iter().copied().collect()
     }
@@ -151,8 +151,8 @@ impl WaitGraph {
         self.nodes.get(owner).wait.lock().parked.clone()
     }
 
-    /// Tells the transactions that `waiter` waits for that they are waited for, and then takes its turn. If `waiter`
-    /// has its turn, there is nothing to do.
+    /// Marks the transactions that `waiter` waits for as waited for, and then takes a turn for `waiter`. Has no effect
+    /// if `waiter` has a turn already.
     pub(crate) fn announce(&self, waiter: OwnerId) {
         let node = self.nodes.get(waiter);
         let mut told = Edges::new();
@@ -192,8 +192,8 @@ impl WaitGraph {
         wait.waited_for == self.number(waiter)
     }
 
-    /// Looks for cycles that `waiter` has closed, until there is none, or it has taken the blame for one. In that case
-    /// it does not wait any more, and the deadlock is returned.
+    /// Looks for cycles that `waiter` has closed. If there is one, makes `waiter` its victim, removes the victim's wait
+    /// from the graph, and returns the deadlock.
     pub(crate) fn take_blame(&self, waiter: OwnerId) -> Option<Deadlock> {
         loop {
             let cycle = self.cycle(waiter)?;
@@ -251,7 +251,7 @@ impl WaitGraph {
         let edge = |(position, wait): &(usize, LatchGuard<'_, Wait>)| WaitsFor {
             waiter: label(cycle[*position]),
             target: wait.target.clone().unwrap_or(LockTarget::Database),
-            mode: wait.mode.name(),
+            mode: wait.mode,
             blocker: label(next(*position)),
         };
         let waits = latched.iter().map(edge).collect();

@@ -14,8 +14,7 @@ fn graph_of(owners: u32) -> WaitGraph {
 fn wait(graph: &WaitGraph, waiter: u32, blockers: &[u32]) -> Arc<Parked> {
     let parked = Arc::new(Parked::new(Waiter::thread(Duration::ZERO)));
     let blockers: Vec<_> = blockers.iter().map(|&blocker| OwnerId(blocker)).collect();
-    let request =
-        Queued { waiter: OwnerId(waiter), mode: Mode::EXCLUSIVE, target: LockTarget::Database, parked: &parked };
+    let request = Queued { waiter: OwnerId(waiter), mode: "exclusive", target: LockTarget::Database, parked: &parked };
     graph.publish(request, &blockers);
     graph.announce(OwnerId(waiter));
     parked

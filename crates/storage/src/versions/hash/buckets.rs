@@ -87,8 +87,9 @@ impl Buckets {
         self.level.store(level + 1, Ordering::Release);
     }
 
-    /// Takes up to `most` buckets in use that no thread has taken to make yet, and returns their numbers. Returns
-    /// `None` if there are none, or if another thread takes some at the same time.
+    /// Claims up to `most` buckets that are in use but not in the index's list yet, and returns their numbers. The
+    /// caller puts them into the list. Returns `None` if there are no such buckets, or if another thread claims some at
+    /// the same time.
     pub fn take_unmade(&self, most: u64) -> Option<Range<u64>> {
         let end = 1 << self.level.load(Ordering::Acquire);
         // Relaxed, here and in the exchange: this only divides the work; the words of the buckets order the rest.

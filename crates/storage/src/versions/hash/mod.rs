@@ -123,14 +123,15 @@ impl<H: VersionHeader> VersionHash<H> {
         self.slots.format.prefetch(link.address());
     }
 
-    /// Iterates over the versions of a hash, front to back. A few other versions, which have the same tag and are near,
-    /// are among them.
+    /// Iterates over the versions with this hash, the one linked last first. A few versions with other hashes may be
+    /// among them, so the caller must compare keys.
     #[inline]
     pub fn tagged<'g>(&'g self, guard: Guard<'g>, hash: u64) -> Tagged<'g, H> {
         self.tagged_from(guard, self.entry(guard, hash), hash)
     }
 
-    /// Iterates over the versions of a hash that stand behind `version`, which has that hash and is linked.
+    /// Iterates over the versions with this hash that were linked before `version`, which has this hash and is linked.
+    /// A few versions with other hashes may be among them.
     pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>, hash: u64) -> Tagged<'g, H> {
         self.tagged_from(guard, version.link(self.position), hash)
     }
@@ -172,7 +173,7 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    /// Unlinks a version for good. No walk that begins afterwards meets it.
+    /// Unlinks a version for good. Searches that begin afterwards do not find it.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         links::mark(version, self.position);
         while self.try_unlink(guard, version, hash).is_err() {}

@@ -41,8 +41,9 @@ impl Customer {
         }
     }
 
-    /// Returns the customer to choose among all with the same last name, who are in the order of their first names:
-    /// position n/2, rounded up, counted from one (clause 2.5.2.2). Returns `None` if there are none.
+    /// Returns the number of the customer to choose, out of the numbers of all customers with the same last name in the
+    /// order of their first names: the one at position n/2, rounded up, counted from one (clause 2.5.2.2). Returns
+    /// `None` if `matches` is empty.
     pub fn middle(matches: &[i32]) -> Option<i32> {
         matches.len().checked_sub(1).map(|last| matches[last / 2])
     }

@@ -25,9 +25,9 @@ pub struct Line {
 pub struct Ordered {
     /// The order's number in its district.
     pub order: i32,
-    /// The amount that the customer pays.
+    /// The amount that the customer pays, after discount and with tax.
     pub total: f64,
-    /// The number of the order's items that are of the brand, by their own data and by those of their stock.
+    /// The number of lines whose item and stock both have the mark `ORIGINAL` in their data (clause 2.4.2.2).
     pub of_brand: u32,
 }
 

@@ -17,7 +17,7 @@ pub struct Paid {
     pub warehouse: i32,
     /// The district in which the payment is entered.
     pub district: i32,
-    /// The customer's warehouse; another one for 15 % of all payments.
+    /// The customer's warehouse, which differs from `warehouse` for a share of payments: 15 % by default.
     pub customer_warehouse: i32,
     /// The customer's district.
     pub customer_district: i32,

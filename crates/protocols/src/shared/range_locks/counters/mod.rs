@@ -34,7 +34,7 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// A count of a request: a prefix, by name, and the claim on it.
+/// A part of a lock request that is counted once: the name of a prefix, and the claim on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     name: u64,
@@ -61,15 +61,15 @@ impl Counted {
         self.claim
     }
 
-    /// Returns the lock's mark, for the analysis of a queue.
+    /// Returns the mark by which a contention analysis finds conflicts with this count.
     #[inline]
     pub(crate) fn mark(self) -> Mark {
         Mark::new(self.name, self.claim)
     }
 }
 
-/// The prefixes that one transaction asks for, as the counts that are made for them. The next transaction uses the
-/// lists again.
+/// The prefixes that one transaction asks to lock, as the counts that the request makes: the locks, and the intentions
+/// on shorter prefixes. The next transaction uses the lists again.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixLocks {
     counted: Vec<Counted>,
@@ -103,8 +103,8 @@ impl PrefixLocks {
         self.exclusive.contains(&Counted::new(name, Claim::Exclusive).name)
     }
 
-    /// Adds a lock on everything below a prefix. Prefixes above it that the last added one has too are not counted
-    /// again.
+    /// Adds a lock on everything below a prefix. Intentions on shorter prefixes that the last added prefix has as well
+    /// are not counted again.
     #[inline]
     pub(crate) fn push(&mut self, prefix: Prefix, exclusive: bool) {
         let last = &mut self.last[usize::from(exclusive)];
@@ -129,7 +129,7 @@ impl PrefixLocks {
         }
     }
 
-    /// Adds counts that were requested beside these.
+    /// Adds counts that were requested later than these.
     pub(crate) fn append(&mut self, more: &[Counted]) {
         self.counted.extend_from_slice(more);
     }
@@ -147,7 +147,7 @@ impl PrefixLocks {
     }
 }
 
-/// The counters of all prefixes that have been asked for.
+/// The counters of the locks that transactions have requested on prefixes.
 ///
 /// **Thread safety.** The type has none of its own: it belongs to the critical section, or to the partition, in which
 /// locks are requested.
@@ -216,7 +216,8 @@ impl Default for PrefixCounters {
 }
 
 impl PrefixCounters {
-    /// Counts a request (RequestLock of Fig. 6). Returns whether it is granted: no request before it conflicts.
+    /// Counts a request of a transaction that has requested nothing else (RequestLock of Fig. 6). Returns whether it is
+    /// granted: no request of another transaction conflicts.
     ///
     /// # Errors
     /// Fails if a counter is full; nothing is counted then.
@@ -225,15 +226,19 @@ impl PrefixCounters {
         self.request_more(&[], wanted)
     }
 
-    /// Counts a further request, for a transaction that has requested `held` before. Returns whether it is granted.
+    /// Counts a further request of a transaction that has requested `held` before. Returns whether it is granted: no
+    /// request of another transaction conflicts.
+    ///
+    /// # Errors
+    /// Fails if a counter is full. Nothing is counted then.
     #[inline]
     pub(crate) fn request_more(&mut self, held: &[Counted], wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         let conflicts = self.count(wanted)?;
         Ok(!conflicts || !self.others_conflict(held, wanted, true))
     }
 
-    /// Counts a request of prefixes that are all different, for a transaction that has requested nothing else, so it
-    /// cannot conflict with itself. Returns whether it is granted.
+    /// Counts a request as [`request`](Self::request) does. The prefixes of the request are all different, so the check
+    /// for conflicts of the request with itself is left out.
     #[inline]
     pub(crate) fn request_once(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.count(wanted).map(|conflicts| !conflicts)
@@ -305,13 +310,13 @@ impl PrefixCounters {
         })
     }
 
-    /// Returns the number of prefixes that have been asked for.
+    /// Returns the number of prefixes on which a request is counted.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether no prefix has been asked for.
+    /// Whether no request is counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }

@@ -21,7 +21,7 @@ impl KeyRange {
     }
 }
 
-/// The way in which ranges become the prefixes that are locked.
+/// The rule by which a range of keys is covered with prefixes, which are locked in its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefixing {
     space: KeySpace,
@@ -30,15 +30,15 @@ pub struct Prefixing {
 }
 
 impl Prefixing {
-    /// Returns the paper's prefixing: a range of keys of so many bits, 1 to 64, is locked by its longest common prefix,
-    /// bit by bit.
+    /// Returns the paper's prefixing: a range is locked by the longest prefix that its keys have in common, and each
+    /// bit is a level. Keys have `key_bits` bits, 1 to 64.
     pub fn common(key_bits: u32) -> Self {
         Self { space: KeySpace::of_bits(Granularity::BITS), key_bits, cover: Cover::CommonPrefix }
     }
 
-    /// Returns a prefixing in which prefixes end every `bits_per_level` bits, and a range has at most `prefixes` of
-    /// them, which cover exactly the range if they can. Returns `None` if the bits of a level are no power of two up to
-    /// 64.
+    /// Returns a prefixing in which prefixes end every `bits_per_level` bits, and a range is covered with at most
+    /// `prefixes` of them: exactly, if so many are enough. Keys have `key_bits` bits, 1 to 64. Returns `None` if
+    /// `bits_per_level` is not a power of two up to 64.
     pub fn new(key_bits: u32, bits_per_level: u32, prefixes: usize) -> Option<Self> {
         let granularity = Granularity::new(bits_per_level, u128::BITS)?;
         let cover = if prefixes > 1 { Cover::Exact { at_most: prefixes } } else { Cover::CommonPrefix };
@@ -81,8 +81,9 @@ impl Prefixing {
     }
 }
 
-/// The number of a transaction, which no other one has at the same time. Managers have room for every number below the
-/// greatest, so small numbers are used again.
+/// The number of a transaction, by which managers index their arrays. No two transactions have the same number at the
+/// same time. Numbers of transactions that have ended should be reused, because the memory of a manager grows with the
+/// greatest number.
 pub type TxnNumber = u32;
 
 /// A manager of locks on ranges of keys, one range for each transaction.
@@ -91,8 +92,8 @@ pub trait RangeLockManager {
     /// [`release`](Self::release) or [`find_work`](Self::find_work) grants it later.
     fn request(&mut self, txn: TxnNumber, range: KeyRange, exclusive: bool) -> bool;
 
-    /// Gives back the range of a transaction to which it was granted. Transactions whose ranges are granted because of
-    /// that are added to `granted`.
+    /// Gives back the range of a transaction, which must have been granted. Adds to `granted` the transactions whose
+    /// ranges are granted because of that.
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>);
 
     /// Looks for ranges that can be granted, for a caller that has nothing else to do. Grants at least one transaction

@@ -26,7 +26,8 @@ struct Place {
 
 const AWAY: Place = Place { before: NOBODY, behind: NOBODY, state: State::Away };
 
-/// A list through the places of all transactions, which can leave from anywhere.
+/// The queue of transactions, as a doubly linked list. A transaction can leave from any place of the queue at constant
+/// cost.
 #[derive(Debug)]
 pub(super) struct TxnQueue {
     places: Vec<Place>,

@@ -24,10 +24,10 @@ struct Record {
 const IDLE: Record = Record { exclusive: 0, shared: 0 };
 
 impl Records {
-    /// The most bits that keys may have. With as many, the records take 64 MiB.
+    /// The greatest number of bits that keys may have. With so many, the records take 64 MiB.
     pub const KEY_BITS_MAX: u32 = 20;
 
-    /// Makes a manager for keys of so many bits.
+    /// Makes a manager for keys of `key_bits` bits, at most [`KEY_BITS_MAX`](Self::KEY_BITS_MAX).
     pub fn new(key_bits: u32) -> Self {
         Self { records: vec![IDLE; 1 << key_bits].into(), queue: TxnQueue::default(), requests: Vec::new() }
     }

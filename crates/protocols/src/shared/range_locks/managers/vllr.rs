@@ -18,7 +18,7 @@ pub struct Vllr<C: PrefixState> {
     analysis: Option<C::Analysis>,
 }
 
-/// The lock state of prefixes.
+/// The lock state of [`Vllr`]: it counts the requests for prefixes, and so finds conflicts between them.
 pub trait PrefixState: Default {
     /// The request of one transaction. The next transaction uses the value again.
     type Request: Default;
@@ -44,7 +44,7 @@ pub trait PrefixState: Default {
     ) where
         Self::Request: 'r;
 
-    /// Returns the counts of what analyses have done.
+    /// Returns the statistics of all runs of the analysis.
     fn counts(analysis: &Self::Analysis) -> AnalysisCounts;
 }
 

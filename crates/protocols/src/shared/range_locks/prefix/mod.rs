@@ -114,7 +114,7 @@ impl KeySpace {
         Self { root: mix((u64::from(table.0) << 32 | index) ^ 0x5851_F42D_4C95_7F2D), granularity }
     }
 
-    /// Returns a space of bit strings that belong to no index.
+    /// Returns the key space of bit strings that are not the keys of a particular index.
     pub(crate) fn of_bits(granularity: Granularity) -> Self {
         Self { root: mix(0x1405_7B7E_F767_814F), granularity }
     }
@@ -131,8 +131,8 @@ impl KeySpace {
         Prefix { leaf: Some(leaf), ..self.at(bits, depth_bits) }
     }
 
-    /// Returns the prefixes of the keys between two bounds, which mean what those of a scan mean: a bound that is the
-    /// beginning of some keys stands for all of them. Returns no prefixes if no key can be there.
+    /// Returns the prefixes that cover the keys between two bounds of a scan. As in a scan, a bound that is the
+    /// beginning of some keys stands for all of them. Returns no prefixes if no key can be between the bounds.
     pub(crate) fn range(self, lower: &Bound<Key>, upper: &Bound<Key>, cover: Cover) -> Prefixes {
         BitRange::between(lower.as_ref(), upper.as_ref()).map_or_else(Prefixes::new, |range| self.cover(range, cover))
     }
@@ -167,7 +167,7 @@ impl KeySpace {
         numbers.map(move |number| self.at(number.checked_shl(KEY_BITS - depth).unwrap_or(0), depth))
     }
 
-    /// Returns the last level at or above a depth.
+    /// Returns the deepest level that is not below a depth, as a number of bits.
     #[inline]
     pub(crate) fn level_above(self, depth: u32) -> u32 {
         let Granularity { bits_per_level, depth_bits } = self.granularity;
@@ -251,8 +251,7 @@ impl KeySpace {
 }
 
 impl BitRange {
-    /// Returns the range of the keys between two bounds, which mean what those of a scan mean, or `None` if no key can
-    /// be there.
+    /// Returns the range of the keys between two bounds of a scan, or `None` if no key can be between them.
     pub(crate) fn between(lower: Bound<&Key>, upper: Bound<&Key>) -> Option<Self> {
         let (first, last) = (first_of(lower)?, last_of(upper)?);
         (first <= last).then_some(Self { first, last })

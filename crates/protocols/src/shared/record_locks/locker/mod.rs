@@ -23,7 +23,8 @@ use hotrow_sync::{Arc, Latch, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, WaitsFor};
 use std::marker::PhantomData;
 
-/// The locks of one transaction: those of records, and names for what has no record.
+/// The locks of one transaction: locks in the headers of records, and names in the lock table for gaps, unique columns
+/// and absent keys.
 pub(crate) struct Locker<L: RecordLock> {
     owner: L::Owner,
     held: Held<L>,
@@ -77,8 +78,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Begins a transaction. `again` says that it is the retry of the one before, `is_declared` that the rows of its
-    /// access set are locked as it begins.
+    /// Begins a transaction. `again` says whether it is a retry of the last one, and `is_declared` whether the rows of
+    /// its access set are locked as it begins.
     #[inline]
     pub(crate) fn begin(&mut self, begin: &Begin<'_>, again: bool, is_declared: bool, time_outs: &TimeOuts) {
         self.owner.begin();
@@ -97,7 +98,7 @@ impl<L: RecordLock> Locker<L> {
         };
     }
 
-    /// Notes that the transaction that has begun reads at read committed.
+    /// Notes that the running transaction reads at read committed, so that its read locks end with their calls.
     pub(crate) fn read_briefly(&mut self) {
         self.reads_briefly = true;
     }
@@ -120,8 +121,8 @@ impl<L: RecordLock> Locker<L> {
         self.names.own(table);
     }
 
-    /// Locks the row of a key, present or absent, to the transaction's end: its record, or the name of a key that has
-    /// no record.
+    /// Locks the row of a key, present or absent, to the transaction's end: its record, which is returned, or the name
+    /// of the key if it has no record.
     #[inline]
     pub(crate) fn row<'g>(
         &mut self,
@@ -133,8 +134,8 @@ impl<L: RecordLock> Locker<L> {
         self.row_by(table, guard, (key, hash), mode, |locker, record| locker.record(table.id(), record, mode))
     }
 
-    /// Locks the row of a key, present or absent, to read it. The lock is a write lock if the read is likely to become
-    /// a write.
+    /// Locks the row of a key, present or absent, to the transaction's end, in order to read it. The lock is exclusive
+    /// if the transaction is expected to write the row later.
     #[inline]
     pub(crate) fn row_to_read<'g>(
         &mut self,
@@ -180,8 +181,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Locks the row of a key to read it until the transaction's next call. For a key that has no record, other
-    /// transactions need not be kept from making one.
+    /// Locks the row of a key shared until the transaction's next call. If the key has no record, nothing is locked,
+    /// and another transaction may insert the row.
     #[inline]
     pub(crate) fn row_for_now<'g>(
         &mut self,
@@ -463,7 +464,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Releases the record that was locked for the last call only.
+    /// Releases the lock that [`row_for_now`](Self::row_for_now) took in the last call, if it took one.
     #[inline]
     pub(crate) fn release_short(&mut self, database: &Database<L>, guard: Guard<'_>) {
         if let Some(held) = self.short.take() {
@@ -475,7 +476,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Releases all locks of the transaction.
+    /// Releases all locks of the transaction, and returns its ticket for hot locks, if it has one.
     #[inline]
     pub(crate) fn release_all(&mut self, database: &Database<L>, guard: Guard<'_>) {
         self.foreseen.end(self.is_victim);

@@ -15,20 +15,21 @@ use hotrow_txn::Abort;
 use smallvec::SmallVec;
 
 impl<L: RecordLock> Locker<L> {
-    /// Whether the transaction will never commit, as one that it follows does not.
+    /// Whether the transaction can never commit, since a transaction that it follows was rolled back or can never
+    /// commit.
     #[inline]
     pub(crate) fn is_doomed(&self) -> bool {
         self.retired.as_ref().is_some_and(|(_, part)| part.is_doomed())
     }
 
-    /// Whether the transaction follows transactions in flight. If so, it keeps its read locks.
+    /// Whether the transaction follows others that have not ended. If so, it keeps its read locks to its end.
     #[inline]
     pub(crate) fn follows(&self) -> bool {
         self.retired.as_ref().is_some_and(|(_, part)| part.follows())
     }
 
-    /// Undoes the dead entries of a record whose lock was released, or is not waited for any more, as far as the lock
-    /// is free.
+    /// Undoes the changes of a record whose transactions cannot commit, if the record's lock is free. Called after the
+    /// transaction has released the lock, or has given up waiting for it.
     #[inline]
     pub(super) fn settle(&mut self, record: RecordRef<'_, L>) {
         if let Some((rows, part)) = &mut self.retired {
@@ -36,8 +37,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Undoes the dead entries of the rows that the transaction retired, and of the record that it waited for when its
-    /// wait unwound. All locks of records are released before.
+    /// Undoes the changes of transactions that cannot commit, in the rows whose locks the transaction released early,
+    /// and in the record that it waited for when its wait unwound. All locks of records have been released.
     #[inline]
     pub(super) fn settle_rest(&mut self, database: &Database<L>, guard: Guard<'_>) {
         let Some((rows, part)) = &mut self.retired else { return };
@@ -49,14 +50,14 @@ impl<L: RecordLock> Locker<L> {
         rows.settle_retired(part, &self.owner, database, guard);
     }
 
-    /// Whether the transaction has retired a row, or has followed a transaction that did.
+    /// Whether the transaction has released the lock of a changed row early, or has followed a transaction that did.
     #[inline]
     pub(crate) fn takes_part(&self) -> bool {
         self.retired.as_ref().is_some_and(|(_, part)| part.number().is_some())
     }
 
-    /// Retires those rows of `changes` that others wait for again and again, and that are changed and no more: releases
-    /// their locks.
+    /// Releases the locks of some rows that the transaction has changed, before its commit, and returns their records.
+    /// They are rows for which other transactions wait again and again, and which the transaction has only updated.
     #[cold]
     pub(crate) fn retire(
         &mut self,
@@ -84,8 +85,8 @@ impl<L: RecordLock> Locker<L> {
         released
     }
 
-    /// Dooms the transactions that follow this one at a row that it has retired, as it wants the row's lock again, or
-    /// has it.
+    /// If the transaction released the lock of this row early, and now wants it again or has it, dooms the transactions
+    /// that follow it at the row. With `exclusive`, these include transactions that have only read the row.
     #[inline]
     pub(super) fn recall(&mut self, record: RecordPtr<L>, exclusive: bool) {
         if let Some((rows, part)) = &self.retired
@@ -95,8 +96,9 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Whether a record that the transaction has come to lock has changes that must be undone, which takes an exclusive
-    /// lock.
+    /// Whether a record that the transaction has just locked has changes of transactions that cannot commit. They must
+    /// be undone, under an exclusive lock. If the last change of the record is uncommitted and may commit, the
+    /// transaction follows it.
     #[inline]
     pub(super) fn finds_dead(
         &mut self,
@@ -110,7 +112,7 @@ impl<L: RecordLock> Locker<L> {
         Ok(found == Found::Dead)
     }
 
-    /// Waits until all transactions that this one follows have committed.
+    /// Waits until all transactions that this one follows have committed. Finds deadlocks meanwhile.
     ///
     /// # Errors
     /// [`Abort::Cascade`] if one of them never does, and the errors of a wait.
@@ -164,8 +166,8 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Notes that the transaction has committed, or that its changes were undone, but for those of rows that it
-    /// retired.
+    /// Notes that the transaction has committed, or that its changes were undone, except in rows whose locks it
+    /// released early. Wakes the transactions that follow it.
     #[cold]
     pub(crate) fn decided(&mut self, is_committed: bool) {
         if let Some((rows, part)) = &mut self.retired {
@@ -173,7 +175,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Hands what was replaced where retired changes were undone to the participant, which reclaims it.
+    /// Hands the memory that was replaced where changes were undone to the participant, which reclaims it later.
     #[inline]
     pub(crate) fn reclaim(&mut self, participant: &mut Participant) {
         if let Some((_, part)) = &mut self.retired {
