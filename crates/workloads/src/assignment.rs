@@ -7,8 +7,8 @@
 //!
 //! A [`Dealer`] knows how many transactions of each group of types it has dealt to all threads together. It deals to a
 //! thread from the thread's own group, unless that group is ahead of its share of the mix. Then it deals from the group
-//! that is most behind. So the mix of all threads together is the workload's, even if the transactions of one group take
-//! longer than those of another. Dealing is by batches, so that threads seldom meet at the dealer.
+//! that is most behind. So the mix of all threads together is the workload's, even if the transactions of one group
+//! take longer than those of another. Dealing is by batches, so that threads seldom meet at the dealer.
 
 use fastrand::Rng;
 use hotrow_sync::{Arc, Mutex};
@@ -32,8 +32,8 @@ pub struct Group {
 }
 
 impl Types {
-    /// Makes the groups of types with these `weights`. The type numbered `k` is in the group `group_of[k]`. Groups whose
-    /// types all have a weight of zero are left out.
+    /// Makes the groups of types with these `weights`. The type numbered `k` is in the group `group_of[k]`. Groups
+    /// whose types all have a weight of zero are left out.
     ///
     /// # Panics
     /// If `weights` and `group_of` are not equally long.

@@ -44,8 +44,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
         &[]
     }
 
-    /// Returns the types of transactions in the workload's mix, in groups that touch similar sets of tables. The numbers
-    /// of types are those of [`kinds`](Self::kinds). The result is `None` for a workload whose clients cannot [be
+    /// Returns the types of transactions in the workload's mix, in groups that touch similar sets of tables. Types have
+    /// the numbers of [`kinds`](Self::kinds). The result is `None` for a workload whose clients cannot [be
     /// dealt](Client::deal) types.
     fn types(&self) -> Option<Types> {
         None

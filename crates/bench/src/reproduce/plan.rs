@@ -25,7 +25,7 @@ pub(crate) enum Chart {
     CurvesOver { x: &'static [&'static str] },
     /// A bar for each point, which stacks the values of all series.
     Bars { x: &'static str },
-    /// The same, with the number of locks of a transaction beside each bar in place of the throughput.
+    /// Bars as [`Chart::Bars`], with the number of locks of a transaction beside each in place of the throughput.
     LockBars { x: &'static str },
     /// For each point a bar for each series, as long as the ratio of its value to that of the first series.
     Ratios { x: &'static str },

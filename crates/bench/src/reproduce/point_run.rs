@@ -54,7 +54,7 @@ pub(super) fn databases<W: Workload>(runs: &[PointRun<W>]) -> Vec<(&PointRun<W>,
 impl<W: Workload> PointRun<W> {
     /// Returns the settings of the database on which this run, which is one of `runs`, is made. If the engine runs in a
     /// pool, they are the run's own. All runs of any other engine share one database, with the settings of the first of
-    /// these runs, but with the settings of a hierarchy of locks of its own run. A number of partitions is dropped unless
+    /// these runs. Settings of a hierarchy of locks are always the run's own. A number of partitions is dropped unless
     /// the engine keeps partitions apart.
     pub(super) fn settings(&self, runs: &[Self]) -> Settings {
         let info: Option<&EngineInfo> = ENGINES.iter().find(|info| info.name == self.engine);

@@ -3,7 +3,7 @@
 //! | file | what it prints |
 //! | --- | --- |
 //! | `columns.rs` | the table: a line for each engine, with as many columns as there is room for |
-//! | `notes.rs` | what applies to some runs only: ranges, servers, moved cores, granted levels, estimates, analyses, locks |
+//! | `notes.rs` | what applies to some runs only: ranges, servers, moved cores, levels, estimates, analyses, locks |
 //! | `kinds.rs`, `breakdown.rs` | kinds of transactions, and where the time went, engines side by side |
 //! | `footprint.rs` | the memory of the tables |
 //! | `side_by_side.rs` | the layout that kinds and breakdown share |

@@ -1,5 +1,5 @@
-//! The bimodal workload of the SLI paper (*Improving OLTP Scalability using Speculative Lock Inheritance*, §4.4): groups
-//! of transactions that touch different tables, and so lock different things.
+//! The bimodal workload of the SLI paper (*Improving OLTP Scalability using Speculative Lock Inheritance*, §4.4):
+//! groups of transactions that touch different tables, and so lock different things.
 //!
 //! Each group has tables of its own. A transaction of a group reads some rows of each of its group's tables, and
 //! increments the counters of others. If a thread draws the group of each transaction at random, a transaction has no

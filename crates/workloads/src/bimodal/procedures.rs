@@ -15,8 +15,8 @@ pub struct Operation {
     pub intent: Intent,
 }
 
-/// A transaction: operations on different rows, table after table. Running it returns a checksum of the counters that it
-/// read.
+/// A transaction: operations on different rows, table after table. Running it returns a checksum of the counters that
+/// it read.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
     list: Vec<Operation>,

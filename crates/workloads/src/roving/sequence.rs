@@ -29,7 +29,7 @@ impl Sequence {
         self.committed.fetch_max(key + 1, Ordering::AcqRel);
     }
 
-    /// Returns the number of keys up to the newest one that is known to be committed. Some of them may not be committed.
+    /// Returns the number of keys up to the newest one that is known to be committed. Some of them may be uncommitted.
     pub fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire)
     }

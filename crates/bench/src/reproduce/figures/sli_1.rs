@@ -12,11 +12,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &SLI_PAPER,
     place: "Fig. 1, §1.1, §1.3",
     title: "What the lock manager takes of TATP's time as threads are added",
-    there: "TATP (NDBB) in Shore-MT on 64 hardware threads, from a light to a heavy load: the part of a transaction's CPU \
-            time in the lock manager, divided into useful work and contention. Waits for locks and for the disk are left \
-            out.",
-    here: "The hierarchy of locks without (a) and with inheritance (b). One transaction in 128 has its time taken with a \
-           clock; contention is the time in which the lock manager spins for a latch. Load is the number of threads. \
+    there: "TATP (NDBB) in Shore-MT on 64 hardware threads, from a light to a heavy load: the part of a transaction's \
+            CPU time in the lock manager, divided into useful work and contention. Waits for locks and for the disk \
+            are left out.",
+    here: "The hierarchy of locks without (a) and with inheritance (b). One transaction in 128 has its time taken with \
+           a clock; contention is the time in which the lock manager spins for a latch. Load is the number of threads. \
            Beyond the number of cores threads take turns, and seldom meet at a latch.",
     plan,
     claims: &CLAIMS,
@@ -65,8 +65,8 @@ static CLAIMS: [Claim; 4] = [
                 Some(Finding { holds: contention > own && own + contention >= 10.0, evidence })
             },
         }),
-        otherwise: "The paper has up to 64 threads that run at once and want the same latch. On few cores at most as many \
-                    threads as there are cores run at once, and a latch is held for some ten nanoseconds.",
+        otherwise: "The paper has up to 64 threads that run at once and want the same latch. On few cores at most as \
+                    many threads as there are cores run at once, and a latch is held for some ten nanoseconds.",
     },
     Claim {
         text: "The lock manager's useful work is a small part at every load.",
@@ -77,9 +77,9 @@ static CLAIMS: [Claim; 4] = [
             criterion: "It takes at most 50 % at every point.",
             judge: |results| at_most(results, WITHOUT, &[LOCK_MANAGER], 50.0),
         }),
-        otherwise: "A share depends on what is beside it. Shore-MT keeps a buffer pool and a log. Here a transaction of \
-                    TATP is a look-up or two in memory, and takes a lock on the database, a table, a page and a row for \
-                    it.",
+        otherwise: "A share depends on what is beside it. Shore-MT keeps a buffer pool and a log. Here a transaction \
+                    of TATP is a look-up or two in memory, and takes a lock on the database, a table, a page and a row \
+                    for it.",
     },
     Claim {
         text: "Contention grows rapidly with the load.",
@@ -95,7 +95,8 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "With inheritance, contention is small at every load, and nearly the same.",
-        criterion: "In (b), contention takes at most 5 % at every point. The paper shows small bars and gives no number.",
+        criterion: "In (b), contention takes at most 5 % at every point. The paper shows small bars and gives no \
+                    number.",
         judge: |results| at_most(results, WITH, &[CONTENTION], 5.0),
         weaker: Some(Weaker {
             criterion: "At the most threads it takes at most as much as without inheritance, or 5 %.",

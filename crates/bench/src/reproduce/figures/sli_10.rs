@@ -14,11 +14,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &SLI_PAPER,
     place: "Fig. 10, §7.2",
     title: "Where the time of these transactions goes with lock inheritance",
-    there: "As Fig. 6, in Shore-MT with inheritance and with all 64 hardware threads busy. What inheritance itself takes \
-            is a part of its own.",
-    here: "As sli-6, with inheritance and a thread on each core. Inheritance is the time for choosing locks, passing them \
-           on, and releasing those that the next transaction did not use. Since few threads seldom make a lock hot, every \
-           lock counts as hot in (b).",
+    there: "As Fig. 6, in Shore-MT with inheritance and with all 64 hardware threads busy. What inheritance itself \
+            takes is a part of its own.",
+    here: "As sli-6, with inheritance and a thread on each core. Inheritance is the time for choosing locks, passing \
+           them on, and releasing those that the next transaction did not use. Since few threads seldom make a lock \
+           hot, every lock counts as hot in (b).",
     plan,
     claims: &CLAIMS,
 };
@@ -73,8 +73,8 @@ static CLAIMS: [Claim; 3] = [
             criterion: "So it is in (a), where locks are passed on only if they are hot.",
             judge: |results| at_most(results, HOT, &[INHERITANCE], 5.0),
         }),
-        otherwise: "A transaction that takes a microsecond has 50 ns for that, about as long as two readings of the clock \
-                    that measures it.",
+        otherwise: "A transaction that takes a microsecond has 50 ns for that, about as long as two readings of the \
+                    clock that measures it.",
     },
     Claim {
         text: "Transactions spend at least 75 % of the time on useful work.",

@@ -13,10 +13,10 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &SLI_PAPER,
     place: "Fig. 11, §7.2",
     title: "The throughput of these transactions with lock inheritance, over that without",
-    there: "Shore-MT with inheritance over the same without, each at the number of hardware threads, of 64, at which it \
-            has the most throughput.",
-    here: "The hierarchy of locks with inheritance over the same without, with a thread on each core. Since few threads \
-           seldom make a lock hot, there is inheritance of every lock besides, hot or not, to compare with.",
+    there: "Shore-MT with inheritance over the same without, each at the number of hardware threads, of 64, at which \
+            it has the most throughput.",
+    here: "The hierarchy of locks with inheritance over the same without, with a thread on each core. Since few \
+           threads seldom make a lock hot, there is inheritance of every lock besides, hot or not, to compare with.",
     plan,
     claims: &CLAIMS,
 };
@@ -64,9 +64,9 @@ static CLAIMS: [Claim; 3] = [
                 Some(Finding { holds: ratio >= 1.0 + TOLERANCE, evidence })
             },
         }),
-        otherwise: "The gain there is the contention that goes away, of 64 hardware threads that run at once. The paper \
-                    found that calls of the lock manager which are saved gain less than 4 %. Few cores have little \
-                    contention to lose.",
+        otherwise: "The gain there is the contention that goes away, of 64 hardware threads that run at once. The \
+                    paper found that calls of the lock manager which are saved gain less than 4 %. Few cores have \
+                    little contention to lose.",
     },
     Claim {
         text: "Inheritance never costs throughput.",
@@ -76,8 +76,8 @@ static CLAIMS: [Claim; 3] = [
             criterion: "It has at least 0.90 times that throughput in every bar.",
             judge: |results| leads(results, LOADED, everywhere(results, LOADED), WITH, &[WITHOUT], 0.90),
         }),
-        otherwise: "A transaction of a microsecond notices each reading of a lock's heat. Throughputs on a shared machine \
-                    vary by some per cent, and one of many bars may be lower by chance.",
+        otherwise: "A transaction of a microsecond notices each reading of a lock's heat. Throughputs on a shared \
+                    machine vary by some per cent, and one of many bars may be lower by chance.",
     },
     Claim {
         text: "The largest transactions gain little or nothing.",

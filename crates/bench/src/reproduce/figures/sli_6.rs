@@ -19,11 +19,11 @@ pub(super) static FIGURE: Figure = Figure {
     there: "The baseline without inheritance: Shore-MT, whose hierarchical lock manager detects deadlocks with \
             Dreadlocks, at its best throughput on 64 hardware threads. CPU time, profiled, is split into work and \
             contention, inside and outside of the lock manager.",
-    here: "A hierarchy of locks on the database, tables, pages and rows, without inheritance. One transaction in 128 has \
-           its time taken with a clock, whose reading is taken off: its own work, the lock manager, contention (the time \
-           in which the lock manager spins for a latch), waiting for locks, and what attempts that aborted took. Panel \
-           (a) has one thread and so no contention. Deliveries alone, and call forwardings alone, are left out: soon \
-           there would be none left to make.",
+    here: "A hierarchy of locks on the database, tables, pages and rows, without inheritance. One transaction in 128 \
+           has its time taken with a clock, whose reading is taken off: its own work, the lock manager, contention \
+           (the time in which the lock manager spins for a latch), waiting for locks, and what attempts that aborted \
+           took. Panel (a) has one thread and so no contention. Deliveries alone, and call forwardings alone, are left \
+           out: soon there would be none left to make.",
     plan,
     claims: &CLAIMS,
 };
@@ -96,8 +96,8 @@ static CLAIMS: [Claim; 4] = [
                 Some(Finding { holds: ratio >= 0.25, evidence })
             },
         }),
-        otherwise: "The contention there is for the latches of locks high in the hierarchy, which up to 64 threads want \
-                    at once. Two threads meet seldom at a latch that is held for some ten nanoseconds.",
+        otherwise: "The contention there is for the latches of locks high in the hierarchy, which up to 64 threads \
+                    want at once. Two threads meet seldom at a latch that is held for some ten nanoseconds.",
     },
     Claim {
         text: "The smaller the transaction, the larger the lock manager's share: most in TATP, little in Stock Level.",

@@ -12,11 +12,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &SLI_PAPER,
     place: "Fig. 7, §6.1",
     title: "Throughput of TATP, TPC-B and Payment as threads are added",
-    there: "The TATP (NDBB) mix, TPC-B and TPC-C's Payment in Shore-MT without inheritance, from a machine that is nearly \
-            idle to one whose 64 hardware threads are all busy.",
-    here: "The hierarchy of locks without inheritance. Load is the number of threads, up to four for each core; the paper \
-           gives its program a part of the machine. TATP has as many subscribers as there, TPC-B and TPC-C have fewer \
-           branches and warehouses.",
+    there: "The TATP (NDBB) mix, TPC-B and TPC-C's Payment in Shore-MT without inheritance, from a machine that is \
+            nearly idle to one whose 64 hardware threads are all busy.",
+    here: "The hierarchy of locks without inheritance. Load is the number of threads, up to four for each core; the \
+           paper gives its program a part of the machine. TATP has as many subscribers as there, TPC-B and TPC-C have \
+           fewer branches and warehouses.",
     plan,
     claims: &CLAIMS,
 };
@@ -50,24 +50,25 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 2] = [
     Claim {
         text: "As long as few threads run, throughput grows nearly in proportion to them.",
-        criterion: "In every panel, the throughput with a thread on each core is at least 0.8 times that of one thread, \
-                    multiplied by the cores. What is nearly in proportion is ours.",
+        criterion: "In every panel, the throughput with a thread on each core is at least 0.8 times that of one \
+                    thread, multiplied by the cores. What is nearly in proportion is ours.",
         judge: |results| all(IDS.map(|panel| grows(results, panel, 0.8))),
         weaker: Some(Weaker {
             criterion: "It is at least 0.6 times as much.",
             judge: |results| all(IDS.map(|panel| grows(results, panel, 0.6))),
         }),
-        otherwise: "The cores of a virtual machine may be hardware threads of one core. Cache lines that all transactions \
-                    write, the latches of the database's and the tables' locks among them, cost more as soon as a second \
-                    core wants them.",
+        otherwise: "The cores of a virtual machine may be hardware threads of one core. Cache lines that all \
+                    transactions write, the latches of the database's and the tables' locks among them, cost more as \
+                    soon as a second core wants them.",
     },
     Claim {
         text: "Under heavy load the lock manager makes throughput fall as more threads are added.",
-        criterion: "In every panel, the most threads have at least 5 % less throughput than the best number of threads.",
+        criterion: "In every panel, the most threads have at least 5 % less throughput than the best number of \
+                    threads.",
         judge: |results| all(IDS.map(|panel| falls(results, panel))),
         weaker: Some(Weaker { criterion: "So it is in the TATP mix.", judge: |results| falls(results, IDS[0]) }),
-        otherwise: "Throughput falls there because threads that run at once spin for one latch. Threads beyond the number \
-                    of cores take turns and do not spin for each other.",
+        otherwise: "Throughput falls there because threads that run at once spin for one latch. Threads beyond the \
+                    number of cores take turns and do not spin for each other.",
     },
 ];
 

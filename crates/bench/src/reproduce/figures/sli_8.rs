@@ -13,13 +13,13 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &SLI_PAPER,
     place: "Fig. 8, §6.2",
     title: "Which locks transactions take: of rows or higher, hot, heritable",
-    there: "The locks of Shore-MT's transactions, counted under load on 64 hardware threads, with the average number of \
-            locks of a transaction. Hot is a lock whose latch is contended; heritable is a lock of a page or higher, in a \
-            shared mode, for which nobody waits.",
-    here: "The same counts of a hierarchy of locks without inheritance, with a thread on each core. A lock is hot if many \
-           of the last requests for it met contention for its latch. Where the paper has pages on disk, a page here is a \
-           group of neighbouring rows in memory. A lock is hot when it is granted and heritable when it is given up; \
-           locks that are hot and not heritable are taken to be of high levels first.",
+    there: "The locks of Shore-MT's transactions, counted under load on 64 hardware threads, with the average number \
+            of locks of a transaction. Hot is a lock whose latch is contended; heritable is a lock of a page or \
+            higher, in a shared mode, for which nobody waits.",
+    here: "The same counts of a hierarchy of locks without inheritance, with a thread on each core. A lock is hot if \
+           enough of the last requests for it met contention for its latch. A page is 2 MiB of a table's rows in \
+           memory, so there are few pages. A lock is hot when it is granted and heritable when it is given up; locks \
+           that are hot and not heritable are taken to be of high levels first.",
     plan,
     claims: &CLAIMS,
 };
@@ -54,7 +54,8 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 3] = [
     Claim {
         text: "Most locks of the smallest transactions are heritable, and many are hot.",
-        criterion: "Of the TATP mix's locks more than 50 % are heritable, and at least 25 % are hot. What is many is ours.",
+        criterion: "Of the TATP mix's locks more than 50 % are heritable, and at least 25 % are hot. What is many is \
+                    ours.",
         judge: |results| {
             let heritable = of(results, &[HOT_HERITABLE, COLD_HERITABLE], TATP_MIX)?;
             let hot = of(results, &[HOT_HERITABLE, HOT_ONLY], TATP_MIX)?;
@@ -97,8 +98,8 @@ static CLAIMS: [Claim; 3] = [
         criterion: "In every bar at most 5 % of the locks are hot and not heritable. What is hardly any is ours.",
         judge: |results| at_most(results, LOADED, &[HOT_ONLY], 5.0),
         weaker: None,
-        otherwise: "TPC-C's warehouses are few rows that many transactions change. Their locks are exclusive, and their \
-                    latches are contended.",
+        otherwise: "TPC-C's warehouses are few rows that many transactions change. Their locks are exclusive, and \
+                    their latches are contended.",
     },
 ];
 

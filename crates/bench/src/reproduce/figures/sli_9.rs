@@ -14,8 +14,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 9, §7.1",
     title: "What becomes of locks that could be inherited",
     there: "The locks that Shore-MT with inheritance could pass on from one transaction to the next, under load on 64 \
-            hardware threads: used again, invalidated by another transaction, discarded because the next transaction had \
-            no use for them, or not passed on because they were not hot.",
+            hardware threads: used again, invalidated by another transaction, discarded because the next transaction \
+            had no use for them, or not passed on because they were not hot.",
     here: "The same counts of the hierarchy of locks with inheritance, with a thread on each core. Since few threads \
            seldom make a lock hot, every lock counts as hot in (b).",
     plan,
@@ -77,7 +77,8 @@ static CLAIMS: [Claim; 3] = [
     },
     Claim {
         text: "The longest transactions have practically no hot locks to pass on.",
-        criterion: "In (a), at most 5 % of Stock Level's heritable locks are passed on. What is practically none is ours.",
+        criterion: "In (a), at most 5 % of Stock Level's heritable locks are passed on. What is practically none is \
+                    ours.",
         judge: |results| {
             let passed = of(results, HOT, &[USED, INVALIDATED, DISCARDED], STOCK_LEVEL)?;
             let evidence = format!("{passed:.1} % of Stock Level's heritable locks are passed on");

@@ -235,7 +235,7 @@ impl YAxis {
     }
 }
 
-/// What stands at the right of a bar.
+/// The number that stands at the right of a bar.
 #[derive(Clone, Copy)]
 enum Beside {
     /// Committed transactions per second.
