@@ -151,8 +151,8 @@ mod tests {
             ..Hierarchy::default()
         };
         let expected = [
-            "sli: locks per transaction: 1.00 database, 2.00 table, 2.00 page, 3.50 row or gap; 4.00 hot, 5.00 heritable, \
-             3.00 both",
+            "sli: locks per transaction: 1.00 database, 2.00 table, 2.00 page, 3.50 row or gap; 4.00 hot, 5.00 \
+             heritable, 3.00 both",
             "sli: of the locks that were passed on: 2.00 per transaction used, 0.50 discarded, 0.25 invalidated",
         ];
         assert_eq!(lines(&turns, |out, engines| print_hierarchy(out, engines)), expected);
