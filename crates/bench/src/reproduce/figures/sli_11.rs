@@ -40,7 +40,7 @@ fn plan(scale: &Scale) -> Plan {
     ];
     Plan {
         chart: Chart::Ratios { x: "transaction" },
-        value: "throughput over that without inheritance",
+        value: "thousand txn/s",
         stretch: 1,
         panels: vec![bars(scale, LOADED, title, scale.cores, series)],
     }

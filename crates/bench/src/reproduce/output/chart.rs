@@ -328,7 +328,10 @@ struct Ratios<'a, 'b, 'c> {
 impl<'c> Ratios<'_, '_, 'c> {
     fn draw(&self) -> Drawn<'c> {
         self.sheet.text(&format!("({}) {}", self.panel.id, self.panel.title), (MARGIN, TITLE), 14, Side::Left)?;
-        self.sheet.text(self.results.plan.value, (BARS_LEFT, TOP - 12), 11, Side::Left)?;
+        if let Some(first) = self.panel.series.first() {
+            let what = format!("{} as ratios; 1 is {}", self.results.plan.value, first.name);
+            self.sheet.text(&what, (BARS_LEFT, TOP - 12), 11, Side::Left)?;
+        }
         let points = 0..self.panel.points.len();
         let all =
             points.clone().flat_map(|point| (0..self.panel.series.len()).filter_map(move |s| self.ratio(point, s)));
