@@ -189,7 +189,10 @@ mod tests {
               mtime timestamp without time zone, filler character(22))"]
         );
         let history = statements_of(&hotrow_workloads::tpcc::histories(), true);
-        assert!(history[0].ends_with("h_data character varying(24) NOT NULL) PARTITION BY HASH (h_w_id)"), "{history:?}");
+        assert!(
+            history[0].ends_with("h_data character varying(24) NOT NULL) PARTITION BY HASH (h_w_id)"),
+            "{history:?}"
+        );
         let forwarding = statements_of(&hotrow_workloads::tatp::call_forwarding(), true);
         assert!(forwarding[0].ends_with("PRIMARY KEY (s_id, sf_type, start_time)) PARTITION BY HASH (s_id)"));
         assert_eq!(forwarding[1], "CREATE INDEX idx_cf ON call_forwarding (s_id)");

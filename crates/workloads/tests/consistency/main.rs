@@ -3,6 +3,7 @@
 mod fixture;
 mod hekaton;
 mod micro;
+mod partitions;
 mod tatp;
 mod tpcc;
 

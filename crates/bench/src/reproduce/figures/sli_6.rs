@@ -20,7 +20,7 @@ pub(super) static FIGURE: Figure = Figure {
             Dreadlocks, at its best throughput on 64 hardware threads. CPU time, profiled, is split into work and \
             contention, inside and outside of the lock manager.",
     here: "2PL with Dreadlocks and without a hierarchy: no intention locks, a latch for each bucket. One transaction \
-           in 128 has its time taken with a clock, whose reading is taken off: its own work, the lock manager with the \
+           in 32 has its time taken with a clock, whose reading is taken off: its own work, the lock manager with the \
            latches in it, waiting for locks, and what attempts that aborted took. Panel (a) has one thread and so no \
            contention; what the lock manager takes more in (b) is contention. Deliveries alone, and call forwardings \
            alone, are left out: soon there would be none left to make.",
