@@ -275,8 +275,8 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// Finds out which locks `accesses` need; constant tables need none. If `needs` has records, absent rows get records
-    /// that are not present, to carry their locks.
+    /// Finds out which locks `accesses` need; constant tables need none. If `needs` has records, absent rows get
+    /// records that are not present, to carry their locks.
     #[inline]
     pub(super) fn resolve(&mut self, scene: Scene<'_, H>, accesses: &Accesses, needs: Needs) -> Result<(), TooLarge> {
         self.clear();

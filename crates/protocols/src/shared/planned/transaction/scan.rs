@@ -12,8 +12,9 @@ use hotrow_txn::{Abort, Access, Direction, Intent, Scan};
 use std::ops::ControlFlow;
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// Scans a range that is locked, or in a table that is constant or in which the transaction is alone. Fails with [`Abort::Conflict`] if
-    /// the scan leaves what is locked. `left_at` is then the first key beyond that, if the scan was to break off there.
+    /// Scans a range that is locked, or in a table that is constant or in which the transaction is alone. Fails with
+    /// [`Abort::Conflict`] if the scan leaves what is locked. `left_at` is then the first key beyond that, if the scan
+    /// was to break off there.
     pub(super) fn scan_locked(
         &mut self,
         scan: &Scan,
