@@ -62,9 +62,9 @@
 //!    range of an index that begins with the partition key has one value of it, the request visits the part of that
 //!    value: an entry in the range is of a row with this value. For any other range it visits all parts. For an index
 //!    entry it visits the part of the entry's row. For an entry of a unique index that does not begin with the
-//!    partition key it also visits the part that the hash of the indexed columns selects. All transactions that bring or
-//!    remove these columns meet there. If the table is shared, every part reaches all locks, and a request visits one
-//!    part only.
+//!    partition key it also visits the part that the hash of the indexed columns selects. All transactions that bring
+//!    or remove these columns meet there. If the table is shared, every part reaches all locks, and a request visits
+//!    one part only.
 //! 8. *Transactions without a plan.* A reconnaissance, and a read-only transaction at read committed, have no plan and
 //!    are not alone: they copy one row at a time. Any other transaction without a plan is alone in the database:
 //!    [`gate`](crate::shared::gate). Until it writes, an interactive one lets in transactions that only read. A

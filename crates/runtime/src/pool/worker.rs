@@ -175,7 +175,9 @@ impl<'r, D: Duties> Worker<'r, D> {
             let Some(slot) = chosen else {
                 if self.has_received.take() {
                     idle.end();
-                } else if !self.duties.borrow_mut().find_work() {
+                } else if self.duties.borrow_mut().find_work() {
+                    idle.counted_to = None;
+                } else {
                     self.rest(&mut idle);
                 }
                 continue;
