@@ -115,8 +115,7 @@ static CLAIMS: [Claim; 4] = [
 /// Decides whether executing is at least `deadlock_free` times as large a share of the threads' time under ORTHRUS as
 /// under deadlock-free locking, and `two_phase` times as large as under 2PL.
 fn executes_more(results: &Results, at: At, deadlock_free: f64, two_phase: f64) -> Option<Finding> {
-    // A share of zero says that no transaction was sampled.
-    let share = |panel| results.median(panel, WORK, at).filter(|&share| share > 0.0);
+    let share = |panel| results.median(panel, WORK, at);
     let (orthrus, free, locking) = (share(OF_ORTHRUS)?, share(OF_DEADLOCK_FREE)?, share(OF_TWO_PHASE)?);
     let busy = |run: &EngineReport| run.costs.service_threads_busy.unwrap_or_default();
     let busy = 100.0 * results.median_of(OF_ORTHRUS, WORK, at, busy)?;
@@ -125,7 +124,10 @@ fn executes_more(results: &Results, at: At, deadlock_free: f64, two_phase: f64) 
          {busy:.1} %, {free:.1} % under {DEADLOCK_FREE}, {locking:.1} % under {TWO_PHASE}",
         results.label(OF_ORTHRUS, at)
     );
-    Some(Finding { holds: orthrus >= deadlock_free * free && orthrus >= two_phase * locking, evidence })
+    // A share of zero says that no transaction was sampled.
+    let is_sampled = orthrus > 0.0 && free > 0.0 && locking > 0.0;
+    let is_more = orthrus >= deadlock_free * free && orthrus >= two_phase * locking;
+    Some(Finding { holds: is_sampled && is_more, evidence })
 }
 
 fn locks_more(results: &Results) -> Option<Finding> {
