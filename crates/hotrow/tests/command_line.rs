@@ -37,7 +37,7 @@ fn engine_names() -> Vec<String> {
 
 /// The engines that can have a workload's tables: engines with partitions need partition keys.
 fn engines_for(workload: &str) -> Vec<String> {
-    let has_partition_keys = ["ycsb", "interactive", "micro", "tatp", "bimodal"].contains(&workload);
+    let has_partition_keys = ["ycsb", "interactive", "micro", "tatp", "bimodal", "tpcc"].contains(&workload);
     let mut engines = engines();
     engines.retain(|engine| has_partition_keys || engine["keeps_partitions"] == false);
     engines.iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
@@ -103,7 +103,6 @@ fn a_wrong_command_line_says_what_was_expected() {
             "bench tpcb --engine none,vll-st",
             &["engine vll-st does not run tpcb: table pgbench_branches", "partition key"],
         ),
-        ("bench tpcc --engine hstore", &["engine hstore does not run tpcc: table history", "partition key"]),
         ("bench hekaton --engine vll-st-sca", &["engine vll-st-sca does not run hekaton", "partition key"]),
         ("bench micro --engine 2pl-st --threads 2 --engine-partitions 3", &["3 partitions", "2"]),
         ("bench micro --engine vll-st --engine-partitions 0", &["0 is not in 1.."]),

@@ -107,6 +107,11 @@ impl Series {
         Self { value: Value::LockShare(part), ..Self::throughput(name, engine) }
     }
 
+    /// Makes a series of one part of the time of threads that execute an engine's transactions.
+    pub(crate) fn thread_share(name: &'static str, engine: &'static str, part: &'static str) -> Self {
+        Self { value: Value::ThreadShare(part), ..Self::throughput(name, engine) }
+    }
+
     /// Makes a series of an engine's throughput in transactions of one kind, counted in `unit` transactions per second.
     pub(crate) fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
         Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
@@ -148,6 +153,8 @@ pub(crate) enum Value {
     Share(&'static str),
     /// One part of the locks in a hierarchy, in per cent of all locks or of the heritable ones.
     LockShare(&'static str),
+    /// One part of the time of threads that execute transactions, in per cent.
+    ThreadShare(&'static str),
 }
 
 impl Value {
@@ -163,14 +170,16 @@ impl Value {
                 .map(|other| other.throughput / f64::from(unit))
                 .sum(),
             Value::Cpu => report.transactions.cpu_us_per_txn,
-            Value::Share(part) => {
-                report.costs.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
-            }
-            Value::LockShare(part) => {
-                report.costs.lock_shares.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
-            }
+            Value::Share(part) => per_cent(&report.costs.breakdown, part),
+            Value::ThreadShare(part) => per_cent(&report.costs.execution_threads, part),
+            Value::LockShare(part) => per_cent(&report.costs.lock_shares, part),
         }
     }
+}
+
+/// Returns a part's share in per cent, or zero if there is no such part.
+fn per_cent(shares: &serde_json::Map<String, serde_json::Value>, part: &str) -> f64 {
+    shares.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
 }
 
 impl Panel {
@@ -185,9 +194,9 @@ impl Panel {
         contenders
     }
 
-    /// Whether the panel shows parts of the transactions' time, so that its runs need a breakdown.
+    /// Whether the panel shows parts of the time of transactions or threads, so that its runs need a breakdown.
     pub(crate) fn has_shares(&self) -> bool {
-        self.series.iter().any(|series| matches!(series.value, Value::Share(_)))
+        self.series.iter().any(|series| matches!(series.value, Value::Share(_) | Value::ThreadShare(_)))
     }
 
     /// Returns the command lines that measure a point on its own: one for all engines that have the same options.

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
+/// The number of samples of which one is broken down into its times, if the user asks for a breakdown.
+const BREAKDOWN_EVERY: u32 = 2;
 
 /// Loads the rows of `workload` into a new database under the engine called `name`.
 ///
@@ -240,13 +242,15 @@ fn steps<T: Transaction, C: Client>(client: &Mutex<C>) -> impl FnMut(&mut OneSho
 
 /// Returns the configuration of the runners.
 fn run_config(options: &RunOptions, stop: Stop) -> RunConfig {
+    let default = OneShotConfig::default();
     let one_shot = OneShotConfig {
         isolation: options.isolation,
         concurrency: options.concurrency.map(ConcurrencyName::mix).unwrap_or_default(),
         batch: !options.no_batch,
         sample_every: SAMPLE_EVERY,
+        breakdown_every: if options.report.breakdown { BREAKDOWN_EVERY } else { default.breakdown_every },
         seed: options.seed,
-        ..OneShotConfig::default()
+        ..default
     };
     RunConfig {
         threads: options.threads(),

@@ -112,11 +112,16 @@ mod tests {
     fn the_breakdown_has_times_and_shares_of_each_part() {
         let turns = [vec![report("2pl-dreadlocks", 8.0, "ok")]];
         let lines = lines(&turns, |out, engines| print_breakdown(out, engines, 40));
-        assert_eq!(lines.len(), 1 + 2 + 5 + 1, "{lines:#?}");
+        assert_eq!(lines.len(), (1 + 2 + 5 + 1) + (1 + 2 + 4 + 1) + 1, "{lines:#?}");
         for (part, expected) in [("work", "1.50   75 %"), ("lock manager", "0.50   25 %"), ("wait", "0.00    0 %")] {
             let line = lines.iter().find(|line| line.starts_with(part)).expect("each part has a line");
             assert!(line.ends_with(expected), "{line}");
         }
+        for (part, expected) in [("executing", "60 %"), ("aborted", "0 %"), ("waiting", "20 %")] {
+            let line = lines.iter().find(|line| line.starts_with(part)).expect("each part has a line");
+            assert!(line.ends_with(expected), "{line}");
+        }
+        assert_eq!(lines[17], "2pl-dreadlocks: threads that only serve them were busy for 10 %");
     }
 
     #[test]

@@ -149,6 +149,15 @@ impl Table {
         self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
     }
 
+    /// Checks that statements may change the table's rows. A table that was adopted may be
+    /// [constant](TableSchema::constant).
+    pub fn check_changeable(&self) -> Result<(), SqlError> {
+        if !self.schema.constant {
+            return Ok(());
+        }
+        Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot change constant table \"{}\"", self.name())))
+    }
+
     /// Sets the hidden key of a row to the next number. Leaves the row unchanged if the table has no hidden key.
     pub fn number_row(&self, row: &mut Row) {
         if self.is_key_hidden() {

@@ -30,7 +30,9 @@ pub use options::{Home, Mix, Options};
 pub use procedures::{
     Customer, Delivered, Delivery, Line, NewOrder, OrderState, OrderStatus, Ordered, Paid, Payment, StockLevel,
 };
-pub use schema::{Tables, customers, districts, histories, items, new_orders, order_lines, orders, stocks, warehouses};
+pub use schema::{
+    Tables, customers, districts, histories, history_key, items, new_orders, order_lines, orders, stocks, warehouses,
+};
 
 use crate::{ClientIdentity, LoadError, Progress, Types, Violation};
 use hotrow_storage::TableSchema;

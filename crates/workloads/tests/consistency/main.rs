@@ -4,6 +4,7 @@ mod fixture;
 mod hekaton;
 mod hotspots;
 mod micro;
+mod partitions;
 mod tatp;
 mod tpcc;
 

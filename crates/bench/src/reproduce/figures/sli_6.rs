@@ -19,7 +19,7 @@ pub(super) static FIGURE: Figure = Figure {
     there: "The baseline without inheritance: Shore-MT, whose hierarchical lock manager detects deadlocks with \
             Dreadlocks, at its best throughput on 64 hardware threads. CPU time, profiled, is split into work and \
             contention, inside and outside of the lock manager.",
-    here: "A hierarchy of locks on the database, tables, pages and rows, without inheritance. One transaction in 128 \
+    here: "A hierarchy of locks on the database, tables, pages and rows, without inheritance. One transaction in 32 \
            has its time taken with a clock, whose reading is taken off: its own work, the lock manager, contention \
            (the time in which the lock manager spins for a latch), waiting for locks, and what attempts that aborted \
            took. Panel (a) has one thread and so no contention. Deliveries alone, and call forwardings alone, are left \
