@@ -371,6 +371,7 @@ mod tests {
                 log_ns: 0,
                 other_ns: aborts,
                 paused_ns: pauses,
+                ..Breakdown::default()
             };
             let counts = Counts { execution, breakdown, ..Counts::default() };
             let shares = counts.execution_shares().map(|shares| shares.map(|(_, share)| (share * 1e4).round() / 1e2));
@@ -405,7 +406,7 @@ mod tests {
         let hierarchy =
             HierarchyStatistics { contention_ns: 100, inheritance_ns: 50, ..HierarchyStatistics::default() };
         let counted = Statistics { lock_manager_ns: 300, hierarchy, ..Statistics::default() };
-        let breakdown = Breakdown::of_one(1000, 0, &counted, 0.0);
+        let breakdown = Breakdown::of_one(1000, 0, 0, &counted, 0.0);
         let parts = [breakdown.work_ns, breakdown.lock_manager_ns, breakdown.contention_ns, breakdown.inheritance_ns];
         assert_eq!((parts, breakdown.total_ns()), ([650, 200, 100, 50], 1000));
     }
