@@ -5,7 +5,7 @@ use crate::session_entry::SessionEntry;
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
-/// The sessions of a database.
+/// The open sessions of a database, and the summed counters of the sessions that have ended. Thread-safe.
 #[derive(Debug, Default)]
 pub(crate) struct Activity(Mutex<Everybody>);
 
@@ -26,7 +26,7 @@ impl Activity {
         self.everybody().here.insert(Arc::as_ptr(entry).addr(), entry.clone());
     }
 
-    /// Removes the entry of a session that has ended, and keeps its counters in the totals.
+    /// Removes the entry of a session that has ended, and adds the session's counters to the totals.
     pub(crate) fn leave(&self, entry: &Arc<SessionEntry>) {
         let mut everybody = self.everybody();
         if everybody.here.remove(&Arc::as_ptr(entry).addr()).is_some() {

@@ -1,18 +1,20 @@
-//! How many transaction blocks run at once in sessions whose blocks have failed because of each other.
+//! Admission control: limits how many transaction blocks run at once in sessions whose blocks were aborted because of
+//! each other.
 //!
-//! Under an engine that has no [admission](hotrow_txn::Inspection::admission) of its own, sessions that meet on hot
-//! rows abort each other: the more of them run, the fewer get through. So a session whose block was given up because of
-//! others needs a [ticket](Tickets) for each of its next few blocks. If none is free its BEGIN waits until one is. A
-//! session that holds an advisory lock, or anything else, does not wait. So no session waits for one that is held back.
+//! Under an engine that has no [admission](hotrow_txn::Inspection::admission) of its own, sessions that access the same
+//! hot rows abort each other: the more of them run, the fewer commit. So a session whose block was aborted because of
+//! other transactions needs a [ticket](Tickets) for each of its next few blocks. If no ticket is free, the session is
+//! *held back*: its BEGIN waits for a ticket. A session that holds an advisory lock, or any other lock, is not held
+//! back. So no session waits for a lock whose holder is held back.
 //!
 //! **Invariants**
 //!
 //! 1. A session whose last blocks have all committed is not held back, and neither is a statement outside a block.
-//! 2. The session is let in first whose transaction is the oldest. A transaction that is tried again is as old as its
-//!    first failure.
-//! 3. A ticket that was given out is returned: when its block is given up or ends, or when the session ends.
-//! 4. While sessions are held back, some of them look from time to time whether a ticket has lapsed. So a client that
-//!    pauses in the middle of its block does not keep others out for long.
+//! 2. Of the sessions that are held back, the session with the oldest transaction gets the next ticket. A transaction
+//!    that is retried is as old as its first failure.
+//! 3. Every ticket is returned: when its block is aborted or ends, or when the session ends.
+//! 4. A ticket lapses if its session pauses for long in the middle of its block. While sessions are held back, some of
+//!    them check from time to time whether a ticket has lapsed.
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
@@ -21,7 +23,8 @@ use hotrow_txn::{Abort, AdmissionStatistics, Tickets};
 /// The number of blocks of a session that need tickets after a block that failed.
 const BLOCKS_WITH_TICKETS: u8 = 8;
 
-/// The tickets of a database, and the sessions that are held back. Any thread may call any method.
+/// The admission control of a database: its tickets, and the sessions that wait for one. Any thread may call any
+/// method.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     state: Mutex<State>,
@@ -55,7 +58,8 @@ struct Ticket {
     failed: Option<Abort>,
 }
 
-/// The admission of a session: whether its blocks need tickets, and the ticket of its present block.
+/// The state of a session in admission control: whether its next blocks need tickets, and the ticket of its present
+/// block.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     /// The number of the session's next blocks that need tickets.
@@ -123,7 +127,8 @@ impl Admission {
         }
     }
 
-    /// Returns the numbers of tickets and of sessions that are held back. No row is hot here: `hot` is always zero.
+    /// Returns the number of tickets, and the numbers of sessions that have a ticket, wait for one, or have ever
+    /// waited. The field `hot` is always zero, because tickets do not depend on rows.
     pub(crate) fn statistics(&self) -> AdmissionStatistics {
         let state = self.state();
         AdmissionStatistics {
@@ -151,7 +156,7 @@ impl Drop for Ticket {
 }
 
 impl Standing {
-    /// Waits until a block may begin: until it has a ticket, if it needs one.
+    /// Waits for a ticket if the session's next block needs one. Called at BEGIN.
     ///
     /// # Errors
     /// [`Abort::Cancelled`] if the session is cancelled.
@@ -169,8 +174,8 @@ impl Standing {
         Ok(())
     }
 
-    /// Records that the present block was given up because of other transactions. The block holds nothing any more, so
-    /// its ticket is returned. An abort for any other reason is not recorded.
+    /// Records that the present block was aborted, if the cause was other transactions, and returns its ticket. Any
+    /// other abort is ignored.
     pub(crate) fn fail(&mut self, abort: Abort, now: Time) {
         if abort.is_because_of_others() {
             self.failed = Some(abort);
@@ -185,7 +190,7 @@ impl Standing {
         }
     }
 
-    /// Records that the block is over, and counts the next blocks that need tickets.
+    /// Ends the present block and returns its ticket. If the block had failed, the session's next blocks need tickets.
     #[inline]
     pub(crate) fn end(&mut self) {
         if self.blocks > 0 || self.failed.is_some() {

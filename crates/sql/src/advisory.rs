@@ -1,16 +1,17 @@
-//! Advisory locks: locks on numbers, which mean what the applications agree on.
+//! Advisory locks: locks on numbers, whose meaning the applications agree on.
 //!
-//! **Definitions.** A session *holds* a lock as often as it has taken it. Each time has a mode and a scope: the
-//! session, or its transaction. A session that waits stands in the lock's queue, first come, first served. A session
-//! that already holds the lock does not wait for the sessions in the queue.
+//! **Definitions.** A session can take the same lock several times, and *holds* it until it has released it as often.
+//! Each time has a mode and a scope: the session, or its transaction. A session that waits for a lock has a request in
+//! the lock's queue. The queue is served in order of arrival. A session that already holds the lock does not wait for
+//! the requests in the queue.
 //!
 //! **Invariants**, under the mutex
 //!
 //! 1. The modes in which two sessions hold a lock are compatible.
-//! 2. A request that waits conflicts with a holder or with a request before it: a session that releases the lock or
-//!    leaves the queue grants requests from the front as far as possible.
-//! 3. A request is granted under the mutex, where a session that gives its request up learns whether the grant came
-//!    first.
+//! 2. A request that waits conflicts with a holder or with a request before it. When a session releases the lock or
+//!    leaves the queue, it grants as many requests as possible, from the front of the queue.
+//! 3. A request is granted under the mutex, and withdrawn under the mutex. So a session that withdraws its request
+//!    learns whether the request was granted before.
 
 use crate::session_entry::SessionEntry;
 use crate::table_lock::Mode;
@@ -25,16 +26,16 @@ pub(crate) enum Key {
     Two(i32, i32),
 }
 
-/// How long a session keeps an advisory lock.
+/// The time until which a session holds an advisory lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Until the session gives it back, or ends.
+    /// Until the session releases the lock, or ends.
     Session,
     /// Until its transaction ends.
     Transaction,
 }
 
-/// The lock that a request asks for: its key, its mode and its scope.
+/// The description of an advisory lock that a session requests: the key, the mode and the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) key: Key,
@@ -42,7 +43,7 @@ pub(crate) struct Wanted {
     pub(crate) scope: Scope,
 }
 
-/// A session that waits for a lock, and the sessions that it waits for.
+/// A description of a session's wait for an advisory lock, with the sessions that it waits for.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) key: Key,
@@ -54,7 +55,7 @@ pub(crate) struct Wait {
     pub(crate) before: Vec<Arc<SessionEntry>>,
 }
 
-/// The advisory locks of a database.
+/// The advisory locks of a database, with their queues of requests. Thread-safe.
 #[derive(Debug, Default)]
 pub(crate) struct AdvisoryLocks {
     locks: Mutex<HashMap<Key, Lock>>,
@@ -155,7 +156,7 @@ impl AdvisoryLocks {
         self.locks.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Takes a lock if it is free. Returns whether the session has got it.
+    /// Takes a lock if it is free, without waiting. Returns whether the session has got the lock.
     pub(crate) fn try_take(&self, entry: &Arc<SessionEntry>, wanted: Wanted) -> bool {
         let mut locks = self.locks();
         let lock = locks.entry(wanted.key).or_default();
@@ -166,7 +167,8 @@ impl AdvisoryLocks {
         free
     }
 
-    /// Requests a lock. Returns `None` if it was granted at once. Otherwise the request stands in the lock's queue.
+    /// Requests a lock. Returns `None` if the lock was granted at once. Otherwise returns the request, which is in the
+    /// lock's queue until it is granted or dropped; this call does not wait for it.
     pub(crate) fn ask<'w>(&'w self, entry: &'w Arc<SessionEntry>, wanted: Wanted) -> Option<Asked<'w>> {
         let mut locks = self.locks();
         let lock = locks.entry(wanted.key).or_default();
@@ -189,7 +191,8 @@ impl AdvisoryLocks {
         tidy(&mut locks, key);
     }
 
-    /// Releases once a lock that the session has taken for itself. Returns whether the session held it so.
+    /// Releases a lock once that the session has taken in session scope. Returns whether the session held the lock in
+    /// this mode and scope.
     pub(crate) fn give_back(&self, entry: &Arc<SessionEntry>, key: Key, mode: Mode) -> bool {
         let mut locks = self.locks();
         let given = locks.get_mut(&key).is_some_and(|lock| {
@@ -204,7 +207,7 @@ impl AdvisoryLocks {
         given
     }
 
-    /// Releases all locks that a session has taken in a scope.
+    /// Releases all locks that a session has taken in the given scope, such as those of its transaction when that ends.
     pub(crate) fn give_all_back(&self, entry: &Arc<SessionEntry>, scope: Scope) {
         let mut locks = self.locks();
         locks.retain(|_, lock| {
@@ -233,8 +236,8 @@ impl AdvisoryLocks {
         queue.map(|request| (request.entry.waiter.clone(), request.wanted.mode)).collect()
     }
 
-    /// Changes the order of the requests that wait for a lock: first the requests of `order`, as given, and then all
-    /// others.
+    /// Reorders the requests that wait for a lock: first the requests of the waiters in `order`, in that order, and
+    /// then all other requests. Grants the requests that can then be granted.
     pub(crate) fn reorder(&self, key: Key, order: &[Waiter]) {
         let mut locks = self.locks();
         if let Some(lock) = locks.get_mut(&key) {
@@ -263,7 +266,8 @@ impl AdvisoryLocks {
     }
 }
 
-/// A request in a lock's queue. Dropping it takes the request out of the queue, however its wait ended.
+/// A request that was put into a lock's queue. Dropping it removes the request from the queue, whether or not it was
+/// granted.
 pub(crate) struct Asked<'w> {
     locks: &'w AdvisoryLocks,
     entry: &'w Arc<SessionEntry>,
@@ -274,7 +278,7 @@ pub(crate) struct Asked<'w> {
 }
 
 impl Asked<'_> {
-    /// Takes the request out of the queue. Returns false if it was granted before.
+    /// Removes the request from the queue. Returns whether it was still waiting: false means that the lock was granted.
     pub(crate) fn withdraw(&self) -> bool {
         self.locks.withdraw(self.entry, self.key);
         !self.granted.load(Ordering::Acquire)

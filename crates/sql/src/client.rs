@@ -15,10 +15,10 @@ pub struct OutputColumn {
     pub origin: Option<Origin>,
 }
 
-/// The column of a relation from which the values of a result column come.
+/// The column of a relation that a result column shows unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The relation's number.
+    /// The OID of the relation.
     pub relation: u32,
     /// The number of the column in the relation, from 1.
     pub column: u16,
@@ -30,7 +30,8 @@ impl OutputColumn {
         Self { name: name.into(), ty, origin: None }
     }
 
-    /// Makes the output columns for the columns of the relation with this number.
+    /// Returns the output columns that show all columns of a relation. `number` is the relation's OID; the columns are
+    /// in the relation's order.
     pub(crate) fn of_relation(number: u32, columns: impl IntoIterator<Item = (String, Type)>) -> Vec<Self> {
         let column = |(at, (name, ty))| Self { name, ty, origin: Some(Origin { relation: number, column: at }) };
         (1..).zip(columns).map(column).collect()
@@ -43,34 +44,36 @@ pub(crate) fn are_alike(one: &[OutputColumn], other: &[OutputColumn]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(alike)
 }
 
-/// How COPY data is written.
+/// The format of the data of a COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyEncoding {
-    /// Text or CSV: lines.
+    /// Text or CSV: lines of text.
     Text,
     /// PostgreSQL's binary format.
     Binary,
 }
 
-/// A message to the client that is no error.
+/// A message to the client other than an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The severity: `NOTICE`, `WARNING` or `INFO`.
     pub severity: &'static str,
-    /// The code and the words of the notice.
+    /// The SQLSTATE and the text of the notice.
     pub error: SqlError,
 }
 
 /// The client of a session: it receives the results of statements and supplies the data of COPY.
 ///
-/// The server implements it over a connection, the tests over vectors. Calls come in the order of PostgreSQL's
-/// messages. An error from a method means that the client is gone; the statement then ends with that error.
+/// The server implements it for a connection, and the tests for vectors in memory. Calls come in the order of the
+/// messages of PostgreSQL's protocol. If a method returns an error, the client is gone, and the statement ends with
+/// that error.
 pub trait Client {
-    /// Begins a result with these columns. It is not called for a portal, whose columns were described before.
+    /// Begins a result with these columns. Not called for the execution of a portal, whose columns are described
+    /// before.
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
 
-    /// Sets the styles in which the texts of the following rows are written. A client that takes values as they are can
-    /// ignore this.
+    /// Sets the styles, such as DateStyle, in which the following rows are to be written as text. A client that takes
+    /// values and not text can ignore this.
     fn styles(&mut self, styles: Styles) {
         let _ = styles;
     }
@@ -81,36 +84,38 @@ pub trait Client {
     /// Ends a statement. `tag` is PostgreSQL's command tag (`INSERT 0 1`).
     fn complete(&mut self, tag: &str) -> Result<(), SqlError>;
 
-    /// Answers a query string without a statement.
+    /// Reports that a query string contained no statement.
     fn empty(&mut self) -> Result<(), SqlError>;
 
     /// Receives a notice.
     fn notice(&mut self, notice: Notice);
 
-    /// Receives the new value of a setting that clients follow.
+    /// Reports the new value of a setting whose changes clients are told, such as `TimeZone`.
     fn parameter(&mut self, name: &str, value: &str);
 
-    /// Begins COPY FROM STDIN: the client is to send data for that many columns.
+    /// Begins COPY FROM STDIN, and asks the client to send data. `columns` is the number of columns that COPY reads.
     fn copy_in(&mut self, encoding: CopyEncoding, columns: usize) -> Result<(), SqlError> {
         let _ = (encoding, columns);
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
     }
 
     /// Waits for the next piece of COPY data and puts it into `buffer`, which is cleared first. Returns `false` at the
-    /// end of the data. Pieces end anywhere, also in the middle of a line or character. An error says that the client
-    /// gave up (57014) or is gone.
+    /// end of the data. A piece may end anywhere, also in the middle of a line or of a character.
+    ///
+    /// # Errors
+    /// 57014 if the client has cancelled the COPY, or another error if the client is gone.
     fn copy_data(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         let _ = buffer;
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
     }
 
-    /// Begins COPY TO STDOUT.
+    /// Begins COPY TO STDOUT. `columns` is the number of columns that COPY writes.
     fn copy_out(&mut self, encoding: CopyEncoding, columns: usize) -> Result<(), SqlError> {
         let _ = (encoding, columns);
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot receive COPY data"))
     }
 
-    /// Receives a piece of COPY TO STDOUT: one whole row (or header, or trailer).
+    /// Receives a piece of the data of COPY TO STDOUT: a whole row, the header, or the trailer.
     fn copy_piece(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
         let _ = bytes;
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot receive COPY data"))

@@ -1,10 +1,10 @@
 //! Statistics of contention: the rows and ranges at which sessions have waited or met conflicts, how often, how long,
 //! and with which statements.
 //!
-//! The number of spots is limited, and spots are told apart by their hashes. A new spot replaces the spot of a full
-//! shard that was met least often, and inherits its count as an upper bound (Metwally et al., *Efficient Computation of
-//! Frequent and Top-k Elements in Data Streams*, §3). So spots that are met often stay, and a count is too high by at
-//! most the inherited part.
+//! A *spot* is a row, a range, or another place of a wait or conflict. The number of spots is limited. When a shard of
+//! the map is full, a new spot replaces the shard's least counted spot and inherits its count as an upper bound
+//! (Metwally et al., *Efficient Computation of Frequent and Top-k Elements in Data Streams*, §3). So frequent spots
+//! stay in the map, and a count is too high by at most its inherited part.
 
 use crate::watched::{Spot, Trouble};
 use hotrow_storage::TableId;
@@ -21,7 +21,7 @@ const STATEMENTS: usize = 4;
 /// The number of bytes of a statement's text that are kept.
 const TEXT: usize = 200;
 
-/// Counts of waits and conflicts, and the times of the waits.
+/// The number of waits and conflicts at a spot or at a table, with the duration of the waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contended {
     /// The number of calls that waited.
@@ -43,14 +43,15 @@ impl Contended {
     }
 }
 
-/// The statistics of one spot.
+/// The statistics of one spot: a row, a range, or another place of waits and conflicts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AtSpot {
     pub(crate) contended: Contended,
-    /// How often sessions have met the spot, inherited counts included; and the part of this count that was inherited.
+    /// The number of waits and conflicts at the spot, including `inherited`, the count of the spot that this one
+    /// replaced.
     pub(crate) met: u64,
     pub(crate) inherited: u64,
-    /// How often each of the most frequent statements has met the spot.
+    /// The spot's most frequent statements, each with the number of its waits and conflicts there.
     pub(crate) statements: Vec<(Arc<str>, u64)>,
 }
 
@@ -68,7 +69,7 @@ impl AtSpot {
     }
 }
 
-/// The contention statistics of all sessions of a database.
+/// The contention statistics of all sessions of a database. Thread-safe.
 #[derive(Debug)]
 pub(crate) struct Contention {
     shards: Vec<Mutex<HashMap<Spot, AtSpot>>>,
@@ -102,7 +103,8 @@ fn add_to(shard: &mut HashMap<Spot, AtSpot>, trouble: &Trouble, text: &str) {
 }
 
 impl Contention {
-    /// Adds the waits and conflicts of a statement with this text.
+    /// Adds the waits and conflicts of a statement. `text` is the statement's text, of which only the beginning is
+    /// stored.
     pub(crate) fn add(&self, troubles: impl Iterator<Item = Trouble>, text: &str) {
         let text = &text[..text.floor_char_boundary(TEXT)];
         for trouble in troubles {
@@ -114,7 +116,7 @@ impl Contention {
         }
     }
 
-    /// Returns the statistics of each known spot, in no order.
+    /// Returns the statistics of all known spots, in no particular order.
     pub(crate) fn spots(&self) -> Vec<(Spot, AtSpot)> {
         let shards = self.shards.iter();
         shards
@@ -122,7 +124,8 @@ impl Contention {
             .collect()
     }
 
-    /// Returns the statistics of each of the tables, and forgets the statistics of all others.
+    /// Returns the statistics of these tables, in the order of `tables`, and removes the statistics of all other
+    /// tables. So `tables` must be all tables that still exist.
     pub(crate) fn tables(&self, tables: &[TableId]) -> Vec<Contended> {
         let mut known = lock(&self.tables);
         known.retain(|table, _| tables.contains(table));

@@ -3,8 +3,8 @@
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Abort, Statistics};
 
-/// The counters of one session. Only the session writes them, so that counting is a load, an addition and a store; any
-/// thread may read them.
+/// The counters of one session. Only the session writes them, so no counter needs an atomic addition. Any thread may
+/// read them.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     statements: AtomicU64,
@@ -50,30 +50,30 @@ impl Counters {
     }
 }
 
-/// The sums of the counters of all sessions so far, ended sessions included. The counters are read one by one, so the
-/// sums belong to about the same time.
+/// The sums of the counters of all sessions, including ended ones, since the database was opened. The counters are read
+/// one after the other, so the sums are no exact snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// The statements that have run, with or without success. A statement that was retried counts once.
     pub statements: u64,
-    /// Transactions that committed.
+    /// The transactions that committed.
     pub committed: u64,
-    /// Transactions that were rolled back, by their clients or by the engine.
+    /// The transactions that were rolled back, by their clients or by the engine.
     pub rolled_back: u64,
-    /// Attempts at statements after the first attempt.
+    /// The number of retries of statements. The first attempt at a statement is no retry.
     pub retries: u64,
-    /// Transactions that the engine gave up, by reason.
+    /// The transactions that the engine aborted, by reason.
     aborts: [u64; Abort::ALL.len()],
-    /// Locks that ended transactions were granted.
+    /// The number of locks that were granted to transactions that have ended.
     pub locks: u64,
-    /// Lock requests of ended transactions that had to wait.
+    /// The number of lock requests that had to wait, by transactions that have ended.
     pub waits: u64,
-    /// The time that these requests waited, in nanoseconds.
+    /// The total time of the waits that `waits` counts, in nanoseconds.
     pub wait_ns: u64,
 }
 
 impl Totals {
-    /// Returns how many transactions the engine gave up, for each reason by its name.
+    /// Returns the name of each reason for an abort, with the number of transactions that the engine aborted for it.
     pub fn aborts(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Abort::ALL.iter().map(|&abort| (abort.name(), self.aborts[abort as usize]))
     }

@@ -1,22 +1,23 @@
-//! Limits of nesting: a client's text may nest as deep as the stack of the session's thread allows.
+//! Limits of nesting: a statement may nest as deeply as the stack of the session's thread allows.
 //!
-//! - Recursive functions of this crate [`check`] on their way down that enough of the stack is left.
+//! - Recursive functions of this crate call [`check`], which returns an error if the stack is nearly used up.
 //! - sqlparser and its syntax trees ([`Syntax`]) recurse without a check when they parse, print or drop a tree. `parse`
-//!   bounds the depth of this recursion, and it runs [`with_room`] for that depth.
+//!   limits the depth of this recursion, and runs it [`with_room`] for that depth.
 
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, stack};
 use std::fmt;
 use std::ops::Deref;
 
-/// The size of the stack's reserve in bytes. Below it no function may recurse; the reserve is for code that does not
-/// check, such as the engine's part of a statement.
+/// The size of the stack's reserve, in bytes. When only the reserve is left, no function of this crate recurses
+/// further. The reserve is for code that does not check the stack, such as the engine.
 pub const RESERVED_STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
 
 /// The stack size for recursion that does not check: twice the need of the deepest syntax that `parse` accepts.
 const ROOM_BYTES: usize = 6 << 20;
 
-/// Checks that more of the stack is left than the reserve; otherwise returns error 54001.
+/// Returns error 54001 if less of the thread's stack is left than the reserve. Recursive functions call it at each
+/// level.
 #[inline]
 pub fn check() -> Result<(), SqlError> {
     if stack::left() < RESERVED_STACK_BYTES { Err(too_deep()) } else { Ok(()) }
@@ -29,7 +30,10 @@ pub fn too_deep() -> SqlError {
         .hint("Nest the statement less deeply, or start the server with more --stack-kib.")
 }
 
-/// Calls `work` on a stack that has room for recursion that does not check. `work` must not wait for anything.
+/// Calls `work` on a stack with room for recursion that does not call [`check`]. `work` must not wait for anything.
+///
+/// # Errors
+/// The error of `work`, or 53200 if there is no memory for a larger stack.
 pub fn with_room<R, E: From<SqlError>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
     stack::with_room(ROOM_BYTES, work).map_err(|error| {
         let message = format!("out of memory: no stack to read the statement on ({error})");
@@ -37,14 +41,15 @@ pub fn with_room<R, E: From<SqlError>>(work: impl FnOnce() -> Result<R, E>) -> R
     })?
 }
 
-/// The syntax tree that sqlparser has made of a text. Cheap to clone.
+/// A syntax tree that sqlparser has parsed. Cheap to clone. Dropping it runs [`with_room`], since a deep tree is
+/// dropped recursively.
 pub struct Syntax<T> {
     /// The tree; `None` only while the value is dropped.
     tree: Option<Arc<T>>,
 }
 
 impl<T> Syntax<T> {
-    /// Wraps a tree that sqlparser has made.
+    /// Wraps a tree that sqlparser has parsed.
     pub fn new(tree: T) -> Self {
         Self { tree: Some(Arc::new(tree)) }
     }

@@ -4,16 +4,16 @@ use crate::full_name::{split, without_schemas};
 use hotrow_txn::Abort;
 use std::fmt;
 
-/// A PostgreSQL error code of five characters.
+/// A SQLSTATE: PostgreSQL's error code of five characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SqlState(pub &'static str);
 
 /// An error as a client sees it: what was wrong, where, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
-    /// The class of the error, for programs.
+    /// The SQLSTATE, from which programs see the kind of the error.
     pub state: SqlState,
-    /// The description of the error, for people; PostgreSQL's words where it has some.
+    /// The description of the error, for people. Where PostgreSQL has a message for the error, it is the same.
     pub message: String,
     /// More details of the error.
     pub detail: Option<String>,
@@ -23,28 +23,28 @@ pub struct SqlError {
     pub position: Option<u32>,
     /// The place of the error in COPY data or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
     pub context: Option<Box<str>>,
-    /// The table and the rule, if the error is that a row breaks a rule of its table.
+    /// The table and the rule, if a row violates a rule of its table.
     pub subject: Option<Box<Subject>>,
 }
 
 // Errors are small, since every statement, row and expression returns a `Result` with one.
 const _: () = assert!(size_of::<SqlError>() < 128);
 
-/// The rule that a row broke, for programs that word the error themselves.
+/// The rule that a row violated, in parts, so that a client can word the error itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The table's schema.
     pub schema: String,
     /// The table's name.
     pub table: String,
-    /// The column, if the rule is that it must not be null.
+    /// The column, if the rule is NOT NULL.
     pub column: Option<String>,
-    /// The constraint or the unique index, if the rule is one.
+    /// The constraint or the unique index, if the rule is not NOT NULL.
     pub constraint: Option<String>,
 }
 
 impl SqlError {
-    /// Makes an error with a code and a message.
+    /// Makes an error. Names of relations in the message are shown without their schemas.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         Self {
             state,
@@ -57,19 +57,19 @@ impl SqlError {
         }
     }
 
-    /// Returns the error with details.
+    /// Returns the error with this DETAIL.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(without_schemas(detail.into()));
         self
     }
 
-    /// Returns the error with advice on what would be right.
+    /// Returns the error with this HINT: advice on what would be right.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(without_schemas(hint.into()));
         self
     }
 
-    /// Returns the error with a table and its column that must not be null.
+    /// Returns the error with its subject: a column that violates NOT NULL. `table` is a full name.
     pub(crate) fn about_column(mut self, table: &str, column: &str) -> Self {
         let (schema, table) = split(table);
         let (schema, table) = (schema.to_owned(), table.to_owned());
@@ -78,7 +78,7 @@ impl SqlError {
         self
     }
 
-    /// Returns the error with a table and its constraint or unique index that is violated.
+    /// Returns the error with its subject: a constraint or unique index that is violated. `table` is a full name.
     pub(crate) fn about_constraint(mut self, table: &str, constraint: &str) -> Self {
         let (schema, table) = split(table);
         let (schema, table) = (schema.to_owned(), table.to_owned());
@@ -87,14 +87,14 @@ impl SqlError {
         self
     }
 
-    /// Returns the error with its place in COPY data or in procedures.
+    /// Returns the error with this context: its place in COPY data or in a procedure.
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = Some(without_schemas(context.into()).into());
         self
     }
 
-    /// Returns the error with its line in a procedure, after any inner place. The error's position is dropped, since it
-    /// counts in the procedure's text, which the client did not send with this statement.
+    /// Returns the error with a line of a procedure appended to its context. The position is removed, since it counts
+    /// in the text of the procedure, which is no part of the client's statement.
     pub(crate) fn within(self, procedure: &str, line: usize) -> Self {
         let here = format!("procedure \"{procedure}\", line {line}");
         let context = match &self.context {
@@ -120,8 +120,8 @@ impl fmt::Display for SqlError {
 impl std::error::Error for SqlError {}
 
 impl From<Abort> for SqlError {
-    /// Makes error 40P01 of a proven deadlock, and 40001 of an abort that a retry can cure. A cancellation, a lack of
-    /// memory and a give-up without a reason have codes of their own.
+    /// Converts an abort into an error: 40P01 for a proven deadlock, and 40001 for any other abort that a retry can
+    /// cure. A cancellation, a lack of memory and an abort without a reason have codes of their own.
     fn from(abort: Abort) -> Self {
         let retry = "The transaction might succeed if retried.";
         let again = "Run the whole transaction again, from its first statement.";
@@ -171,7 +171,7 @@ pub(crate) fn unsupported(what: &str) -> SqlError {
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
 }
 
-/// The error codes in use, by PostgreSQL's names.
+/// The SQLSTATEs in use, by PostgreSQL's names.
 pub mod state {
     use super::SqlState;
 

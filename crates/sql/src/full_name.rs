@@ -1,13 +1,13 @@
-//! The full names of relations, which contain their schema.
+//! The full names of relations, which contain the name of the schema.
 //!
-//! The catalog knows a relation of `public` by its name. It knows a relation of another schema by its *full name*: the
-//! name, followed by the schema between two NULs, which no identifier contains. Like PostgreSQL's, messages [leave the
-//! schema out](without_schemas); a message that is to contain the schema uses [`shown`].
+//! The catalog identifies a relation of the schema `public` by its name. It identifies a relation of another schema by
+//! its *full name*: the name, followed by the schema between two NULs, which no identifier contains. Like PostgreSQL's,
+//! messages [leave the schema out](without_schemas). A message that is to contain the schema uses [`shown`].
 
 /// The name of the schema that always exists.
 pub const PUBLIC: &str = "public";
 
-/// Returns the full name of a relation.
+/// Returns the full name of a relation, by which the catalog identifies it.
 pub fn full(schema: &str, name: &str) -> String {
     if schema == PUBLIC { name.to_owned() } else { format!("{name}\0{schema}\0") }
 }
@@ -20,12 +20,12 @@ pub fn split(full: &str) -> (&str, &str) {
     }
 }
 
-/// Returns the name of a relation without its schema.
+/// Returns the relation's name without its schema. `full` is a full name.
 pub fn plain(full: &str) -> &str {
     split(full).1
 }
 
-/// Returns a full name as people write it: `t` in `public`, and `s.t` in any other schema.
+/// Converts a full name to the notation of SQL: `t` in `public`, and `s.t` in any other schema. No part is quoted.
 pub fn shown(full: &str) -> String {
     match split(full) {
         (PUBLIC | "", name) => name.to_owned(),
@@ -33,7 +33,7 @@ pub fn shown(full: &str) -> String {
     }
 }
 
-/// Returns a text in which each full name is replaced by the name without its schema.
+/// Removes the schema from each full name in a text, such as the message of an error.
 pub fn without_schemas(text: String) -> String {
     if !text.contains('\0') {
         return text;

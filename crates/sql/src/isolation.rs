@@ -1,12 +1,12 @@
 //! The names of isolation levels in SQL.
 //!
-//! PostgreSQL's names mean here what they mean there: its REPEATABLE READ reads as of one point in time, which is
-//! snapshot isolation. The repeatable read of the locking papers, under which rows stay as they were read and others
-//! may join them, is READ STABILITY.
+//! A name means the same level here as in PostgreSQL: REPEATABLE READ is snapshot isolation, as in PostgreSQL. The
+//! weaker repeatable read of the locking papers, which prevents changes of rows that were read but not phantoms, is
+//! called READ STABILITY.
 
 use hotrow_txn::Isolation;
 
-/// Returns the name of an isolation level as clients see it.
+/// Returns the name of an isolation level, as SHOW displays it.
 pub fn name(level: Isolation) -> &'static str {
     match level {
         Isolation::ReadCommitted => "read committed",
@@ -16,14 +16,14 @@ pub fn name(level: Isolation) -> &'static str {
     }
 }
 
-/// The names of all isolation levels, for the error about an unknown name.
+/// The list of the names of all isolation levels, for the error about an unknown name.
 pub const NAMES: &str = "serializable, repeatable read, snapshot, read stability, read committed, read uncommitted";
 
-/// Returns the isolation level of a name. The name may be in any case, and its words may be separated by blanks,
+/// Returns the isolation level of this name. Case does not matter. The words of the name may be separated by blanks,
 /// hyphens or underscores.
 ///
 /// # Errors
-/// There is no level of this name; the text lists the names of all levels.
+/// If there is no level of this name, returns a message that lists the names of all levels.
 pub fn parse(text: &str) -> Result<Isolation, String> {
     let words: Vec<_> = text.split([' ', '-', '_']).filter(|word| !word.is_empty()).collect();
     match words.join(" ").to_ascii_lowercase().as_str() {

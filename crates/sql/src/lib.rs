@@ -35,7 +35,7 @@
 //! | `exec` | the execution of plans over a transaction |
 //! | `database`, `session` | a database with its plan cache; a client's session |
 //!
-//! The measure is PostgreSQL: its syntax, types, messages and codes. Differences that a user can see:
+//! Hotrow follows PostgreSQL in syntax, types, messages and error codes. Differences that a user can see:
 //!
 //! - Text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits.
 //! - The bodies of procedures have DECLARE, INTO, assignment and IF beside statements, whatever language they

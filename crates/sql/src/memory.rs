@@ -1,14 +1,14 @@
-//! The limit on the memory of the process, and which requests are refused when it is reached.
+//! The limit on the memory of the process, and the requests that are refused when it is reached.
 //!
-//! A statement that writes is refused when the memory [in use](hotrow_sync::meter) has reached the limit. If its table
-//! has room left by deleted rows, the statement may take a sixteenth more, for the texts and index entries that come
-//! with rows. Data that a statement keeps for its client or for itself (a result, rows to sort), and data that a client
-//! sends, may take an eighth more, so that reads go on. Statements that give memory back (DELETE, ROLLBACK, DROP) are
-//! never refused.
+//! A statement that writes is refused when the memory [in use](hotrow_sync::meter) has reached the limit. If deleted
+//! rows have left free space in its table, the statement may use a sixteenth more, for the texts and index entries of
+//! new rows. Temporary data (a result, rows to sort, data that a client sends) may use an eighth more, so that reads
+//! still run. Statements that free memory (DELETE, ROLLBACK, DROP) are never refused.
 //!
-//! The resident size of the process is bounded too. Each of its bounds is at most an eighth of the limit higher, since
-//! the resident size includes stacks and the memory that the allocator keeps. A collection that is about to grow asks
-//! for all of its new memory, since the old and the new memory exist at the same time while it grows.
+//! The resident size of the process is bounded, too. Each bound on it is at most an eighth of the limit higher than the
+//! bound on the memory in use, because the resident size includes stacks and memory that the allocator holds. A
+//! collection that is about to grow requests all of its new memory, since the old and the new memory exist at the same
+//! time while it grows.
 
 use crate::{SqlError, state};
 use hotrow_sync::atomic::Ordering;
@@ -24,7 +24,7 @@ const LARGE_BYTES: usize = 256 << 10;
 /// The number of bytes that are set aside for texts that are being read.
 static SET_ASIDE: PlainAtomicU64 = PlainAtomicU64::new(0);
 
-/// Memory that is set aside for a text until this is dropped.
+/// Memory that is reserved for a text that is being read. Dropping it ends the reservation.
 #[derive(Debug)]
 #[must_use = "dropped, it is set aside no longer"]
 pub(crate) struct Room {
@@ -32,7 +32,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The room of a text for which no memory is set aside.
+    /// The empty reservation.
     pub(crate) const NOTHING: Self = Self { bytes: 0 };
 }
 
@@ -45,7 +45,7 @@ impl Drop for Room {
     }
 }
 
-/// The limit on the memory of the process. Asking costs two loads and two comparisons.
+/// The limit on the memory of the process. A check costs two loads and two comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
@@ -88,10 +88,11 @@ impl Bound {
     }
 }
 
-/// A collection that moves its elements to larger memory when it is full.
+/// A collection that moves its elements to larger memory when it is full. [`MemoryLimit`] checks the size of that
+/// memory before an element is added.
 pub(crate) trait Growing {
-    /// Returns the size of the memory to which the collection moves when an element is added, in bytes; 0 if there is
-    /// room.
+    /// Returns the size of the memory to which the collection moves when one element is added, in bytes, or 0 if the
+    /// collection has room for the element.
     fn growth_bytes(&self) -> usize;
 }
 
@@ -131,42 +132,42 @@ impl<K, V> Growing for HashMap<K, V> {
 }
 
 impl MemoryLimit {
-    /// No limit.
+    /// The limit of a process whose memory is unlimited.
     pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
-    /// Makes a limit of `bytes`. The resident size stays within five quarters of it, pages that are touched between two
-    /// measurements included.
+    /// Makes a limit of `bytes` on the memory in use. The resident size of the process stays within 5/4 of `bytes`,
+    /// including pages that are touched between two measurements.
     pub fn new(bytes: usize) -> Self {
         let (rows, rooms, reads) = (Bound::of(bytes, 32, 36), Bound::of(bytes, 34, 37), Bound::of(bytes, 36, 38));
         Self { bytes, rows, rooms, reads }
     }
 
-    /// Returns the limit in bytes, if there is one.
+    /// Returns the limit in bytes, or `None` if memory is unlimited.
     pub fn bytes(self) -> Option<usize> {
         (self != Self::NONE).then_some(self.bytes)
     }
 
-    /// Returns error 53200 if there is no memory for a value that does not last.
+    /// Returns error 53200 if there is no memory for temporary data, such as a result or rows to sort.
     #[inline]
     pub fn check(self) -> Result<(), SqlError> {
         if self.reads.is_reached_with(0) { Err(self.exceeded()) } else { Ok(()) }
     }
 
-    /// Returns error 53200 if there is no memory to add an element to a collection that a statement keeps. If the
-    /// collection must grow, the growth must fit.
+    /// Returns error 53200 if there is no memory to add an element to a collection of temporary data. If the collection
+    /// must grow for the element, all of its new memory is counted.
     #[inline]
     pub(crate) fn check_push(self, collection: &impl Growing) -> Result<(), SqlError> {
         if self.reads.is_reached_with(collection.growth_bytes()) { Err(self.exceeded()) } else { Ok(()) }
     }
 
-    /// Returns error 53200 if there is no memory for a row. `has_room` says whether the table's own memory has room for
-    /// it.
+    /// Returns error 53200 if there is no memory for a new row. `has_room` returns whether the table has free space for
+    /// the row; it is called only if the limit is reached.
     #[inline]
     pub(crate) fn check_write(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
         if self.rows.is_reached_with(0) { self.check_room(has_room) } else { Ok(()) }
     }
 
-    /// Returns error 53200 if there is no memory for a value of this size, which does not last.
+    /// Returns error 53200 if there is no memory for a temporary value of this size. Small values are not checked.
     #[inline]
     pub(crate) fn check_value(self, bytes: usize) -> Result<(), SqlError> {
         if bytes >= SMALL_BYTES && self.reads.is_reached_with(bytes) {
@@ -175,8 +176,11 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Sets bytes aside for a text that is read, or returns error 53200 if there is not enough memory. Bytes that other
-    /// sessions have set aside and already use count twice.
+    /// Reserves memory for a text that is being read. Memory that other sessions have reserved and already use is
+    /// counted twice.
+    ///
+    /// # Errors
+    /// 53200 if there is not enough memory.
     pub(crate) fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
         // Relaxed: as where it is given back.
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
@@ -208,7 +212,10 @@ impl Default for MemoryLimit {
     }
 }
 
-/// Checks that a string of `bytes` bytes is not larger than a value may be, and that there is memory for it.
+/// Checks that a value may have this size in bytes, and that there is memory for it.
+///
+/// # Errors
+/// 54000 if the size is over the limit for a value, 53200 if there is no memory.
 pub(crate) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
     if bytes > 1 << 28 {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));

@@ -1,11 +1,11 @@
-//! Values that a layer keeps for a higher layer and cannot read.
+//! Values that a layer stores for a higher layer without knowing their types.
 
 use hotrow_sync::Arc;
 use std::any::Any;
 
-/// A value whose type is known only to the layer that made it, such as the plan of a subquery in an expression, or the
-/// binder's result for a definition in the catalog. Clones share the value. Reading the value compares the number of
-/// its type, and costs no more than a call.
+/// A value that only the layer that made it can read, such as the plan of a subquery in an expression, or the binder's
+/// result for a definition in the catalog. Clones share the value. Reading it costs a comparison of type ids, about as
+/// much as a call.
 #[derive(Clone, Debug)]
 pub struct Opaque(Arc<dyn Any + Send + Sync>);
 
@@ -21,23 +21,24 @@ impl Opaque {
         self.0.downcast_ref()
     }
 
-    /// Returns the value for a change. Returns `None` if it is no `T` or if a clone shares it.
+    /// Returns the value for a change, or `None` if it is no `T` or if a clone shares it.
     pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
         Arc::get_mut(&mut self.0)?.downcast_mut()
     }
 
-    /// Returns another pointer to the shared value if it is a `T`, else `None`.
+    /// Returns an `Arc` of the shared value if it is a `T`, else `None`.
     pub fn shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.clone().downcast().ok()
     }
 
-    /// Returns the value itself if it is a `T` and no clone shares it, else the wrapped value as it was.
+    /// Returns the value itself if it is a `T`, and gives back `self` otherwise. If a clone shares the value, returns
+    /// it wrapped again.
     pub fn into_inner<T: Any + Send + Sync>(self) -> Result<T, Self> {
         let shared = self.0.downcast::<T>().map_err(Self)?;
         Arc::try_unwrap(shared).map_err(Self::from)
     }
 
-    /// Whether both are clones of one value. Equal values that were wrapped separately are not the same.
+    /// Whether `self` and `other` are clones of one value. Equal values that were wrapped separately are not the same.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -8,17 +8,17 @@ use std::fmt;
 /// The setting that lists the schemas in which relations are looked up.
 pub(crate) const SEARCH_PATH: &str = "search_path";
 
-/// The maximal length of a name, in bytes.
+/// The maximum length of a name, in bytes.
 pub const LONGEST_NAME: usize = 63;
 
-/// The properties of a schema. Its relations are not listed here: their full names contain the schema's name.
+/// The properties of a schema. The schema's relations are not listed here: their full names contain the schema's name.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// COMMENT ON SCHEMA
+    /// The comment that COMMENT ON SCHEMA has set.
     pub comment: Option<String>,
 }
 
-/// A relation's name as it is written.
+/// The name of a relation as a statement writes it, with or without a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationName {
     /// The schema's name, if the statement writes one.
@@ -37,8 +37,8 @@ impl fmt::Display for RelationName {
 }
 
 /// Returns candidates for the name of an object that belongs to a table and some of its columns: `t_a_b_key`,
-/// `t_a_b_key1` and so on. The first free one is taken. If a candidate would be too long, the longer of the two parts
-/// before the label is cut.
+/// `t_a_b_key1` and so on. The caller takes the first name that is free. If a candidate would be too long, the longer
+/// of the table's name and the columns' names is cut.
 pub fn made_names<'n>(table: &'n str, columns: &'n [&'n str], label: &'n str) -> impl Iterator<Item = String> + 'n {
     let labels = std::iter::once(label.to_owned()).chain((1..).map(move |number| format!("{label}{number}")));
     let joined = columns.join("_");
@@ -58,7 +58,7 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Returns the names of the schemas of a `search_path`, or `None` if the text is not a list of identifiers.
+/// Returns the names of the schemas in a value of `search_path`, or `None` if the text is no list of identifiers.
 pub fn parse_path(text: &str) -> Option<Vec<String>> {
     let mut path = Vec::new();
     let mut rest = text.trim();
@@ -94,22 +94,22 @@ pub fn parse_path(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns error 3F000: there is no schema of this name.
+/// Returns error 3F000, which says that there is no schema of this name.
 pub fn undefined_schema(name: &str) -> SqlError {
     SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
 }
 
-/// Returns error 42P01: there is no relation of this full name.
+/// Returns error 42P01, which says that there is no relation of this full name.
 pub(crate) fn undefined_table(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", shown(name)))
 }
 
-/// Returns error 42P07: there is a relation of this name already.
+/// Returns error 42P07, which says that there is already a relation of this name.
 pub(crate) fn duplicate_table(name: &str) -> SqlError {
     SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
 }
 
-/// Returns a name as a statement has to write it: in double quotes if it needs them.
+/// Returns a name as SQL writes it: in double quotes if it needs them.
 pub(crate) fn quoted(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_');

@@ -1,10 +1,11 @@
-//! The public state of a session that other sessions may read: its user, its statement and its locks, with their times.
+//! The public state of a session, which other sessions may read: its user, its statement and its locks, with their
+//! times.
 //!
-//! **Cost.** Each session writes to an entry of its own, which other sessions read only for a view of the sessions. The
-//! start of a statement takes the entry's latch, which is free unless such a view is being read. Under the latch it
-//! copies the text into memory that is allocated already, and loads the coarse clock. The end of the session's work for
-//! its client takes the latch and loads the clock, too. Neither allocates, and neither moves shared cache lines: the
-//! plan, which other sessions run too, is not touched.
+//! **Cost.** Each session writes to its own entry, and other sessions read the entry only for a view of all sessions.
+//! At the start of a statement the session takes the entry's latch, copies the text of the statement into memory that
+//! is allocated already, and reads the coarse clock. When it begins to wait for its client, it takes the latch and
+//! reads the clock again. Neither allocates memory. The latch is free unless such a view is being read, and no cache
+//! line is shared with other sessions.
 
 use crate::counters::Counters;
 use crate::table_lock::ShownLocks;
@@ -44,40 +45,43 @@ impl State {
     }
 }
 
-/// The activity of a session. Times are in microseconds since 2000-01-01 UTC, as coarse as the system's clock ticks.
+/// The activity of a session. Times are in microseconds since 2000-01-01 UTC. They come from the system's coarse clock,
+/// which is exact to some milliseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionActivity {
     pub(crate) state: State,
-    /// The last statements that the client sent, as one text; nothing before the first.
+    /// The beginning of the text that the client sent last: one or several statements. Empty before the first
+    /// statement.
     pub(crate) text: String,
-    /// The time at which the last statements began.
+    /// The time at which the session began to run `text`.
     pub(crate) began: i64,
     /// The time at which the session entered its state.
     pub(crate) changed: i64,
 }
 
-/// The client of a session, and the time-outs of its waits.
+/// The client of a session, with the limits on the session's waits for locks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientInfo {
     /// The name that the client gives itself (`application_name`).
     pub(crate) application: String,
-    /// The client's network address; `None` if the client is on this machine or in this process.
+    /// The client's network address, or `None` if the client is on this machine or in this process.
     pub(crate) address: Option<SocketAddr>,
-    /// The longest wait for an advisory lock, and the longest time between two looks for a deadlock.
+    /// The value of `lock_timeout`: the longest wait for an advisory lock; and the value of `deadlock_timeout`: the
+    /// longest pause between two checks for a deadlock. `None` if the setting is zero or has its default.
     pub(crate) lock_timeout: Option<Duration>,
     pub(crate) deadlock_timeout: Option<Duration>,
 }
 
-/// The connection of a session, as other sessions may act on it.
+/// The connection of a session, through which other sessions can cancel its statement or end it.
 pub trait Backend: Send + Sync {
     /// Cancels the statement that runs, if there is one.
     fn cancel(&self);
 
-    /// Ends the session. Its transaction is rolled back, and its client is told why.
+    /// Ends the session. Its transaction is rolled back, and its client receives an error that gives the reason.
     fn terminate(&self);
 }
 
-/// The public state of a session. The session writes it, any thread may read it.
+/// The public state of a session. Only the session writes it, any thread may read it.
 pub(crate) struct SessionEntry {
     pub(crate) counters: Counters,
     pub(crate) user: String,
@@ -89,7 +93,7 @@ pub(crate) struct SessionEntry {
     pid: AtomicI32,
     /// The time at which the session's transaction began, or [`NONE`].
     transaction: AtomicI64,
-    /// Whether the engine knows of the transaction.
+    /// Whether the transaction has begun in the engine.
     begun: AtomicBool,
     /// Whether the session may hold advisory locks.
     advisory: AtomicBool,
@@ -121,7 +125,7 @@ impl SessionEntry {
         }
     }
 
-    /// Returns the number by which clients know the session.
+    /// Returns the session's process number, as `pg_backend_pid()` returns it.
     pub(crate) fn pid(&self) -> i32 {
         self.pid.load(Ordering::Acquire)
     }
@@ -140,7 +144,8 @@ impl SessionEntry {
         let _ = self.backend.set(backend);
     }
 
-    /// Records that the session begins the statements that were sent as `text`.
+    /// Records that the session begins to run `text`: one or several statements. Only the beginning of the text is
+    /// stored.
     #[inline]
     pub(crate) fn run(&self, text: &str) {
         let mut doing = self.doing.lock();
@@ -152,7 +157,7 @@ impl SessionEntry {
         }
     }
 
-    /// Records that the session waits for its client.
+    /// Records that the session waits for its client, in this state.
     #[inline]
     pub(crate) fn rest(&self, state: State) {
         let mut doing = self.doing.lock();
@@ -166,13 +171,13 @@ impl SessionEntry {
         self.doing.lock().clone()
     }
 
-    /// Records that a transaction begins.
+    /// Records that a transaction begins at `now`, in microseconds since 2000-01-01 UTC.
     #[inline]
     pub(crate) fn begin(&self, now: i64) {
         self.transaction.store(now, Ordering::Release);
     }
 
-    /// Records that the engine's transaction begins.
+    /// Records that the session's transaction begins in the engine.
     #[inline]
     pub(crate) fn begin_engine(&self) {
         self.begun.store(true, Ordering::Release);
@@ -185,12 +190,13 @@ impl SessionEntry {
         self.begun.store(false, Ordering::Release);
     }
 
-    /// Returns the time at which the session's transaction began, or `None` if there is no transaction.
+    /// Returns the time at which the session's transaction began, in microseconds since 2000-01-01 UTC, or `None` if
+    /// there is no transaction.
     pub(crate) fn transaction(&self) -> Option<i64> {
         Some(self.transaction.load(Ordering::Acquire)).filter(|&began| began != NONE)
     }
 
-    /// Whether the engine knows of the session's transaction, so that other sessions may wait for it.
+    /// Whether the session's transaction has begun in the engine. Only then may other transactions wait for it.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
@@ -200,7 +206,7 @@ impl SessionEntry {
         self.advisory.store(true, Ordering::Release);
     }
 
-    /// Sets the time-outs of the session's waits for locks.
+    /// Sets the limits on the session's waits for locks: `lock_timeout` and `deadlock_timeout`.
     pub(crate) fn set_time_outs(&self, lock: Option<Duration>, deadlock: Option<Duration>) {
         self.waiter.set_lock_timeout(lock);
         self.waiter.set_deadlock_timeout(deadlock);
@@ -217,12 +223,13 @@ impl SessionEntry {
         self.advisory.load(Ordering::Acquire)
     }
 
-    /// Whether other sessions may wait for this one, since it may hold a lock.
+    /// Whether other sessions may be waiting for this session: it may hold locks in the engine, on tables, or advisory
+    /// locks.
     pub(crate) fn may_be_waited_for(&self) -> bool {
         self.has_begun() || self.may_hold_advisory() || self.tables.holds_any()
     }
 
-    /// Locks and returns the description of the session's client.
+    /// Locks the mutex of the client's description and returns the guard.
     pub(crate) fn client_info(&self) -> MutexGuard<'_, ClientInfo> {
         self.client_info.lock().unwrap_or_else(|poison| poison.into_inner())
     }

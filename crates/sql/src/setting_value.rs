@@ -1,9 +1,12 @@
-//! Reading and writing of the values of settings: styles of dates, sizes, durations.
+//! Parsing and formatting of the values of settings: styles of dates, sizes, durations.
 
 use std::time::Duration;
 
-/// Returns the value of `DateStyle` in its shown form. If `value` names no style or no order, that part is taken from
-/// `present`; the style `German` implies the order `DMY`. An error is the detail of the message.
+/// Returns the value of `DateStyle` in its normal form, such as `ISO, MDY`. If `value` names only a style or only an
+/// order, the other part is that of `present`. The style `German` implies the order `DMY`.
+///
+/// # Errors
+/// Returns the detail of the error message if `value` is no valid style.
 pub(crate) fn date_style(value: &str, present: &str) -> Result<String, String> {
     const CONFLICT: &str = "Conflicting \"datestyle\" specifications.";
     let (mut style, mut order) = (None, None);
@@ -36,7 +39,8 @@ pub(crate) fn date_style(value: &str, present: &str) -> Result<String, String> {
     Ok(format!("{}, {order}", style.unwrap_or(old_style)))
 }
 
-/// Reads a size and returns it in kilobytes. Returns `None` if the text is no size.
+/// Parses a size with an optional unit (`B`, `kB`, `MB`, `GB`, `TB`) and returns it in kilobytes. Returns `None` if the
+/// text is no size, or if the size is 2^31 kB or more.
 pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -52,7 +56,7 @@ pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     kilobytes.filter(|kilobytes| *kilobytes <= i32::MAX as u64)
 }
 
-/// Writes a size in the largest unit of which it is a multiple.
+/// Formats a size, given in kilobytes, in the largest unit of which it is a multiple.
 pub(crate) fn show_memory(kilobytes: u64) -> String {
     let units = [(1 << 30, "TB"), (1 << 20, "GB"), (1 << 10, "MB")];
     let unit = units.iter().find(|(size, _)| kilobytes.is_multiple_of(*size));

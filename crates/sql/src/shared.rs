@@ -1,4 +1,4 @@
-//! The state that the sessions of a database share below their plans: the engine, the catalog, the registry of
+//! The state that the sessions of a database share, except for the plans: the engine, the catalog, the registry of
 //! sessions, and the sessions' locks and queues.
 
 use crate::activity::Activity;
@@ -19,38 +19,39 @@ use std::time::Duration;
 /// The configuration of the SQL front end.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The isolation level of transactions that do not choose one.
+    /// The isolation level of transactions that do not set one.
     pub default_isolation: Isolation,
-    /// How many plans are cached for the simple query protocol. The key of a plan is its text without the literals.
+    /// The maximum number of cached plans. A plan's key in the cache is the statement's text without its literals.
     pub plan_cache_entries: usize,
     /// The maximum number of portals that a session may have open.
     pub max_portals: usize,
     /// The maximum number of prepared statements that a session may have.
     pub max_statements: usize,
-    /// The limit of waits that cannot be told from a deadlock, if `lock_timeout` is not set. Such waits are part of a
-    /// circle that may lead through an engine that does not report blockers. The limit also holds for the time during
-    /// which a statement is retried.
+    /// The limit on waits that may or may not be part of a deadlock, because the engine does not report which
+    /// transactions block a wait. A session whose wait may be part of a cycle is aborted after this time, if all waits
+    /// of the cycle have lasted as long. If `lock_timeout` is not set, it also limits how long a statement is retried.
     pub uncertain_wait: Duration,
     /// How long a statement that meets a conflict is retried under an engine without waits, if neither `lock_timeout`
     /// nor `deadlock_timeout` is set.
     pub conflict_wait: Duration,
     /// Whether sessions begin with `hotrow.early_release = hot`, if the engine can release locks early.
     pub early_release: bool,
-    /// The names of the engines whose transactions may choose to be optimistic or pessimistic. The error that refuses
-    /// the choice under any other engine lists them.
+    /// The names of the engines under which a transaction can choose to be optimistic or pessimistic. The error for a
+    /// choice under any other engine lists them.
     pub choosing_engines: Vec<&'static str>,
-    /// How many times a statement outside a transaction block is retried after an abort that a retry can cure.
+    /// The maximum number of retries of a statement outside a transaction block, after aborts that a retry can cure.
     pub max_retries: u32,
-    /// The longest pause before such a retry. The pauses before the first retries are shorter.
+    /// The longest pause before a retry of a statement outside a transaction block. The pauses before the first retries
+    /// are shorter.
     pub max_retry_pause: Duration,
-    /// Whether sessions hold back transaction blocks that abort each other, if the engine has no
-    /// [admission](hotrow_txn::Inspection::admission) of its own.
+    /// Whether the sessions use admission control: they limit how many of the transaction blocks that abort each other
+    /// run at once. Has no effect if the engine has an [admission](hotrow_txn::Inspection::admission) of its own.
     pub holds_back: bool,
-    /// How much memory the process may have. If its allocator is a [`Metered`](hotrow_sync::meter::Metered) one, all
-    /// memory that the allocator has been asked for counts; with another allocator, only the memory that tables map by
-    /// themselves does.
+    /// The limit on the memory of the process. If the process uses the allocator
+    /// [`Metered`](hotrow_sync::meter::Metered), all allocated memory counts. With any other allocator, only the memory
+    /// that tables map by themselves counts.
     pub memory_limit: MemoryLimit,
-    /// The counters of where sessions spend their time; `None` if nobody measures it.
+    /// The counters of where sessions spend their time, or `None` if the time is not measured.
     pub times: Option<Arc<Times>>,
 }
 
@@ -74,29 +75,30 @@ impl Default for Config {
     }
 }
 
-/// The state that all sessions of a database share.
+/// The state that all sessions of a database share, except for the plans.
 pub struct Shared {
     engine: Arc<dyn Engine>,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
-    /// The maximum number of clients: 100 unless the server has set another.
+    /// The maximum number of clients, which is 100 unless the server sets another.
     max_connections: AtomicU32,
     /// The time at which the database was opened, in microseconds since 2000-01-01 UTC.
     started: i64,
-    /// How many transaction numbers have been given out.
+    /// The number of transaction numbers that have been assigned.
     transactions: AtomicU64,
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
-    /// The queues of statements that retry in place of a wait.
+    /// The queues of statements that are retried in place of a wait.
     pub(crate) turns: Arc<Turns>,
-    /// The admission that holds back transaction blocks that abort each other; `None` if the engine does so itself, or
-    /// if they are not to be held back.
+    /// The admission control of transaction blocks that abort each other, or `None` if [`Config::holds_back`] is off or
+    /// the engine has its own.
     pub(crate) admission: Option<Arc<Admission>>,
-    /// Whether transactions may release rows to other transactions before they commit. If so, a commit may be refused
-    /// because of what another transaction has done.
+    /// Whether the engine can release rows to other transactions before their writer has committed. If so, a commit may
+    /// be refused because of what another transaction has done.
     pub(crate) releases_early: bool,
-    /// The mutex of the session that looks for a circle of waits.
+    /// The mutex that a session holds while it searches for a cycle of waits, so that only one session searches at a
+    /// time.
     pub(crate) looks: Mutex<()>,
 }
 
@@ -123,19 +125,19 @@ impl Shared {
         }
     }
 
-    /// Returns the counters of where sessions spend their time, or `None` if nobody measures it.
+    /// Returns the counters of where sessions spend their time, or `None` if the time is not measured.
     pub fn times(&self) -> Option<&Times> {
         self.config.times.as_deref()
     }
 
-    /// Returns the numbers of transactions that are held back because they abort each other, by the engine or by the
-    /// sessions. All numbers are zero if neither holds transactions back.
+    /// Returns the statistics of admission control: the engine's, or else the sessions' own. All numbers are zero if
+    /// neither limits how many transactions run.
     pub fn admission(&self) -> AdmissionStatistics {
         let own = self.admission.as_ref().map(|admission| admission.statistics());
         own.or_else(|| self.engine.admission()).unwrap_or_default()
     }
 
-    /// Returns the sums of the counters of all sessions so far.
+    /// Returns the sums of the counters of all sessions since the database was opened.
     pub fn totals(&self) -> Totals {
         self.activity.totals()
     }
@@ -145,7 +147,7 @@ impl Shared {
         self.started
     }
 
-    /// Returns a new number for a transaction.
+    /// Returns a new transaction number, which no other transaction of this database has.
     pub(crate) fn next_transaction(&self) -> u64 {
         // The first ones are PostgreSQL's own.
         self.transactions.fetch_add(1, Ordering::Relaxed) + 3
@@ -165,12 +167,12 @@ impl Shared {
         &self.engine
     }
 
-    /// Returns how much memory the process may have.
+    /// Returns the limit on the memory of the process.
     pub fn memory_limit(&self) -> MemoryLimit {
         self.config.memory_limit
     }
 
-    /// Whether the engine keeps versions of rows, as all engines with snapshots do. Readers of a row then do not wait
+    /// Whether the engine has versions of rows, as all engines with snapshots do. If so, readers of a row do not wait
     /// for its writers, and a commit may be refused because of other transactions.
     pub(crate) fn keeps_versions(&self) -> bool {
         self.engine.info().isolation.contains(&Isolation::Snapshot)

@@ -1,17 +1,17 @@
-//! Locks on whole tables: shared by every statement that uses the table, exclusive for DDL, and held until the
+//! Locks on whole tables: shared for every statement that uses the table, exclusive for DDL, and held until the
 //! transaction ends.
 //!
-//! The engines know nothing of these locks: engines protect rows, the catalog protects definitions.
+//! The engines do not know these locks: an engine protects rows, and these locks protect definitions.
 //!
 //! **Invariants**
 //!
-//! 1. [`TableLock::state`]'s low bits count the shared holders; `EXCLUSIVE` is set while there is an exclusive one, and
-//!    then the count is zero.
-//! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set no request
-//!    passes the queue: first come, first served. An upgrade goes first, since no request behind it could be granted
-//!    before it.
-//! 3. The transaction that frees the lock grants requests, under the mutex; a requester that gives up learns there
-//!    whether the grant came first.
+//! 1. The low bits of [`TableLock::state`] count the shared holders. `EXCLUSIVE` is set while there is an exclusive
+//!    holder, and then the count is zero.
+//! 2. `QUEUED` is set exactly while the queue contains a request, as seen under the queue's mutex. While it is set, the
+//!    queue is served in order of arrival, and no request is granted out of turn. Only an upgrade is put at the front
+//!    of the queue, since no request behind it could be granted before it.
+//! 3. The transaction that releases the lock grants requests, under the mutex. A requester that withdraws takes the
+//!    mutex, so it sees whether the request was granted before.
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
@@ -35,7 +35,7 @@ impl Mode {
         }
     }
 
-    /// Whether two modes exclude each other.
+    /// Whether two different transactions cannot hold a lock in these two modes at the same time.
     pub(crate) fn conflicts(self, other: Mode) -> bool {
         self == Mode::Exclusive || other == Mode::Exclusive
     }
@@ -44,7 +44,7 @@ impl Mode {
 const EXCLUSIVE: u64 = 1 << 63;
 const QUEUED: u64 = 1 << 62;
 
-/// The lock on one table name.
+/// The lock on the name of a table.
 #[derive(Debug, Default)]
 pub struct TableLock {
     state: AtomicU64,
@@ -61,8 +61,9 @@ struct Request {
 }
 
 impl TableLock {
-    /// Asks for the lock. `upgrade` says that the caller holds it shared and wants it exclusive; the grant replaces the
-    /// share. The returned flag is set by the grant.
+    /// Requests the lock, and puts the request into the queue if it cannot be granted at once. The returned flag is set
+    /// when the request is granted; `waiter` is then woken. If `upgrade` is set, the caller holds the lock shared and
+    /// requests it exclusive, and the grant replaces its shared lock.
     pub(crate) fn ask(&self, mode: Mode, upgrade: bool, waiter: &Waiter) -> Arc<AtomicBool> {
         let granted = Arc::new(AtomicBool::new(false));
         let request = Request { mode, held: u64::from(upgrade), granted: granted.clone(), waiter: waiter.clone() };
@@ -82,7 +83,8 @@ impl TableLock {
         self.queue().iter().map(|request| (request.waiter.clone(), request.mode)).collect()
     }
 
-    /// Changes the order of the requests that wait: first the requests of `order`, as given, and then all others.
+    /// Reorders the requests that wait: first the requests of the waiters in `order`, in that order, and then all other
+    /// requests. Grants the requests that can then be granted.
     pub(crate) fn reorder(&self, order: &[Waiter]) {
         let mut queue = self.queue();
         let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.waiter));
@@ -137,7 +139,8 @@ impl TableLock {
         self.state.fetch_and(!QUEUED, Ordering::AcqRel);
     }
 
-    /// Takes a request out of the queue. Does nothing if the request was granted before.
+    /// Removes the request with this flag from the queue, and grants requests behind it. Does nothing if the request
+    /// was granted before.
     pub(crate) fn withdraw(&self, granted: &Arc<AtomicBool>) {
         let mut queue = self.queue();
         if let Some(at) = queue.iter().position(|request| Arc::ptr_eq(&request.granted, granted)) {
@@ -151,11 +154,11 @@ impl TableLock {
 /// The number of locks of a transaction that other sessions can read without a latch.
 const SHOWN: usize = 64;
 
-/// The locks of one transaction as other sessions may read them: the locks that it holds, and the lock that it waits
-/// for. A lock is identified by its address. Only the session writes.
+/// The table locks of a session's transaction, as other sessions can read them: the locks that it holds, and the lock
+/// that it waits for. A lock is identified by its address. Only the session itself writes.
 #[derive(Debug)]
 pub(crate) struct ShownLocks {
-    /// The addresses of locks, with the mode as the last bit; zero in places without a lock.
+    /// A word for each lock that is held: its address, with the mode as the lowest bit. Places without a lock are zero.
     held: [AtomicUsize; SHOWN],
     /// The words of the locks for which `held` has no room.
     more: Mutex<Vec<usize>>,
@@ -209,19 +212,19 @@ impl ShownLocks {
         *lock_of(&self.awaited) = awaited;
     }
 
-    /// Returns the addresses of the locks that are held, with their modes.
+    /// Returns the addresses and modes of the table locks that the transaction holds.
     pub(crate) fn held(&self) -> impl Iterator<Item = (usize, Mode)> {
         let first: Vec<_> = self.held.iter().map_while(|word| Self::read(word.load(Ordering::Acquire))).collect();
         let more = if first.len() < SHOWN { Vec::new() } else { lock_of(&self.more).clone() };
         first.into_iter().chain(more.into_iter().map_while(Self::read))
     }
 
-    /// Returns the lock for which the transaction waits.
+    /// Returns the table lock for which the transaction waits, or `None` if it waits for none.
     pub(crate) fn awaited(&self) -> Option<AwaitedLock> {
         lock_of(&self.awaited).clone()
     }
 
-    /// Whether any lock is held.
+    /// Whether the transaction holds any table lock.
     pub(crate) fn holds_any(&self) -> bool {
         self.held[0].load(Ordering::Acquire) != 0
     }

@@ -1,15 +1,15 @@
-//! The order of statements that retry in place of a wait.
+//! The order in which statements are retried, under engines without waits.
 //!
-//! Under an engine without waits, a statement that meets a conflict is retried. The statement that has failed most
-//! often at a row or range is *first* there; of statements that have failed equally often, the earliest is first. Only
-//! the first statement is retried after a short pause. The others rest until they are first. So a row goes to its
-//! requests in order, and requests that would fail cost nothing.
+//! Under an engine without waits, a statement that meets a conflict at a row or range is retried: it is a *contender*
+//! there. The contender with the most failures is *first*; of contenders with equally many, the earliest. Only the
+//! first contender is retried, after a short pause. The other contenders are suspended until they are first. So
+//! requests for a row are served in order, and no work is wasted on retries that would fail.
 //!
 //! **Invariants**, under the mutex
 //!
-//! 1. A contender is in the list of one spot, from its first conflict there to the end of its statement or a conflict
-//!    elsewhere.
-//! 2. A contender's flag is set when it becomes first, or when the first is to be tried again at once.
+//! 1. A contender is in the list of one row or range, from its first conflict there to the end of its statement or a
+//!    conflict elsewhere.
+//! 2. A contender's flag is set when it becomes first, or when the first contender is to be retried at once.
 
 use crate::watched::Spot;
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The contenders of a database. Any thread may call any method.
+/// The statements of a database that wait to be retried, by row or range. Any thread may call any method.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     spots: Mutex<HashMap<Spot, Vec<Contender>>>,
@@ -33,7 +33,7 @@ struct Contender {
     since: Time,
 }
 
-/// A statement's place among the contenders. Dropping it gives the place up.
+/// A statement's place among the statements that wait to be retried. Dropping it removes the statement.
 #[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Turns>,
@@ -59,7 +59,8 @@ impl Turns {
         self.spots.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Wakes the first contender of each spot: a transaction has released its rows, so they are retried now.
+    /// Wakes the first waiting statement of each row and range, so that it is retried at once. Called when a
+    /// transaction has released its rows.
     #[inline]
     pub(crate) fn released(&self) {
         if self.contended.load(Ordering::Acquire) > 0 {
@@ -86,7 +87,8 @@ impl Turns {
 }
 
 impl Turn {
-    /// Makes the turn of a statement that has met its first conflict.
+    /// Makes the place of a statement that has met a conflict. The statement does not compete for any row until
+    /// [`Self::wait`].
     pub(crate) fn new(turns: &Arc<Turns>, waiter: &Waiter) -> Self {
         let (turns, called) = (turns.clone(), Arc::default());
         Self { turns, spot: None, called, waiter: waiter.clone(), failures: 0, since: waiter.now() }
@@ -116,8 +118,9 @@ impl Turn {
         is_first
     }
 
-    /// Counts a failure of the statement at `spot` and waits until the statement is to be retried, at most until
-    /// `limit`. The first statement waits for the pause, or until a transaction has released its rows.
+    /// Counts a failure of the statement at `spot`, and waits until the statement is to be retried, but not beyond the
+    /// time `limit`. If the statement is first at `spot`, it waits for `pause`, or until a transaction releases its
+    /// rows. Otherwise it waits until it is first.
     pub(crate) fn wait(&mut self, spot: &Spot, pause: Duration, limit: Time) {
         let until = if self.fail(spot) { self.waiter.now().after(pause).min(limit) } else { limit };
         // The next attempt finds out how the wait ended.

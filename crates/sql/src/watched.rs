@@ -1,8 +1,8 @@
-//! A transaction that records where it waits and where it meets conflicts.
+//! A wrapper of a transaction that records where the transaction waits and where it meets conflicts.
 //!
-//! Under every engine, waits go through the transaction's [`Waiter`], and conflicts are the results of calls. So a
-//! wrapper between the executor and the engine can attribute each of them to a row or range. It costs a call and two
-//! loads where no wait occurs.
+//! Under every engine, waits use the transaction's [`Waiter`], and conflicts are the results of calls. So a wrapper
+//! between the executor and the engine can attribute each wait and conflict to a row or range. It costs a call and two
+//! loads if no wait occurs.
 
 use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
@@ -11,16 +11,17 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// The place of a wait or a conflict.
+/// The place of a wait or a conflict: a row, a range of an index, or a phase of the transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Spot {
     /// The row with this primary key, whether it exists or not.
     Row(TableId, Key),
-    /// A range of an index with this lower bound, if it has one, or a part of the range.
+    /// A range of an index, or a part of the range. The key is the range's lower bound; `None` if it has no lower
+    /// bound.
     Range(TableId, IndexRef, Option<Key>),
-    /// The locks that a transaction takes before it begins, under an engine that plans.
+    /// The begin of a transaction under an engine that takes all locks of a transaction at its begin.
     Begin,
-    /// The commit: other transactions had to end first, or had made changes that rule it out.
+    /// The commit, which waited for other transactions or was refused because of their changes.
     Commit,
 }
 
@@ -34,7 +35,7 @@ impl Spot {
     }
 }
 
-/// A call that waited, or that failed because of other transactions.
+/// A call of the engine that waited, or that failed because of other transactions.
 #[derive(Clone, Debug)]
 pub(crate) struct Trouble {
     pub(crate) spot: Spot,
@@ -43,7 +44,7 @@ pub(crate) struct Trouble {
     pub(crate) conflict: bool,
 }
 
-/// A session's transaction.
+/// A session's transaction, with a record of its waits and conflicts.
 pub(crate) struct Watched {
     inner: Box<dyn Transaction>,
     engine: Arc<dyn Engine>,
@@ -57,12 +58,12 @@ impl Watched {
         Self { inner, engine: engine.clone(), waiter: waiter.clone(), troubles: Vec::new() }
     }
 
-    /// Removes and returns the waits and conflicts since the last call, in order.
+    /// Removes and returns the waits and conflicts that were recorded since the last call, in order.
     pub(crate) fn troubles(&mut self) -> impl Iterator<Item = Trouble> {
         self.troubles.drain(..)
     }
 
-    /// Returns the place of the last conflict, if there was one.
+    /// Returns the place of the last recorded conflict, or `None` if none is recorded.
     pub(crate) fn last_conflict(&self) -> Option<&Spot> {
         self.troubles.iter().rev().find(|trouble| trouble.conflict).map(|trouble| &trouble.spot)
     }

@@ -1,4 +1,4 @@
-//! The definitions of the catalog by their names, and the changes that a transaction has made to them.
+//! The definitions of the catalog by their names, and the uncommitted changes that a transaction has made to them.
 
 use super::foreign_key::{ForeignKey, Referrer};
 use super::procedure::Procedure;
@@ -13,14 +13,15 @@ use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
 use std::collections::{BTreeMap, HashMap};
 
-/// All sequences, by their names and by their numbers.
+/// All sequences, by their names and by their ids.
 #[derive(Debug, Default)]
 struct Sequences {
     by_name: BTreeMap<String, Arc<Sequence>>,
     by_id: HashMap<u32, Arc<Sequence>>,
 }
 
-/// The committed definitions of the database, and the locks on the names of its tables.
+/// The committed definitions of the database, and the locks on the names of its tables. Sessions share it; any thread
+/// may call any method.
 #[derive(Debug, Default)]
 pub struct Catalog {
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
@@ -28,16 +29,16 @@ pub struct Catalog {
     sequences: RwLock<Sequences>,
     views: RwLock<BTreeMap<String, Arc<StoredView>>>,
     schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
-    /// The number of the sequence that was made last.
+    /// The id of the sequence that was created last.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
-    /// The numbers that the system relations give to names.
+    /// The OIDs that the system relations show for names.
     numbers: RwLock<HashMap<String, u32>>,
     version: AtomicU64,
 }
 
 impl Catalog {
-    /// Returns the version of the catalog, which goes up with every commit that changes it.
+    /// Returns the version of the catalog, which increases with every commit that changes a definition.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -73,12 +74,13 @@ impl Catalog {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name).cloned()
     }
 
-    /// Returns the committed sequence of this number.
+    /// Returns the committed sequence with this id.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
     }
 
-    /// Returns the number of a name in the system relations. The number stays the same as long as the server runs.
+    /// Returns the OID that the system relations show for a name, and assigns one at the first call. The OID of a name
+    /// is the same until the server stops.
     pub fn number(&self, name: &str) -> u32 {
         /// Smaller numbers belong to PostgreSQL's own objects.
         const FIRST: u32 = 16_384;
@@ -90,12 +92,12 @@ impl Catalog {
         *numbers.entry(name.to_owned()).or_insert(next)
     }
 
-    /// Returns a number for a new sequence, which no other sequence has had.
+    /// Returns an id for a new sequence, which no other sequence has had.
     pub fn new_sequence_id(&self) -> u32 {
         self.last_sequence.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Returns the lock on a name. A name has a lock whether or not there is a table of that name.
+    /// Returns the lock on the name of a table or sequence. A name has a lock whether or not it is in use.
     pub fn lock(&self, name: &str) -> Arc<TableLock> {
         if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
             return lock.clone();
@@ -108,7 +110,8 @@ impl Catalog {
         locks.entry(name.to_owned()).or_default().clone()
     }
 
-    /// Publishes the changes of a transaction that commits, and returns the tables that they replaced.
+    /// Publishes the changes of a transaction that commits, and returns the definitions of the tables that they
+    /// replaced or dropped.
     pub fn apply(&self, changes: &Changes) -> Vec<Arc<Table>> {
         let mut tables = self.tables.write().unwrap_or_else(|poison| poison.into_inner());
         let mut procedures = self.procedures.write().unwrap_or_else(|poison| poison.into_inner());
@@ -156,20 +159,20 @@ impl Catalog {
     }
 }
 
-/// The catalog changes of a transaction that has not committed yet.
+/// The uncommitted catalog changes of a transaction. A key of a map is a name, as the catalog has it.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The new definition of each changed table, by its name; `None` if the transaction drops the table.
+    /// The new definition of each changed table; `None` if the transaction drops the table.
     pub tables: BTreeMap<String, Option<Arc<Table>>>,
-    /// The new definition of each changed procedure, by its name; `None` if the transaction drops the procedure.
+    /// The new definition of each changed procedure; `None` if the transaction drops the procedure.
     pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
-    /// The new definition of each changed sequence, by its name; `None` if the transaction drops the sequence.
+    /// The new definition of each changed sequence; `None` if the transaction drops the sequence.
     pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
-    /// The new definition of each changed view, by its name; `None` if the transaction drops the view.
+    /// The new definition of each changed view; `None` if the transaction drops the view.
     pub views: BTreeMap<String, Option<Arc<StoredView>>>,
-    /// The new definition of each changed schema, by its name; `None` if the transaction drops the schema.
+    /// The new definition of each changed schema; `None` if the transaction drops the schema.
     pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
-    /// The engine's tables that the transaction has made, whether or not a definition uses them.
+    /// The engine's tables that the transaction has created, whether or not a definition uses them.
     pub created: Vec<TableId>,
 }
 
@@ -185,22 +188,22 @@ impl Changes {
     }
 }
 
-/// The catalog as a transaction sees it.
+/// The catalog as a transaction sees it: the committed definitions with the transaction's own changes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The committed definitions, which all transactions share.
     pub catalog: &'a Catalog,
-    /// The transaction's own changes, which hide the committed definitions of the same names.
+    /// The transaction's own changes, which take precedence over committed definitions of the same names.
     pub changes: &'a Changes,
-    /// The schemas in which a relation is looked up whose name is written without a schema; `None` stands for `public`
-    /// alone.
+    /// The search path: the schemas in which a relation is looked up if its name is written without a schema. `None`
+    /// stands for `public` alone.
     pub path: Option<&'a Arc<[String]>>,
     /// The styles in which literals of dates, times and intervals are read.
     pub styles: Styles,
 }
 
 impl View<'_> {
-    /// Returns the table of this full name, with the transaction's own changes.
+    /// Returns the table of this full name, as the transaction sees it.
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
         match self.changes.tables.get(name) {
             Some(change) => change.clone(),
@@ -208,7 +211,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the procedure of this name, with the transaction's own changes.
+    /// Returns the procedure of this name, as the transaction sees it.
     pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
         match self.changes.procedures.get(name) {
             Some(change) => change.clone(),
@@ -216,7 +219,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the view of this full name, with the transaction's own changes.
+    /// Returns the view of this full name, as the transaction sees it.
     pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
         match self.changes.views.get(name) {
             Some(change) => change.clone(),
@@ -246,14 +249,14 @@ impl View<'_> {
         all
     }
 
-    /// Returns all views.
+    /// Returns all views that the transaction sees.
     pub fn views(&self) -> Vec<Arc<StoredView>> {
         let known = self.catalog.views.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.values().filter(|known| !self.changes.views.contains_key(&known.name));
         known.chain(self.changes.views.values().flatten()).cloned().collect()
     }
 
-    /// Returns the sequence of this full name, with the transaction's own changes.
+    /// Returns the sequence of this full name, as the transaction sees it.
     pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
         match self.changes.sequences.get(name) {
             Some(change) => change.clone(),
@@ -261,7 +264,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the sequence of this number, with the transaction's own changes.
+    /// Returns the sequence with this id, as the transaction sees it.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
         if self.changes.sequences.is_empty() {
             return self.catalog.sequence_by_id(id);
@@ -271,29 +274,29 @@ impl View<'_> {
         own.or_else(|| known().filter(|known| !self.changes.sequences.contains_key(&known.name)))
     }
 
-    /// Returns all sequences.
+    /// Returns all sequences that the transaction sees.
     pub fn sequences(&self) -> Vec<Arc<Sequence>> {
         let known = self.catalog.sequences.read().unwrap_or_else(|poison| poison.into_inner());
         let known = known.by_name.values().filter(|known| !self.changes.sequences.contains_key(&known.name));
         known.chain(self.changes.sequences.values().flatten()).cloned().collect()
     }
 
-    /// Whether the table's name still means this definition, and not another one.
+    /// Whether this is still the current definition of the table's name.
     pub fn is_table(&self, table: &Arc<Table>) -> bool {
         self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
     }
 
-    /// Whether the procedure's name still means this definition, and not another one.
+    /// Whether this is still the current definition of the procedure's name.
     pub fn is_procedure(&self, procedure: &Arc<Procedure>) -> bool {
         self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
     }
 
-    /// Whether the view's name still means this definition, and not another one.
+    /// Whether this is still the current definition of the view's name.
     pub fn is_view(&self, view: &Arc<StoredView>) -> bool {
         self.view(&view.name).is_some_and(|now| Arc::ptr_eq(&now, view))
     }
 
-    /// Returns the foreign keys that refer to a table, each with the table that has it.
+    /// Returns the foreign keys that refer to `table`, each with the table that declares it.
     pub fn referrers(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
         let found = |referrer: &Referrer| {
             let child = self.table(&referrer.table)?;
@@ -303,7 +306,7 @@ impl View<'_> {
         table.rules.referrers.iter().filter_map(found).collect()
     }
 
-    /// Returns all tables.
+    /// Returns all tables that the transaction sees.
     pub fn tables(&self) -> Vec<Arc<Table>> {
         let mut tables: Vec<_> =
             self.catalog.tables().into_iter().filter(|table| !self.changes.tables.contains_key(table.name())).collect();
@@ -322,7 +325,7 @@ impl View<'_> {
         self.tables().into_iter().find(has)
     }
 
-    /// Whether a table, view, index or sequence has this name.
+    /// Whether a table, view, index or sequence has this full name.
     pub fn has_relation(&self, name: &str) -> bool {
         self.table(name).is_some()
             || self.view(name).is_some()

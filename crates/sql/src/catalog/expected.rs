@@ -1,9 +1,9 @@
-//! The estimate of a table's number of rows.
+//! The estimates of the tables' numbers of rows, for the planner.
 //!
-//! The plan of a join is made for such estimates and is kept. The planner does not ask the engine, since no lock keeps
-//! the table in existence while a plan is made. The session that is about to run such a plan holds the locks of its
-//! tables: it counts their rows, stores the counts for the next plan, and replans if the estimates of its plan were far
-//! off. Plans without joins count nothing.
+//! The plan of a join depends on such estimates, and it is cached. The planner does not ask the engine for the number
+//! of rows: it holds no lock on the table, which may be dropped meanwhile. A session that is about to run such a plan
+//! holds the locks. It counts the rows, stores the counts for the next plan, and replans if the plan's estimates were
+//! far off. For plans without joins no rows are counted.
 
 use crate::catalog::Table;
 use hotrow_sync::Arc;
@@ -27,7 +27,8 @@ impl Default for ExpectedRows {
 }
 
 impl ExpectedRows {
-    /// Returns the last count, or the default estimate if the rows have not been counted.
+    /// Returns the count of the rows when they were last counted, or the default estimate if they have not been
+    /// counted.
     pub fn get(&self) -> u64 {
         // Relaxed: it is a guess, and says nothing of other memory.
         self.0.load(Ordering::Relaxed)
@@ -41,7 +42,7 @@ impl ExpectedRows {
     }
 }
 
-/// The estimate of one table's rows that was used when a plan was made.
+/// The estimate of one table's number of rows from which a plan was made.
 #[derive(Clone, Debug)]
 pub struct Expected {
     table: Arc<Table>,
@@ -49,19 +50,19 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Records the present estimate of a table's rows for a plan that is made with it.
+    /// Returns the present estimate of a table's rows, for a plan that is being made.
     pub fn of(table: &Arc<Table>) -> Self {
         Self { table: table.clone(), rows: table.expected_rows.get() }
     }
 
-    /// Counts the rows of the table and stores the count as the estimate for the plans that are made next. The caller
-    /// holds the table's lock.
+    /// Counts the rows of the table, and stores the count as the estimate for later plans. The caller must hold the
+    /// table's lock.
     pub fn look(&self, engine: &dyn Engine) {
         self.table.expected_rows.note(engine.row_count(self.table.id).max(LEAST));
     }
 
-    /// Whether the table's present estimate is within a factor of eight of the one that was used for the plan. A
-    /// hundred rows are added to both before they are compared, so that small tables are as good as empty.
+    /// Whether the table's present estimate is within a factor of eight of the estimate that the plan was made from.
+    /// Both are increased by a hundred rows before the comparison, so that small tables are all alike.
     pub fn holds(&self) -> bool {
         let (one, other) = (self.rows.saturating_add(100), self.table.expected_rows.get().saturating_add(100));
         one.max(other) / one.min(other) < 8

@@ -1,26 +1,27 @@
 //! Foreign keys in the catalog.
 //!
-//! The table that has the key holds its whole definition ([`ForeignKey`]). The table that it refers to holds only the
-//! names of the key and its table ([`Referrer`]). So making or dropping a key changes both definitions, and every plan
-//! for either table is made again.
+//! The table that declares a key has its whole definition ([`ForeignKey`]). The referenced table has only the names of
+//! the key and of the table that declares it ([`Referrer`]). So creating or dropping a key changes the definitions of
+//! both tables, and every plan for either table is made again.
 
 use crate::catalog::{Table, describe};
 use crate::{SqlError, state};
 use hotrow_storage::{RowRef, Value};
 
-/// The action on the rows that refer to a row when that row is deleted or its key is updated.
+/// The action on the referencing rows when the row that they reference is deleted or its key is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// The action does nothing. It is an error if a row still refers to the old key when the statement or the
-    /// transaction is complete.
+    /// No action. It is an error if a row still references the old key when the statement, or the transaction if the
+    /// key is deferred, is complete.
     NoAction,
-    /// The action does nothing. It is an error if a row refers to the old key, even if only for a moment.
+    /// No action. It is an error if a row references the old key, even if a later change of the same statement would
+    /// resolve that.
     Restrict,
-    /// The referring rows are deleted, or get the new key.
+    /// The referencing rows are deleted, or get the new key.
     Cascade,
-    /// The referring columns become NULL.
+    /// The referencing columns become NULL.
     SetNull,
-    /// The referring columns get their defaults.
+    /// The referencing columns get their defaults.
     SetDefault,
 }
 
@@ -29,50 +30,49 @@ pub enum ReferentialAction {
 pub struct ForeignKey {
     /// The name of the constraint.
     pub name: String,
-    /// The referring columns, by their positions in the table that has the key.
+    /// The referencing columns, by their positions in the table that declares the key.
     pub columns: Vec<usize>,
     /// The full name of the referenced table.
     pub table: String,
     /// The names of the referenced columns, one for each of `columns`: a primary key, or the columns of a unique index.
     pub referenced: Vec<String>,
-    /// ON DELETE: the action on the referring rows when the referenced row is deleted.
+    /// ON DELETE: the action on the referencing rows when the referenced row is deleted.
     pub on_delete: ReferentialAction,
-    /// ON UPDATE: the action on the referring rows when the referenced columns change.
+    /// ON UPDATE: the action on the referencing rows when the referenced columns change.
     pub on_update: ReferentialAction,
-    /// MATCH FULL: a row is refused if some of its referring columns are NULL and others are not.
+    /// MATCH FULL: a row is refused if some of its referencing columns are NULL and others are not.
     pub full: bool,
     /// DEFERRABLE: SET CONSTRAINTS may choose when the key is checked.
     pub deferrable: bool,
-    /// INITIALLY DEFERRED: the key is checked when the transaction ends, unless SET CONSTRAINTS says otherwise.
+    /// INITIALLY DEFERRED: the key is checked when the transaction ends, unless SET CONSTRAINTS changes that.
     pub deferred: bool,
-    /// Whether the rows that existed when the key was made have been checked.
+    /// Whether the rows that existed when the key was created have been checked.
     pub validated: bool,
 }
 
-/// The entry in the definition of a table for a foreign key that refers to this table. The key belongs to another
-/// table, or to the same one.
+/// The entry in the definition of a referenced table for a foreign key of another table, or of the same table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referrer {
-    /// The name of the table that has the key.
+    /// The full name of the table that declares the key.
     pub table: String,
     /// The name of the key.
     pub constraint: String,
 }
 
 impl ForeignKey {
-    /// Whether a row with these values in the key's columns refers to another row: none of the values is NULL.
+    /// Whether a row with these values in the key's columns must have a referenced row: no value is NULL.
     pub fn refers(values: &[Value<'_>]) -> bool {
         !values.iter().any(Value::is_null)
     }
 
-    /// Whether a row with these values in the key's columns satisfies the key whatever rows the referenced table has.
+    /// Whether a row with these values in the key's columns needs no referenced row, because of NULLs.
     pub fn is_exempt(&self, values: &[Value<'_>]) -> bool {
         let nulls = values.iter().filter(|value| value.is_null()).count();
         if self.full { nulls == values.len() } else { nulls > 0 }
     }
 
-    /// Makes the error 23503 for a row of `child` with these values in the key's columns, if no row is found to which
-    /// they refer. The detail differs if MATCH FULL refuses the values because some of them are NULL.
+    /// Returns error 23503 for a row of `child` with these values in the key's columns, which has no referenced row.
+    /// The detail differs if MATCH FULL refuses the values because some of them are NULL.
     pub fn not_present(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         let message =
             format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", child.name(), self.name);
@@ -85,8 +85,8 @@ impl ForeignKey {
         SqlError::new(state::FOREIGN_KEY_VIOLATION, message).about_constraint(child.name(), &self.name).detail(detail)
     }
 
-    /// Makes the error 23503 for a deleted or changed row with these values in the referenced columns, if a row of
-    /// `child` still refers to it.
+    /// Returns error 23503 for a deleted or changed row with these values in the referenced columns, which a row of
+    /// `child` still references.
     pub fn still_referenced(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
         let (parent, child) = (&self.table, child.name());
         let message = format!(
@@ -118,7 +118,7 @@ impl Table {
         self.rules.foreign_keys.iter().find(|key| key.name == name)
     }
 
-    /// Returns the unique index by which a foreign key to these columns finds the referenced rows, or `None` if the
+    /// Returns the unique index in which a foreign key to these columns looks up the referenced rows, or `None` if the
     /// table has no such index. The index may have the columns in another order.
     pub fn referenced_index(&self, columns: &[usize]) -> Option<hotrow_storage::IndexRef> {
         use hotrow_storage::IndexRef;

@@ -1,20 +1,21 @@
-//! The catalog: the names and definitions of tables, views and procedures, and the engine's number of each table.
+//! The catalog: the names and definitions of tables, views, sequences and procedures, and the engine's id of each
+//! table.
 //!
-//! A [`Table`] is a definition that never changes. DDL makes another definition, and with it another table of the
-//! engine, in the transaction's own [`Changes`]; all transactions see the changes once it has committed. The catalog's
-//! version goes up with every such commit, and a plan that was made at another version is made again.
+//! A [`Table`] is a definition that never changes. DDL makes another definition, and often another table of the engine,
+//! in the transaction's own [`Changes`]. All transactions see the changes once the transaction has committed. The
+//! catalog's version increases with every such commit, and a plan that was made for another version is made again.
 //!
-//! The catalog keeps definitions as syntax. It may hold the binder's result beside a definition, but cannot read it.
+//! The catalog stores definitions as syntax. It may store the binder's result beside a definition, but cannot read it.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `definitions` | all definitions by their names, and what a transaction has changed of them |
+//! | `definitions` | all definitions by their names, and the changes of a transaction |
 //! | `table` | tables |
 //! | `expression` | DEFAULT and CHECK |
 //! | `foreign_key` | foreign keys |
 //! | `procedure`, `sequence`, `view` | procedures, sequences, views |
-//! | `search_path` | which relation a name means |
-//! | `expected` | how many rows a table is expected to have |
+//! | `search_path` | the lookup of relations by names without a schema |
+//! | `expected` | estimates of the tables' numbers of rows |
 //! | `used` | the definitions that a plan was made from |
 
 mod definitions;

@@ -1,4 +1,4 @@
-//! Procedures: lists of statements that the database stores under a name, and that CALL runs.
+//! Procedures: lists of statements that the database stores under a name, and that CALL executes.
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
@@ -11,11 +11,11 @@ use hotrow_sync::RwLock;
 pub struct Argument {
     /// The name of the argument, if it has one.
     pub name: Option<String>,
-    /// Whether the caller gives the argument to the procedure, receives it from the procedure, or both.
+    /// Whether the argument is IN, OUT or INOUT.
     pub mode: ArgumentMode,
     /// The type of the argument. Lengths, precisions and scales are ignored, except that of `char(n)`.
     pub ty: Type,
-    /// The default of the argument; `None` if every call must give a value.
+    /// The default of the argument, or `None` if every call must supply a value.
     pub default: Option<DefaultValue>,
 }
 
@@ -28,7 +28,8 @@ pub struct Procedure {
     pub arguments: Vec<Argument>,
     /// The body as it was written.
     pub syntax: BodySyntax,
-    /// The body as it was last bound, for the tables of that time; none before the first binding.
+    /// The bound body of the last binding, which is valid for the definitions of that time; `None` before the first
+    /// binding.
     bound: RwLock<Option<Opaque>>,
 }
 
@@ -38,23 +39,24 @@ impl Procedure {
         Self { name, arguments, syntax, bound: RwLock::default() }
     }
 
-    /// Returns the body as it was last bound, or `None` if it has not been bound.
+    /// Returns the bound body of the last binding, or `None` if the body has not been bound. The caller must check that
+    /// the definitions that it uses are current.
     pub(crate) fn bound(&self) -> Option<Opaque> {
         self.bound.read().unwrap_or_else(|poison| poison.into_inner()).clone()
     }
 
-    /// Keeps the bound body for the next call.
+    /// Stores the bound body for later calls.
     pub(crate) fn keep(&self, bound: Opaque) {
         *self.bound.write().unwrap_or_else(|poison| poison.into_inner()) = Some(bound);
     }
 
-    /// Formats the name and the types of the arguments that callers give: `pay(integer, numeric)`.
+    /// Formats the name with the types of the input arguments: `pay(integer, numeric)`.
     pub fn signature(&self) -> String {
         let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
         format!("{}({})", self.name, types.join(", "))
     }
 
-    /// Returns the arguments to which callers give values, in order.
+    /// Returns the input arguments, to which callers give values: all but OUT arguments, in order.
     pub fn inputs(&self) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(|argument| argument.mode != ArgumentMode::Out)
     }

@@ -1,4 +1,5 @@
-//! The search path decides which relation a name without a schema means, and in which schema a new relation is made.
+//! The search path: the schemas in which a relation is looked up if its name is written without a schema, and in which
+//! a new relation is created.
 
 use crate::catalog::View;
 use crate::catalog::sequence::Sequence;
@@ -11,13 +12,14 @@ use hotrow_sync::Arc;
 const OF_SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
 
 impl View<'_> {
-    /// Whether a schema of this name exists: `public`, or one that a user has made.
+    /// Whether there is a schema of this name: `public`, or one that a user has created. Schemas of the system do not
+    /// count.
     pub fn has_schema(&self, name: &str) -> bool {
         name == PUBLIC || self.schema(name).is_some()
     }
 
-    /// Returns the full name of the relation that a name means as it is written. If the search path has no such
-    /// relation, the result is a full name that no relation has.
+    /// Resolves a written name to the full name of its relation. If the search path has no such relation, the result is
+    /// a full name that no relation has.
     pub fn find(&self, name: &RelationName) -> String {
         match (&name.schema, self.path) {
             (Some(schema), _) => full(schema, &name.name),
@@ -29,11 +31,11 @@ impl View<'_> {
         }
     }
 
-    /// Returns the sequence that a function's text argument names: `s`, `"S"`, `public.s`.
+    /// Returns the sequence that a text names, such as the argument of `nextval`: `s`, `"S"`, `public.s`.
     ///
     /// # Errors
     ///
-    /// 42P01 if there is no relation of this name, 42809 if it is no sequence.
+    /// 42P01 if there is no relation of this name, 42809 if the relation is no sequence.
     pub fn named_sequence(&self, name: &str) -> Result<Arc<Sequence>, SqlError> {
         let name = self.find(&written_name(name)?);
         self.sequence(&name).ok_or_else(|| match self.has_relation(&name) {
@@ -42,12 +44,12 @@ impl View<'_> {
         })
     }
 
-    /// Returns the full name for a relation that is about to be made under this name.
+    /// Returns the full name of a relation that is about to be created under this name.
     ///
     /// # Errors
     ///
-    /// 3F000 if the given schema does not exist, or if no schema of the path exists; 42501 if the schema belongs to the
-    /// system.
+    /// 3F000 if the written schema does not exist, or if no schema of the search path exists; 42501 if the schema
+    /// belongs to the system.
     pub fn place(&self, name: &RelationName) -> Result<String, SqlError> {
         let schema = match &name.schema {
             Some(schema) if !self.has_schema(schema) && !OF_SYSTEM.contains(&schema.as_str()) => {
@@ -66,7 +68,7 @@ impl View<'_> {
         Ok(full(schema, &name.name))
     }
 
-    /// Returns the first schema of the search path that exists, in which new relations are made.
+    /// Returns the first schema of the search path that exists, in which new relations are created.
     pub fn current_schema(&self) -> Option<&str> {
         self.path_schemas().next()
     }
@@ -79,7 +81,7 @@ impl View<'_> {
         path.unwrap_or_default().iter().map(String::as_str).filter(there).chain(public)
     }
 
-    /// Whether the name of a relation means it even if it is written without its schema.
+    /// Whether the name of a relation, written without its schema, refers to this relation.
     pub fn is_visible(&self, full_name: &str) -> bool {
         let (schema, name) = split(full_name);
         match self.path {
@@ -88,7 +90,7 @@ impl View<'_> {
         }
     }
 
-    /// Formats a full name for this search path: with its schema only if the relation is not found without it. Parts
+    /// Formats a full name for this search path: with the schema only if the relation is not found without it. Names
     /// are quoted where necessary.
     pub fn written(&self, full_name: &str) -> String {
         let (schema, name) = split(full_name);
@@ -96,8 +98,8 @@ impl View<'_> {
     }
 }
 
-/// Returns the search path that the text of the setting `search_path` means for a user, or `None` if that is `public`
-/// alone. `$user` stands for the schema of the user's name, and is dropped if there is none.
+/// Converts the value of the setting `search_path` to a list of schemas, or to `None` if it is `public` alone. `$user`
+/// stands for the schema with the user's name, and is left out if there is none.
 pub fn effective(setting: &str, user: &str, view: View<'_>) -> Option<Arc<[String]>> {
     let mut path = parse_path(setting).unwrap_or_default();
     path.retain(|name| name != "$user" || view.has_schema(user));

@@ -1,14 +1,14 @@
-//! Sequences: each number is given to only one caller.
+//! Sequences: counters that assign each number only once, unless they cycle.
 
 use crate::parse::sequence::SequenceOption;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, Latch};
 
-/// The definition of a sequence, which never changes: ALTER makes another definition with the same number.
+/// The definition of a sequence, which never changes: ALTER makes another definition with the same id.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// The number by which other definitions refer to the sequence. The sequence keeps it when its name changes.
+    /// The id by which other definitions refer to the sequence. Renaming does not change it.
     pub id: u32,
     /// The [full name](crate::schema) of the sequence.
     pub name: String,
@@ -22,28 +22,30 @@ pub struct Sequence {
     pub max: i64,
     /// The first number.
     pub start: i64,
-    /// Whether the sequence goes on at its other limit when it is exhausted.
+    /// CYCLE: whether the sequence continues at its other limit when it is exhausted.
     pub cycle: bool,
-    /// The table and the column that own the sequence: if either is dropped, so is the sequence.
+    /// The table and the column that own the sequence (OWNED BY): if either is dropped, so is the sequence.
     pub owner: Option<(String, String)>,
     /// The comment that COMMENT ON SEQUENCE has set.
     pub comment: Option<String>,
-    /// The place at which the sequence stands. All definitions of one sequence share it until RESTART gives it a new
-    /// one.
+    /// The current position. All definitions of a sequence share it, until a RESTART gives the sequence a new position.
     pub place: Arc<Latch<Place>>,
 }
 
-/// The place of a sequence: the number at which it stands.
+/// The current position of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// The number that was taken last, or the number that is taken next if `is_taken` is false.
+    /// The last number that was taken, or the number to be taken next if `is_taken` is false.
     pub last: i64,
     /// Whether `last` has been taken.
     pub is_taken: bool,
 }
 
 impl Sequence {
-    /// Makes a sequence with the given options, and the defaults for the others: it ascends from 1 by 1.
+    /// Makes a sequence with the given options. By default it ascends from 1 by 1.
+    ///
+    /// # Errors
+    /// An option is invalid or conflicts with another.
     pub fn new(id: u32, name: &str, ty: Type, options: &[SequenceOption]) -> Result<Self, SqlError> {
         let place = Arc::new(Latch::new(Place { last: 1, is_taken: false }));
         let plain = Self {
@@ -62,8 +64,11 @@ impl Sequence {
         plain.with(options, true)
     }
 
-    /// Returns the definition with these options changed. If they change the type or the direction, each limit that
-    /// they do not give and that was the default becomes the new default.
+    /// Returns the definition with these options changed. If they change the type or the direction, a limit that had
+    /// its default gets the new default, unless the options set it. `is_new` is set for the options of CREATE.
+    ///
+    /// # Errors
+    /// An option is invalid or conflicts with another.
     pub fn with(&self, options: &[SequenceOption], is_new: bool) -> Result<Self, SqlError> {
         check_options(options)?;
         let mut changed = self.clone();
@@ -140,13 +145,13 @@ impl Sequence {
         Ok(())
     }
 
-    /// Returns the sequence as `RESTART IDENTITY` makes it: the same definition with a new place, at the start.
+    /// Returns the definition with a new position at the start, as `RESTART IDENTITY` requires.
     pub fn restarted(&self) -> Self {
         self.at(Place { last: self.start, is_taken: false })
     }
 
-    /// Returns a copy of the sequence that stands at the same number. From then on the two take their numbers
-    /// independently.
+    /// Returns a copy of the sequence with a position of its own, which begins at the present number. Numbers that are
+    /// taken from one of the two do not affect the other.
     pub(crate) fn detached(&self) -> Self {
         self.at(*self.place.lock())
     }
@@ -156,7 +161,7 @@ impl Sequence {
         Self { place: Arc::new(Latch::new(place)), ..self.clone() }
     }
 
-    /// Takes the next number.
+    /// Takes the next number, also if the transaction is rolled back later.
     ///
     /// # Errors
     ///
@@ -187,8 +192,8 @@ impl Sequence {
         SqlError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message)
     }
 
-    /// Sets the sequence to the number `last`. If `is_taken`, the number counts as taken, and [`next`](Self::next)
-    /// returns the one after it. Otherwise `next` returns `last` itself.
+    /// Sets the position, as `setval` does. If `is_taken` is set, [`next`](Self::next) returns the number after `last`.
+    /// Otherwise it returns `last` itself.
     ///
     /// # Errors
     ///

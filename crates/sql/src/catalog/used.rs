@@ -1,4 +1,4 @@
-//! The definitions that a plan was made from.
+//! The definitions that a plan depends on.
 
 use super::definitions::{Changes, View};
 use super::procedure::Procedure;
@@ -9,26 +9,26 @@ use crate::schema::RelationName;
 use crate::table_lock::TableLock;
 use hotrow_sync::Arc;
 
-/// The definitions that a plan was made from. The plan is valid as long as they are current.
+/// The definitions that a plan depends on. The plan is valid as long as all of them are current.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
-    /// The tables, which a statement locks before it runs the plan.
+    /// The tables that the plan accesses. A session locks them before it runs the plan.
     pub tables: Vec<Arc<Table>>,
-    /// The procedures that the plan calls, and the procedures that these call.
+    /// The procedures that the plan calls, directly or through other procedures.
     pub procedures: Vec<Arc<Procedure>>,
-    /// The views that the plan mentions, and the views that these mention.
+    /// The views that the plan mentions, directly or through other views.
     pub views: Vec<Arc<StoredView>>,
-    /// The names of relations as the statement has them, each with the full name that it means.
+    /// The names of relations as the statement writes them, each with the full name to which it was resolved.
     pub names: Vec<(RelationName, String)>,
-    /// The sequences from which the plan takes numbers, which a statement locks before it runs the plan.
+    /// The sequences from which the plan takes numbers. A session locks them before it runs the plan.
     pub sequences: Vec<UsedSequence>,
-    /// The positions of the parameters whose values name further such sequences.
+    /// The positions of the parameters whose values name further sequences from which the plan takes numbers.
     pub sequence_params: Vec<usize>,
-    /// Whether the plan calls a function that has an effect besides its result.
+    /// Whether the plan calls a function with side effects.
     pub acts: bool,
 }
 
-/// A sequence that a plan takes numbers from.
+/// A sequence from which a plan takes numbers.
 #[derive(Clone, Debug)]
 pub struct UsedSequence {
     name: String,
@@ -38,29 +38,29 @@ pub struct UsedSequence {
 }
 
 impl Used {
-    /// Adds a table, unless the list has it.
+    /// Adds a table, unless it has been added before.
     pub fn add_table(&mut self, table: &Arc<Table>) {
         add(&mut self.tables, table);
     }
 
-    /// Adds a procedure, unless the list has it.
+    /// Adds a procedure, unless it has been added before.
     pub fn add_procedure(&mut self, procedure: &Arc<Procedure>) {
         add(&mut self.procedures, procedure);
     }
 
-    /// Adds a view, unless the list has it.
+    /// Adds a view, unless it has been added before.
     pub fn add_view(&mut self, view: &Arc<StoredView>) {
         add(&mut self.views, view);
     }
 
-    /// Adds the full name of the relation that a written name means.
+    /// Adds a written name with the full name to which it was resolved.
     pub fn add_name(&mut self, written: &RelationName, name: &str) {
         if !self.names.iter().any(|(known, _)| known == written) {
             self.names.push((written.clone(), name.to_owned()));
         }
     }
 
-    /// Adds a sequence with the lock on its name.
+    /// Adds a sequence, with the lock on its name.
     pub fn add_sequence(&mut self, sequence: &Sequence, view: View<'_>) {
         if !self.sequences.iter().any(|known| known.id == sequence.id && known.name == sequence.name) {
             let lock = view.catalog.lock(&sequence.name);
@@ -68,13 +68,14 @@ impl Used {
         }
     }
 
-    /// Returns the locks on the names of the tables and the sequences.
+    /// Returns the locks on the names of the tables and sequences, which a session takes before it runs the plan.
     pub fn locks(&self) -> impl Iterator<Item = &Arc<TableLock>> {
         let sequences = self.sequences.iter().map(|sequence| &sequence.lock);
         self.tables.iter().map(|table| &table.lock).chain(sequences)
     }
 
-    /// Adds all definitions that another plan was made from. Its parameters are not added: they are not this plan's.
+    /// Adds all definitions that another plan depends on. The positions of its parameters are not added, since they are
+    /// not parameters of this plan.
     pub fn add_all(&mut self, other: &Used) {
         self.acts |= other.acts;
         other.tables.iter().for_each(|table| self.add_table(table));
@@ -88,7 +89,7 @@ impl Used {
         }
     }
 
-    /// Whether each name still means the definition from which the plan was made.
+    /// Whether all definitions are current, and each written name still resolves to the same relation.
     pub fn is_current(&self, view: View<'_>) -> bool {
         self.tables.iter().all(|table| view.is_table(table))
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
@@ -97,8 +98,7 @@ impl Used {
             && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
     }
 
-    /// Whether a transaction's uncommitted changes replace or drop any of these definitions. A definition that the
-    /// transaction has made counts, too.
+    /// Whether uncommitted changes create, replace or drop any of the tables, procedures, views or sequences.
     pub fn is_changed(&self, changes: &Changes) -> bool {
         self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))

@@ -1,4 +1,4 @@
-//! Views: named queries, which are bound anew in each statement that mentions them.
+//! Views: named queries. A view's query is bound again for each statement that mentions the view.
 
 use crate::OutputColumn;
 use crate::catalog::Comments;
@@ -12,15 +12,16 @@ use sqlparser::ast;
 pub struct StoredView {
     /// The [full name](crate::schema) of the view.
     pub name: String,
-    /// The columns of the view. The query has as many columns of the same types, but their names may be others.
+    /// The columns of the view. The query has the same number of columns with the same types, but may have other names.
     pub columns: Vec<OutputColumn>,
-    /// The styles in which the query's literals are read: those of the session that made the view.
+    /// The styles in which the query's literals are read: those of the session that created the view.
     pub styles: Styles,
-    /// The query, with each of its own `*` written out: a column that is added to a table later does not join the view.
+    /// The query, with each `*` of its select lists expanded, so that columns that are added to a table later do not
+    /// become columns of the view.
     pub query: Syntax<ast::Query>,
-    /// The tables and views that the query mentions, and the tables and views that these views mention.
+    /// The full names of the tables and views that the query mentions, directly or through other views.
     pub relations: Vec<String>,
-    /// The relations that the query's names meant when the view was made: each name, and the full name of its relation.
+    /// The names of relations in the query, each with the full name to which it was resolved when the view was created.
     pub names: Vec<(RelationName, String)>,
     /// The comments on the view and its columns.
     pub comments: Comments,

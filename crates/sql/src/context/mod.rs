@@ -1,4 +1,4 @@
-//! The context of a session: the information beside a row that expressions use, which is the catalog, the settings, the
+//! The context of a session: the inputs of an expression other than its row. They are the catalog, the settings, the
 //! numbers that the session got from sequences, and the modes of its transaction.
 
 mod sequences;
@@ -15,23 +15,25 @@ use hotrow_txn::Isolation;
 use sequences::SequenceNumbers;
 use std::cell::{Cell, RefCell};
 
-/// The information beside a row that a session's expressions use. One session uses it, for all its transactions.
+/// The inputs of a session's expressions other than their rows: catalog, settings, sequences, transaction. A session
+/// has one for all of its transactions.
 #[derive(Debug)]
 pub struct SessionContext {
     shared: Arc<Shared>,
-    /// The part of the session that other sessions may read.
+    /// The part of the session's state that other sessions may read.
     pub(crate) entry: Arc<SessionEntry>,
-    /// The session's settings, which functions look at and change.
+    /// The session's settings, which functions read and change.
     pub(crate) settings: RefCell<Settings>,
-    /// The schemas in which relations are looked up; `None` if only `public` is.
+    /// The search path; `None` if it is `public` alone.
     pub(crate) path: Option<Arc<[String]>>,
     /// The numbers that the session has got from sequences.
     numbers: SequenceNumbers,
     /// The session's present transaction.
     pub(crate) transaction: TransactionContext,
-    /// Whether the present statement may wait in the middle of an expression, since it reads no table.
+    /// Whether the present statement may wait in the middle of an expression. Only a statement that accesses no table
+    /// may, for example for an advisory lock.
     pub(crate) may_wait: Cell<bool>,
-    /// Notices that functions have raised and that the client has not been sent yet.
+    /// The notices that functions have raised and that have not been sent to the client yet.
     pub(crate) notices: RefCell<Vec<Notice>>,
 }
 
@@ -40,11 +42,11 @@ pub struct SessionContext {
 pub(crate) struct TransactionContext {
     /// The changes of the catalog that the transaction has made.
     pub(crate) changes: Changes,
-    /// Whether the transaction may not write.
+    /// Whether the transaction is read-only.
     pub(crate) read_only: Cell<bool>,
-    /// The isolation level that the transaction asks for.
+    /// The isolation level of the transaction.
     pub(crate) isolation: Cell<Isolation>,
-    /// The number of the transaction; zero if no statement has asked for it.
+    /// The number of the transaction, or zero if no statement has requested it.
     pub(crate) number: Cell<u64>,
 }
 
@@ -69,13 +71,13 @@ impl SessionContext {
         &self.shared
     }
 
-    /// Returns the catalog with the transaction's own changes.
+    /// Returns the catalog as the session's transaction sees it, with its search path and styles.
     pub fn view(&self) -> View<'_> {
         let (changes, path) = (&self.transaction.changes, self.path.as_ref());
         View { catalog: &self.shared.catalog, changes, path, styles: self.styles() }
     }
 
-    /// Returns the styles in which the session writes and reads texts.
+    /// Returns the styles in which the session formats and parses values as text.
     #[inline]
     pub(crate) fn styles(&self) -> Styles {
         self.settings.borrow().styles()

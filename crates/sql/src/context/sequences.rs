@@ -11,11 +11,11 @@ use hotrow_sync::Arc;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// The numbers that a session has got from sequences.
+/// The numbers that a session has got from sequences, for `currval` and `lastval`.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
     recent: RefCell<Recent>,
-    /// The rehearsal that is under way, if statements run without effect.
+    /// The state of the present rehearsal, or `None` if no rehearsal is active.
     rehearsal: RefCell<Option<Rehearsal>>,
 }
 
@@ -37,24 +37,25 @@ struct Rehearsal {
 }
 
 impl SessionContext {
-    /// Whether statements run without effect.
+    /// Whether a rehearsal is active: statements run without side effects. See [`rehearse`](Self::rehearse).
     pub(crate) fn is_rehearsing(&self) -> bool {
         self.numbers.rehearsal.borrow().is_some()
     }
 
-    /// DISCARD SEQUENCES: forgets the session's numbers, as if it had got none.
+    /// Forgets the numbers that the session got from sequences, for DISCARD SEQUENCES. `currval` and `lastval` then
+    /// fail.
     pub(crate) fn forget_numbers(&self) {
         *self.numbers.recent.borrow_mut() = Recent::default();
     }
 
-    /// Begins a rehearsal: until [`rehearsed`](Self::rehearsed), sequences give numbers without being changed.
-    /// Statements run in a rehearsal to find out which rows they will touch.
+    /// Begins a rehearsal, which [`rehearsed`](Self::rehearsed) ends. During a rehearsal, statements run only to find
+    /// out which rows they access: sequences return numbers, but are not changed.
     pub fn rehearse(&self) {
         *self.numbers.rehearsal.borrow_mut() =
             Some(Rehearsal { recent: self.numbers.recent.borrow().clone(), sequences: HashMap::new() });
     }
 
-    /// Ends a rehearsal, if there is one, and restores the session's numbers.
+    /// Ends the rehearsal, if one is active, and restores the session's numbers for `currval` and `lastval`.
     pub fn rehearsed(&self) {
         if let Some(Rehearsal { recent, .. }) = self.numbers.rehearsal.borrow_mut().take() {
             *self.numbers.recent.borrow_mut() = recent;
@@ -86,7 +87,10 @@ impl SessionContext {
         Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
     }
 
-    /// `nextval`: takes the next number of a sequence.
+    /// Implements `nextval`: takes the next number of a sequence. `sequence` is its name or its id.
+    ///
+    /// # Errors
+    /// 42P01 if there is no such sequence, 25006 in a read-only transaction, 2200H if the sequence is exhausted.
     pub fn next_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.check_may_write("nextval")?;
@@ -101,10 +105,10 @@ impl SessionContext {
         recent.last = Some(id);
     }
 
-    /// `currval`: returns the last number that the session got from a sequence.
+    /// Implements `currval`: returns the last number that the session got from a sequence.
     ///
     /// # Errors
-    /// 55000 if the session has got no number from it.
+    /// 55000 if the session has got no number from the sequence.
     pub fn current_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.numbers.recent.borrow().values.get(&sequence.id).copied().ok_or_else(|| {
@@ -113,10 +117,10 @@ impl SessionContext {
         })
     }
 
-    /// `lastval`: returns the last number that `nextval` gave the session, from any sequence.
+    /// Implements `lastval`: returns the last number that the session got by `nextval`, from any sequence.
     ///
     /// # Errors
-    /// 55000 if there was none, or if its sequence does not exist any more.
+    /// 55000 if the session has got none, or if the sequence does not exist any more.
     pub fn last_value(&self) -> Result<i64, SqlError> {
         let recent = self.numbers.recent.borrow();
         let known = recent.last.filter(|id| self.view().sequence_by_id(*id).is_some());
@@ -126,8 +130,11 @@ impl SessionContext {
         })
     }
 
-    /// `setval`: sets the position of a sequence. If `is_taken` is set, the next number is the one after `value`, and
-    /// otherwise `value` itself.
+    /// Implements `setval`: sets the position of a sequence. If `is_taken` is set, the next number is the one after
+    /// `value`; otherwise it is `value` itself.
+    ///
+    /// # Errors
+    /// 25006 in a read-only transaction, 22003 if the value is outside the sequence's limits.
     pub fn set_value(&self, sequence: &Value<'_>, value: i64, is_taken: bool) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.check_may_write("setval")?;
@@ -138,8 +145,11 @@ impl SessionContext {
         Ok(value)
     }
 
-    /// `pg_get_serial_sequence`: returns the name of the sequence that a column owns, or `None` if the column owns
-    /// none.
+    /// Implements `pg_get_serial_sequence`: returns the name of the sequence that a column owns, with its schema, or
+    /// `None` if the column owns none.
+    ///
+    /// # Errors
+    /// 42P01 or 42703 if there is no such table or column.
     pub fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>, SqlError> {
         let view = self.view();
         let table = view.find(&written_name(table)?);

@@ -1,4 +1,5 @@
-//! The settings of a session as functions show and change them. The transaction or the engine may override a value.
+//! The settings of a session, as functions read and change them. Some values are those of the transaction or the
+//! engine.
 
 use crate::context::SessionContext;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
@@ -7,10 +8,7 @@ use hotrow_sync::meter;
 use hotrow_txn::{AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, Setting, VersionStatistics};
 
 impl SessionContext {
-    /// Returns a setting's value as SHOW shows it.
-    ///
-    /// # Errors
-    /// 42704 if there is no such setting.
+    /// Returns the value of a setting, as SHOW displays it.
     pub(crate) fn setting(&self, name: &str) -> Result<String, SqlError> {
         let settings = self.settings.borrow();
         let (name, value) = settings.show(name)?;
@@ -24,11 +22,11 @@ impl SessionContext {
         settings.all().map(|(name, value, known)| (name.to_owned(), self.shown(name, value), known)).collect()
     }
 
-    /// Changes a setting for the session, or for its transaction if `is_local` is set. `None` sets it to its default.
-    /// In a rehearsal nothing changes.
+    /// Changes a setting for the session, or only for its transaction if `is_local` is set. `None` resets the setting
+    /// to its default. During a rehearsal nothing changes.
     ///
     /// # Errors
-    /// There is no such setting, it has no such value, or the transaction has begun with another one.
+    /// There is no such setting, the value is invalid, or the setting can only be changed by SET.
     pub(crate) fn set_config(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<(), SqlError> {
         if ["transaction_isolation", "transaction_read_only", CONCURRENCY]
             .iter()
@@ -44,10 +42,10 @@ impl SessionContext {
         self.settings.borrow_mut().set_quietly(name, value, is_local)
     }
 
-    /// Checks that the engine can do what the value of `hotrow.early_release` asks for. Accepts any other setting.
+    /// Checks that the engine supports a new value of `hotrow.early_release`. Accepts every value of any other setting.
     ///
     /// # Errors
-    /// 0A000 if the value turns early release on and the engine does not have it.
+    /// 0A000 if the value turns early release on and the engine does not support it.
     pub(crate) fn check_early_release(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         if !name.eq_ignore_ascii_case(EARLY_RELEASE) {
             return Ok(());
@@ -62,8 +60,8 @@ impl SessionContext {
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
-    /// Returns the number of the session's transaction. No other transaction has had this number since the server
-    /// began.
+    /// Returns the number of the session's transaction, and assigns one at the first call. No other transaction has had
+    /// this number since the server started.
     pub(crate) fn transaction_number(&self) -> u64 {
         if self.transaction.number.get() == 0 {
             self.transaction.number.set(self.shared().next_transaction());

@@ -1,8 +1,8 @@
-//! COPY's three formats, read and written a piece at a time.
+//! COPY's three formats: text, CSV and binary, parsed and written piece by piece.
 //!
-//! [`CopyReader`] is fed with pieces that end anywhere and yields rows of raw fields. [`CopyWriter`] turns each row of
-//! values into a piece. Neither allocates per field: the fields lie in the reader's buffer, where their escapes are
-//! undone in place.
+//! The caller feeds a [`CopyReader`] with pieces of data, which may end anywhere, and gets rows of raw fields. A
+//! [`CopyWriter`] makes a piece of data of each row. Neither allocates memory per field: the fields are slices of the
+//! reader's buffer, in which it removes their escapes in place.
 
 mod options;
 mod read;

@@ -2,13 +2,13 @@
 
 use crate::{CopyEncoding, SqlError, state};
 
-/// The bytes that data in the binary format begins with.
+/// The bytes at the beginning of data in the binary format.
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
-/// One of COPY's formats.
+/// The format of COPY data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyFormat {
-    /// A line per row, escapes by backslash.
+    /// A line for each row, with backslash escapes.
     #[default]
     Text,
     /// Comma-separated values, with quotes.
@@ -17,7 +17,7 @@ pub enum CopyFormat {
     Binary,
 }
 
-/// The layout of COPY data.
+/// The options of a COPY statement that determine the layout of its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
     /// The format.
@@ -26,7 +26,7 @@ pub struct CopyOptions {
     pub delimiter: u8,
     /// The text that stands for NULL.
     pub null: String,
-    /// Whether the first line has the names of the columns. It is skipped when data is read, and written first.
+    /// Whether the first line contains the names of the columns. It is skipped by COPY FROM and written by COPY TO.
     pub header: bool,
     /// The quote around a CSV field with special characters.
     pub quote: u8,
@@ -44,7 +44,7 @@ impl CopyOptions {
         Self { format, delimiter, null: null.to_owned(), header: false, quote: b'"', escape: b'"' }
     }
 
-    /// Returns the encoding with which the protocol announces the data.
+    /// Returns the encoding that the protocol's messages name for this format.
     pub fn encoding(&self) -> CopyEncoding {
         match self.format {
             CopyFormat::Binary => CopyEncoding::Binary,
@@ -52,7 +52,10 @@ impl CopyOptions {
         }
     }
 
-    /// Checks that the options fit together.
+    /// Checks that the options are compatible with each other.
+    ///
+    /// # Errors
+    /// 22023 if they are not.
     pub fn validate(&self) -> Result<(), SqlError> {
         let wrong = |message: &str| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
         let csv = self.format == CopyFormat::Csv;

@@ -1,4 +1,4 @@
-//! Reader of COPY data: it is fed with pieces that end anywhere, and yields rows.
+//! The parser of COPY data: the caller feeds it with pieces, which may end anywhere, and gets rows.
 
 use super::{CopyFormat, CopyOptions, read_binary, read_csv, read_text};
 use crate::{SqlError, state, types};
@@ -10,19 +10,19 @@ const SHOWN: usize = 100;
 /// The greatest size of a row, in bytes.
 const MAX_ROW: usize = 1 << 28;
 
-/// Reads COPY data. The caller [feeds](Self::feed) it pieces, takes rows by [`next_row`](Self::next_row) until there is
-/// none, and calls [`finish`](Self::finish) after the last piece.
+/// A parser of COPY data. The caller [feeds](Self::feed) it a piece, calls [`next_row`](Self::next_row) until it
+/// returns no row, and so on, and calls [`finish`](Self::finish) after the last piece.
 pub struct CopyReader {
     pub(super) options: CopyOptions,
     table: String,
     pub(super) columns: Vec<String>,
-    /// The buffer of fed bytes. `data[start..]` is not yet consumed.
+    /// The bytes that were fed. `data[start..]` has not been consumed.
     pub(super) data: Vec<u8>,
     pub(super) start: usize,
     /// The greatest size of an unfinished row, in bytes.
     max_row: usize,
-    /// The number of bytes of `data[start..]` that were searched for the row's end in vain, and the state of the
-    /// search.
+    /// The number of bytes of `data[start..]` in which the end of the row was searched for and not found, and the state
+    /// of the search.
     pub(super) searched: usize,
     pub(super) in_quotes: bool,
     /// The fields of the present row within `data`.
@@ -36,10 +36,10 @@ pub struct CopyReader {
     pub(super) ended: bool,
 }
 
-/// A field's bytes within the reader's buffer; `None` is NULL.
+/// A field's range in the reader's buffer; `None` for NULL.
 pub(super) type Field = Option<Range<usize>>;
 
-/// The line ending, which the first line decides.
+/// The line ending, which the first line determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineEnd {
     Newline,
@@ -52,7 +52,7 @@ pub struct CopyRow<'a> {
 }
 
 impl CopyReader {
-    /// Makes a reader of rows with these columns. `table` is the table's name for error messages.
+    /// Makes a parser of rows with these columns. `table` is the table's name for error messages.
     pub fn new(options: CopyOptions, table: &str, columns: Vec<String>) -> Self {
         let header_left = options.header || options.format == CopyFormat::Binary;
         Self {
@@ -74,13 +74,13 @@ impl CopyReader {
         }
     }
 
-    /// Refuses unfinished rows of more than `bytes`.
+    /// Sets the maximum size of a row. If an incomplete row is longer, [`Self::next_row`] fails.
     #[cfg(test)]
     pub(super) fn limit_rows(&mut self, bytes: usize) {
         self.max_row = bytes;
     }
 
-    /// Takes the next piece of data. Data after the end-of-data marker is ignored, as by PostgreSQL.
+    /// Appends the next piece of data to the buffer. Data after the end-of-data marker is ignored, as by PostgreSQL.
     pub fn feed(&mut self, piece: &[u8]) {
         if self.ended {
             return;
@@ -92,13 +92,16 @@ impl CopyReader {
         self.data.extend_from_slice(piece);
     }
 
-    /// Marks the end of the data.
+    /// Marks the end of the data, so that a last line without a line end is a row.
     pub fn finish(&mut self) {
         self.finished = true;
     }
 
-    /// Returns the next row. Returns `None` if the reader needs more data or, after [`finish`](Self::finish), if there
+    /// Returns the next row. Returns `None` if the parser needs more data or, after [`finish`](Self::finish), if there
     /// are no more rows.
+    ///
+    /// # Errors
+    /// 22P04 if the data is malformed, 54000 if a row is too long.
     pub fn next_row(&mut self) -> Result<Option<CopyRow<'_>>, SqlError> {
         let found = match self.options.format {
             CopyFormat::Text => read_text::next(self),
@@ -122,19 +125,20 @@ impl CopyReader {
         self.line
     }
 
-    /// Returns an error with the line where it arose.
+    /// Returns error 22P04 with the number and the text of the line.
     pub(super) fn line_error(&self, message: impl Into<String>, line: Range<usize>) -> SqlError {
         let shown = shorten(&self.data[line]);
         SqlError::new(state::BAD_COPY_FILE_FORMAT, message)
             .context(format!("COPY {}, line {}: \"{shown}\"", self.table, self.line))
     }
 
-    /// Returns an error in the binary format, with the number of the row.
+    /// Returns error 22P04 with the number of the row, for the binary format.
     pub(super) fn row_error(&self, message: impl Into<String>) -> SqlError {
         SqlError::new(state::BAD_COPY_FILE_FORMAT, message).context(format!("COPY {}, line {}", self.table, self.line))
     }
 
-    /// Checks that the row has as many fields as there are columns.
+    /// Returns error 22P04 unless the row has as many fields as there are columns. `line` is the row's range in the
+    /// buffer.
     pub(super) fn check_count(&self, found: usize, line: Range<usize>) -> Result<(), SqlError> {
         if found > self.columns.len() {
             return Err(self.line_error("extra data after last expected column", line));
@@ -147,13 +151,16 @@ impl CopyReader {
 }
 
 impl<'a> CopyRow<'a> {
-    /// Returns the raw bytes of a field: a text that its type's input function has not read, or a binary value. `None`
-    /// is NULL.
+    /// Returns the raw bytes of a field, or `None` for NULL: a text that is not parsed yet, or a value in the binary
+    /// format.
     pub fn bytes(&self, column: usize) -> Option<&'a [u8]> {
         self.reader.fields[column].clone().map(|range| &self.reader.data[range])
     }
 
-    /// Returns a field as text, or an error if it is not UTF-8. `None` is NULL.
+    /// Returns a field as text, or `None` for NULL.
+    ///
+    /// # Errors
+    /// 22021 if the field is not UTF-8.
     pub fn text(&self, column: usize) -> Result<Option<&'a str>, SqlError> {
         let Some(bytes) = self.bytes(column) else { return Ok(None) };
         types::utf8(bytes).map(Some).map_err(|error| self.explain(column, error))
@@ -169,12 +176,12 @@ impl<'a> CopyRow<'a> {
         self.reader.fields.is_empty()
     }
 
-    /// Returns the number of the row's line, from 1.
+    /// Returns the number of the row's line, from 1. In the binary format it is the number of the row.
     pub fn line(&self) -> u64 {
         self.reader.line
     }
 
-    /// Adds the place of a field's value to an error about it: `COPY t, line 3, column b: "x"`.
+    /// Adds the line, the column and the text of a field to an error about its value: `COPY t, line 3, column b: "x"`.
     pub fn explain(&self, column: usize, error: SqlError) -> SqlError {
         let CopyReader { table, columns, line, .. } = self.reader;
         let place = format!("COPY {table}, line {line}, column {}", columns[column]);
@@ -191,7 +198,7 @@ impl<'a> CopyRow<'a> {
         error.context(context)
     }
 
-    /// Adds the row's line to an error about the row as a whole (a constraint, a lock).
+    /// Adds the line to an error about the row as a whole, such as a violated constraint.
     pub fn explain_row(&self, error: SqlError) -> SqlError {
         error.context(format!("COPY {}, line {}", self.reader.table, self.reader.line))
     }

@@ -1,10 +1,10 @@
-//! The binary format: a header, rows of counted fields, a trailer.
+//! COPY's binary format: a header, rows, and a trailer. A row is a count of fields, and each field has its length.
 
 use super::options::SIGNATURE;
 use super::read::CopyReader;
 use crate::SqlError;
 
-/// Finds the fields of the next row. Returns `false` if there is no row, or not all of it yet.
+/// Finds the fields of the next row. Returns `false` if there is no complete row in the buffer.
 pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     if reader.ended {
         return Ok(false);

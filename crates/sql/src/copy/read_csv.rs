@@ -1,11 +1,11 @@
-//! Comma-separated values: quotes around fields with special characters, no other escapes.
+//! COPY's format CSV: comma-separated values, with quotes around fields with special characters and no other escapes.
 
 use super::read::CopyReader;
 use crate::SqlError;
 use memchr::memchr;
 use std::ops::Range;
 
-/// Finds the fields of the next row. Returns `false` if there is no row, or not all of it yet.
+/// Finds the fields of the next row. Returns `false` if there is no complete row in the buffer.
 pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     while let Some(record) = next_record(reader)? {
         if &reader.data[record.clone()] == b"\\." {

@@ -1,11 +1,11 @@
-//! The text format: a line per row, a delimiter between fields, escapes by backslash.
+//! COPY's text format: a line for each row, a delimiter between fields, backslash escapes.
 
 use super::read::{CopyReader, LineEnd};
 use crate::SqlError;
 use memchr::{memchr, memchr_iter, memchr2};
 use std::ops::Range;
 
-/// Finds the fields of the next row. Returns `false` if there is no row, or not all of it yet.
+/// Finds the fields of the next row. Returns `false` if there is no complete row in the buffer.
 pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     while let Some(line) = next_line(reader)? {
         if &reader.data[line.clone()] == b"\\." {

@@ -1,4 +1,4 @@
-//! Writer of COPY data: it makes a piece of each row.
+//! The writer of COPY data: it makes a piece of data of each row.
 
 use super::options::SIGNATURE;
 use super::{CopyFormat, CopyOptions};
@@ -6,8 +6,8 @@ use crate::types::{Styles, encode_binary, encode_text};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
 
-/// Turns rows into COPY data. The caller takes the [`header`](Self::header), then a [`row`](Self::row) for each row,
-/// and then the [`trailer`](Self::trailer). Every piece lies in the writer until the next call.
+/// A writer of rows as COPY data. The caller calls [`header`](Self::header), then [`row`](Self::row) for each row, and
+/// then [`trailer`](Self::trailer). The returned piece is borrowed from the writer until the next call.
 pub struct CopyWriter {
     options: CopyOptions,
     types: Vec<Type>,
@@ -20,13 +20,13 @@ pub struct CopyWriter {
 }
 
 impl CopyWriter {
-    /// Makes a writer of rows whose columns have these types, in a session's styles.
+    /// Makes a writer of rows with columns of these types. `styles` are those of the session.
     pub fn new(options: CopyOptions, types: Vec<Type>, styles: Styles) -> Self {
         Self { options, types, styles, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
     }
 
-    /// Returns the header, if the format has one as a piece of its own. The binary format's header is sent with the
-    /// first row, or with the trailer.
+    /// Returns the header with the names of the columns, or `None` if the options ask for none. In the binary format it
+    /// also returns `None`: that header is part of the first piece.
     pub fn header<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
         self.piece.clear();
         match self.options.format {
@@ -48,7 +48,7 @@ impl CopyWriter {
         Some(&self.piece)
     }
 
-    /// Returns the piece of a row.
+    /// Returns the data of one row.
     pub fn row(&mut self, values: &[Value<'_>]) -> &[u8] {
         debug_assert_eq!(values.len(), self.types.len());
         self.begin_piece();
@@ -59,7 +59,7 @@ impl CopyWriter {
         &self.piece
     }
 
-    /// Returns the trailer, if the format has one.
+    /// Returns the trailer, which only the binary format has.
     pub fn trailer(&mut self) -> Option<&[u8]> {
         self.begin_piece();
         self.piece.put_i16(-1);

@@ -13,9 +13,9 @@ enum Step<'t> {
     Values(&'t str, &'t str),
 }
 
-/// Compares two values in PostgreSQL's order: null, strings, numbers, Booleans, arrays, objects. Of two arrays or two
-/// objects, the one with fewer members is less; if they have equally many, the first difference decides. An empty array
-/// at the top is less than any scalar.
+/// Compares two `jsonb` values in PostgreSQL's order: null, strings, numbers, Booleans, arrays, objects. Of two arrays
+/// or two objects, the one with fewer members is less; if they have equally many, the first difference decides. An
+/// empty array at the top level is less than any scalar.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
     if left == right {
         return Ordering::Equal;
@@ -74,7 +74,8 @@ fn compare_strings(left: &str, right: &str) -> Ordering {
     text(left).as_bytes().cmp(text(right).as_bytes())
 }
 
-/// Returns a text that is equal for equal values and different for different ones.
+/// Returns a text that is the same for equal `jsonb` values and different for different ones, for hashing and grouping.
+/// It differs from the normal form in the zeros at the end of fractions.
 pub(crate) fn canonical(text: &str) -> Cow<'_, str> {
     // Only numbers have several forms: those with a point, which may end in zeros.
     if !text.contains('.') {
@@ -99,10 +100,10 @@ pub(crate) fn canonical(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether all of `part` is somewhere in `whole`: `whole @> part`.
+/// Returns whether the `jsonb` value `whole` contains `part`, as the operator `@>` does.
 ///
 /// # Errors
-/// 54001 if both nest too deeply for what is left of the stack.
+/// 54001 if both nest too deeply for the rest of the stack.
 pub(crate) fn contains(whole: &str, part: &str) -> Result<bool, SqlError> {
     match (kind(whole), kind(part)) {
         // An array contains a scalar that is an element of it.

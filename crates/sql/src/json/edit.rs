@@ -29,8 +29,8 @@ fn joined(open: char, parts: &[&str], close: char) -> String {
     out
 }
 
-/// `left || right`. The result for two objects has the members of both; if both have a key, the second's value counts.
-/// Any other result is an array of the elements of both, where a value that is no array is one element.
+/// Implements `left || right`. Two objects are merged; if both have a key, the value of `right` wins. Any other two
+/// values make an array of the elements of both, where a value that is no array is one element.
 pub(crate) fn concat(left: &str, right: &str) -> Result<String, SqlError> {
     if (kind(left), kind(right)) == (Kind::Object, Kind::Object) {
         return normalise(&joined('{', &[inner(left), inner(right)], '}'));
@@ -39,7 +39,8 @@ pub(crate) fn concat(left: &str, right: &str) -> Result<String, SqlError> {
     Ok(joined('[', &[part(left), part(right)], ']'))
 }
 
-/// `value - keys`: returns an object without these keys, or an array without the elements that are these strings.
+/// Implements `value - keys`: returns an object without these keys, or an array without the elements that are these
+/// strings.
 ///
 /// # Errors
 /// 22023 for a scalar.
@@ -58,8 +59,8 @@ pub(crate) fn delete_keys(text: &str, keys: &[&str]) -> Result<String, SqlError>
     }
 }
 
-/// `value - index`: returns an array without the element at `index`, which counts from the end if it is negative. An
-/// index outside the array removes nothing.
+/// Implements `value - index`: returns an array without the element at `index`, which counts from the end if it is
+/// negative. An index outside the array removes nothing.
 ///
 /// # Errors
 /// 22023 for anything but an array.
@@ -74,16 +75,16 @@ pub(crate) fn delete_element(text: &str, index: i64) -> Result<String, SqlError>
     Ok(joined('[', &kept, ']'))
 }
 
-/// The change at the end of a path.
+/// The change that [`set`] makes to the value at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The value replaces the present one. If there is none, the value is added if the flag says so.
+    /// Replaces the present value. If there is none, the value is added if the flag is set.
     Set(bool),
-    /// The value is inserted before the present element, or added if there is none.
+    /// Inserts the value before the present element, or adds it if there is none.
     Before,
-    /// The value is inserted after the present element, or added if there is none.
+    /// Inserts the value after the present element, or adds it if there is none.
     After,
-    /// The present value is removed.
+    /// Removes the present value.
     Delete,
 }
 
@@ -93,11 +94,12 @@ impl Place {
     }
 }
 
-/// `jsonb_set`, `jsonb_insert`: returns the value, changed at the end of a path.
+/// Implements `jsonb_set` and `jsonb_insert`: returns `text` with a change at the end of a path. Returns it unchanged
+/// if the path is empty.
 ///
 /// # Errors
-/// 22023 for a scalar, and if the key to insert is in the object already; 22004 for a step that is NULL, and 22P02 for
-/// a step into an array that is no number.
+/// 22023 for a scalar, and if the key to insert is in the object already; 22004 if a step is NULL; 22P02 if a step into
+/// an array is no number.
 pub(crate) fn set(text: &str, path: &[Option<&str>], value: &str, place: Place) -> Result<String, SqlError> {
     if kind(text).is_scalar() {
         return Err(invalid("cannot set path in scalar"));
@@ -108,7 +110,7 @@ pub(crate) fn set(text: &str, path: &[Option<&str>], value: &str, place: Place) 
     normalise(&Change { path, value, place }.within(text, 0)?)
 }
 
-/// `value #- path`: returns the value without the part at the end of a path.
+/// Implements `value #- path`: returns the value without the part at the end of the path.
 ///
 /// # Errors
 /// As [`set`].
@@ -208,12 +210,13 @@ impl Change<'_> {
     }
 }
 
-/// `jsonb_strip_nulls`: returns the value without the members of objects that are null.
+/// Implements `jsonb_strip_nulls`: returns the value without the members of objects that are null.
 pub(crate) fn strip_nulls(text: &str) -> Result<String, SqlError> {
     without_nulls(text)
 }
 
-/// `jsonb_pretty`: writes a line for each element and member, with four blanks for each level.
+/// Implements `jsonb_pretty`: formats a value with a line for each element and member, indented by four blanks for each
+/// level.
 ///
 /// # Errors
 /// 53200 or 54000 if the result becomes too long.

@@ -2,7 +2,7 @@
 
 use crate::{SqlError, state};
 
-/// A token of JSON. Strings and numbers are in their written form, strings with their quotes.
+/// A token of JSON. Strings and numbers are as they are written, strings with their quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     ObjectStart,
@@ -19,13 +19,13 @@ pub(super) enum Token<'t> {
     End,
 }
 
-/// Reads a text token by token.
+/// A tokenizer of JSON text.
 #[derive(Debug)]
 pub(super) struct Lexer<'t> {
     text: &'t str,
     /// The offset of the first byte that has not been read.
     at: usize,
-    /// Whether escapes must mean characters that a text can hold.
+    /// Whether escapes must stand for characters that a `text` value can contain, as `jsonb` requires.
     strict: bool,
     /// The number of the line, from 1, and the offset of its first byte.
     line: usize,
@@ -54,7 +54,8 @@ impl<'t> Lexer<'t> {
     /// Returns the next token.
     ///
     /// # Errors
-    /// 22P02 if the text has no token there, 22P05 for a character that no text can hold.
+    /// 22P02 if there is no token at this position, 22P05 for an escape of a character that no `text` value can
+    /// contain.
     pub(super) fn next(&mut self) -> Result<Token<'t>, SqlError> {
         while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.byte(self.at) {
             self.at += 1;
@@ -233,7 +234,7 @@ impl<'t> Lexer<'t> {
         self.text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Returns the error for the last token where `expected` should be.
+    /// Returns error 22P02 for the last token, at whose position the grammar requires `expected`.
     pub(super) fn unexpected(&self, expected: &str) -> SqlError {
         match self.is_end {
             true => self.invalid("The input string ended unexpectedly."),
@@ -263,7 +264,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Returns the error for an escape of a zero byte, which no text can hold.
+/// Returns error 22P05 for an escape of a zero byte, which no `text` value can contain.
 pub(super) fn zero() -> SqlError {
     SqlError::new(state::UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence")
         .detail("\\u0000 cannot be converted to text.")

@@ -1,4 +1,4 @@
-//! JSON: how the values of `json` and `jsonb` are read, taken apart, compared and changed.
+//! JSON: parsing, access to parts, comparison and changes of `json` and `jsonb` values.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -10,18 +10,17 @@
 //! | `compare` | order, equality and containment of normal forms |
 //! | `edit` | operations that make normal forms of other normal forms |
 //!
-//! A `json` is the text as it was written, once it has been found to be JSON. A `jsonb` is a text, too: its normal
-//! form, which is what PostgreSQL prints. So both are stored, sent and copied like texts, and a value costs no more
-//! than a text unless a query looks into it. A function that needs a part walks over the text up to it and keeps
-//! nothing of it. There is no tree, so the memory is bounded by the text's own size. A function that changes a value
-//! puts a text together and brings it into normal form again.
+//! A `json` is stored as the text that was written, after a check of its syntax. A `jsonb` is stored as a text, too:
+//! its normal form, which is what PostgreSQL prints. So both are stored, sent and copied like texts. A function that
+//! needs a part scans the text up to that part. No tree is built, so the memory is bounded by the size of the text. A
+//! function that changes a value composes a new text and normalises it.
 //!
-//! The grammar is our own, not that of a crate: PostgreSQL's messages say which token was wrong and why, numbers keep
-//! all of their digits, and `json` keeps every blank.
+//! The grammar is implemented here and not by a crate: errors must name the wrong token as PostgreSQL's do, numbers
+//! must have all of their digits, and `json` must have its original blanks.
 //!
 //! Normal form: no blanks but one after each comma and colon. An object has each key once, with the value of its last
 //! occurrence; keys are ordered by their length and then by their bytes. Numbers have no exponent, and strings have the
-//! fewest possible escapes. Arrays and objects nest up to [`MAX_NESTING`] deep (54001).
+//! fewest possible escapes. Arrays and objects may nest up to [`MAX_NESTING`] levels; deeper nesting is error 54001.
 
 mod compare;
 mod edit;
@@ -37,7 +36,7 @@ pub(crate) use normal::{normalise, write_string};
 pub(crate) use parse::validate;
 pub(crate) use walk::{Kind, as_text, element, elements, field, has, kind, members, step, unescape};
 
-/// The greatest depth to which arrays and objects may nest.
+/// The maximum depth to which arrays and objects may nest.
 pub(crate) const MAX_NESTING: usize = 1000;
 
 /// The greatest size of a value in bytes, as in PostgreSQL.

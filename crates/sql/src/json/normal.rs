@@ -7,7 +7,7 @@ use super::{MAX_BYTES, number};
 use crate::{SqlError, state};
 use std::fmt::Write;
 
-/// Returns the normal form of a JSON text.
+/// Returns the normal form of a JSON text, as `jsonb` stores it.
 ///
 /// # Errors
 /// As [`validate`](super::validate); 22P05 for a zero byte in a string, 22003 for a number with too large an exponent,
@@ -27,7 +27,7 @@ fn write(text: &str, drops_nulls: bool) -> Result<String, SqlError> {
     Ok(writer.out)
 }
 
-/// Appends a text as a JSON string.
+/// Appends a text as a JSON string, with quotes and escapes.
 pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;

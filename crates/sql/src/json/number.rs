@@ -6,10 +6,11 @@ use std::cmp::Ordering;
 /// The greatest distance by which an exponent may move the point. It is beyond the range of doubles.
 const MAX_EXPONENT: i64 = 400;
 
-/// Returns a number without an exponent. It keeps all digits after the point, zeros included.
+/// Returns a number without an exponent, as the normal form has it. All digits after the point are preserved, including
+/// zeros.
 ///
 /// # Errors
-/// 22003 if its exponent is too large.
+/// 22003 if the exponent is too large.
 pub(super) fn normal(text: &str) -> Result<String, SqlError> {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (digits, exponent) = match rest.split_once(['e', 'E']) {
@@ -39,7 +40,8 @@ pub(super) fn normal(text: &str) -> Result<String, SqlError> {
     Ok([sign, whole, point, &fraction].concat())
 }
 
-/// Returns a normal number without the zeros at the end of its fraction, so that equal numbers are equal texts.
+/// Returns a number of the normal form without the zeros at the end of its fraction, so that equal numbers are equal
+/// texts.
 pub(super) fn canonical(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
@@ -47,7 +49,7 @@ pub(super) fn canonical(number: &str) -> &str {
     }
 }
 
-/// Compares two normal numbers.
+/// Compares two numbers of the normal form by their values.
 pub(super) fn compare(left: &str, right: &str) -> Ordering {
     let (left, right) = (canonical(left), canonical(right));
     match (left.strip_prefix('-'), right.strip_prefix('-')) {

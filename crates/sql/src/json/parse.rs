@@ -1,10 +1,10 @@
-//! The grammar of JSON.
+//! The grammar of JSON, as a parser that calls a visitor.
 
 use super::MAX_NESTING;
 use super::lex::{Lexer, Token};
 use crate::{SqlError, state};
 
-/// Receives the parts of a JSON text, in the order of the text.
+/// The receiver of the parts of a JSON text, in the order of the text. [`visit`] calls it.
 pub(super) trait Visitor {
     /// Called when an array or object begins.
     fn open(&mut self, is_object: bool) -> Result<(), SqlError>;
@@ -40,16 +40,16 @@ impl Visitor for Nobody {
 /// Checks that a text is JSON.
 ///
 /// # Errors
-/// 22P02 says what is wrong and where; 54001 if the text nests too deeply.
+/// 22P02, with the wrong token and its line, or 54001 if the text nests too deeply.
 pub(crate) fn validate(text: &str) -> Result<(), SqlError> {
     visit(text, false, &mut Nobody)
 }
 
-/// Reads a text and calls the visitor for its parts. If `strict` is set, the characters of strings must be such that a
-/// text can hold them.
+/// Parses a text and calls the visitor for its parts. If `strict` is set, strings must consist of characters that a
+/// `text` value can contain, as `jsonb` requires.
 ///
 /// # Errors
-/// As [`validate`], 22P05 for a zero byte in a string, and the errors of the visitor.
+/// As [`validate`], 22P05 for a zero byte in a string if `strict` is set, and the errors of the visitor.
 pub(super) fn visit(text: &str, strict: bool, visitor: &mut impl Visitor) -> Result<(), SqlError> {
     let mut lexer = Lexer::new(text, strict);
     // For each open array or object, whether it is an object.

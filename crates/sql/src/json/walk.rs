@@ -1,7 +1,7 @@
-//! Walks over the parts of a JSON text, in normal form or not.
+//! Access to the parts of a JSON text, in normal form or not, without building a tree.
 //!
-//! An engine without isolation may show bytes that were never one value. So a walk ends on any bytes, even if they are
-//! no JSON.
+//! An engine without isolation may return bytes that were never one value. So each scan ends on any bytes, even if they
+//! are no JSON.
 
 use super::lex;
 use crate::{SqlError, state};
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// Whether values of this kind have no parts.
+    /// Whether values of this kind have no elements or members.
     pub(crate) fn is_scalar(self) -> bool {
         self < Kind::Array
     }
@@ -41,12 +41,12 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Returns a text without the blanks around it.
+/// Returns a text without the JSON white space around it.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// Returns the kind of a value, by its first character.
+/// Returns the kind of a value, which its first character determines.
 pub(crate) fn kind(text: &str) -> Kind {
     match trim(text).as_bytes().first() {
         Some(b'{') => Kind::Object,
@@ -78,7 +78,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// Returns the size in bytes of the string with which a text begins, quotes included.
+/// Returns the size in bytes of the JSON string at the beginning of a text, including its quotes.
 pub(super) fn string_length(text: &str) -> usize {
     string_end(text.as_bytes(), 0).min(text.len())
 }
@@ -120,7 +120,7 @@ pub(crate) struct Elements<'t> {
     at: usize,
 }
 
-/// Returns the elements of an array. Any other value has none.
+/// Returns an iterator over the elements of an array. Any other value has no elements.
 pub(crate) fn elements(text: &str) -> Elements<'_> {
     let text = if kind(text) == Kind::Array { trim(text) } else { "" };
     Elements { text, at: 1 }
@@ -158,7 +158,7 @@ pub(crate) struct Members<'t> {
     at: usize,
 }
 
-/// Returns the members of an object. Any other value has none.
+/// Returns an iterator over the members of an object. Any other value has no members.
 pub(crate) fn members(text: &str) -> Members<'_> {
     let text = if kind(text) == Kind::Object { trim(text) } else { "" };
     Members { text, at: 1 }
@@ -184,14 +184,14 @@ fn means(written: &str, text: &str) -> bool {
     }
 }
 
-/// Returns the value of an object's key, or that of the last if there are several. Returns `None` if the value has no
-/// such key.
+/// Returns the value of a key of an object; of several equal keys, the last. Returns `None` if there is no such key, or
+/// if the value is no object.
 pub(crate) fn field<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     members(text).filter(|(written, _)| means(written, key)).last().map(|(_, value)| value)
 }
 
-/// Returns an element of an array by its number from zero, or from the end if the number is negative. Returns `None` if
-/// there is no such element.
+/// Returns the element of an array at `index`, which counts from zero, or from the end if it is negative. Returns
+/// `None` if there is no such element.
 pub(crate) fn element(text: &str, index: i64) -> Option<&str> {
     let mut elements = elements(text);
     let from_start = match usize::try_from(index) {
@@ -201,7 +201,8 @@ pub(crate) fn element(text: &str, index: i64) -> Option<&str> {
     elements.nth(from_start)
 }
 
-/// Returns the part to which a step of a path leads: the value of an object's key, or an array's element by its number.
+/// Returns the part that one step of a path selects: the value of an object's key, or an array's element by its index.
+/// Returns `None` if there is none.
 pub(crate) fn step<'t>(text: &'t str, by: &str) -> Option<&'t str> {
     match kind(text) {
         Kind::Object => field(text, by),
@@ -210,14 +211,15 @@ pub(crate) fn step<'t>(text: &'t str, by: &str) -> Option<&'t str> {
     }
 }
 
-/// Returns the number that a step means, or `None` if it is no 32-bit number. As in C, blanks and a sign may stand
-/// before it.
+/// Parses a step of a path as an array index. Returns `None` if it is no 32-bit number. As in C, blanks and a sign may
+/// precede it.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0B', '\x0C']);
     number.parse::<i32>().ok().map(i64::from)
 }
 
-/// Whether an object has the key `wanted`, or an array has it as a string element, or the value is this string.
+/// Implements the operator `?`: returns whether an object has the key `wanted`, or an array has it as a string element,
+/// or the value is this string.
 pub(crate) fn has(text: &str, wanted: &str) -> bool {
     match kind(text) {
         Kind::Object => members(text).any(|(key, _)| means(key, wanted)),
@@ -227,8 +229,11 @@ pub(crate) fn has(text: &str, wanted: &str) -> bool {
     }
 }
 
-/// Returns a value as a text: a string without quotes and escapes, and any other value as it is written. Returns `None`
-/// for null.
+/// Returns a value as a text, as the operator `->>` does: a string without quotes and escapes, and any other value as
+/// it is written. Returns `None` for null.
+///
+/// # Errors
+/// As [`unescape`].
 pub(crate) fn as_text(text: &str) -> Result<Option<Cow<'_, str>>, SqlError> {
     match kind(text) {
         Kind::Null => Ok(None),
@@ -237,10 +242,10 @@ pub(crate) fn as_text(text: &str) -> Result<Option<Cow<'_, str>>, SqlError> {
     }
 }
 
-/// Returns the text that a string in quotes means.
+/// Returns the text of a JSON string, without quotes and escapes.
 ///
 /// # Errors
-/// 22P05 or 22P02 for escapes that mean no character.
+/// 22P05 or 22P02 for an escape that stands for no character.
 pub(crate) fn unescape(written: &str) -> Result<Cow<'_, str>, SqlError> {
     let mut rest = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
     if !rest.contains('\\') {

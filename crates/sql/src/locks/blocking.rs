@@ -1,9 +1,9 @@
-//! The waits between sessions: which sessions wait, for what, and which sessions block them.
+//! The waits between sessions: which sessions wait, for which target, and which sessions block them.
 //!
-//! Under every engine the [`Waiter`] of a session knows whether the session waits. The target of the wait and the
-//! blocking sessions are known to the owner of the lock: the front end for table locks, the engine for rows. If the
-//! engine does not know the blocking session, it may be any session in a transaction: all of them are reported, marked
-//! as not certain.
+//! The [`Waiter`] of a session knows whether the session waits, under every engine. The target and the blocking
+//! sessions are known only to the owner of the lock: the front end for table locks and advisory locks, and the engine
+//! for rows. If the engine does not know the blocking session, it may be any session in a transaction. Then all of
+//! these sessions are reported, marked as uncertain.
 
 use crate::advisory::Key;
 use crate::session_entry::SessionEntry;
@@ -13,7 +13,7 @@ use hotrow_sync::{Arc, Time, Waiter};
 use hotrow_txn::{LockTarget, LockWait};
 use std::cell::OnceCell;
 
-/// The target of a session's wait.
+/// The target of a session's wait: the lock that the session has requested.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Awaited {
     /// A table's lock, by its address.
@@ -26,25 +26,25 @@ pub(crate) enum Awaited {
     Unknown,
 }
 
-/// A session that blocks another one, or may do so.
+/// A session that blocks another session, or may block it.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocker {
     pub(crate) entry: Arc<SessionEntry>,
-    /// The mode in which the session holds the target; `None` if it waits for the target, too, or if the mode is
+    /// The mode in which this session holds the target; `None` if it only waits for the target, too, or if the mode is
     /// unknown.
     pub(crate) holds: Option<&'static str>,
 }
 
-/// A session that waits.
+/// A session that waits, with the target of its wait and the sessions that block it.
 #[derive(Debug)]
 pub(crate) struct Blocked {
     pub(crate) entry: Arc<SessionEntry>,
     pub(crate) since: Time,
     pub(crate) awaited: Awaited,
-    /// The mode that the session has requested; `None` if it is unknown.
+    /// The mode in which the session has requested the target; `None` if the mode is unknown.
     pub(crate) mode: Option<&'static str>,
     pub(crate) blockers: Vec<Blocker>,
-    /// Whether the blockers are certain. If not, each of them may be the session that blocks.
+    /// Whether the blockers are certain. If not, each of them may or may not block the session.
     pub(crate) is_certain: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn blocked(shared: &Shared) -> Vec<Blocked> {
     sessions.entries.iter().filter_map(|entry| sessions.wait_of(entry)).collect()
 }
 
-/// The sessions whose waits are being read.
+/// A snapshot of the sessions, from which their waits are read.
 pub(crate) struct Sessions<'d> {
     shared: &'d Shared,
     pub(crate) entries: Vec<Arc<SessionEntry>>,
@@ -63,7 +63,7 @@ pub(crate) struct Sessions<'d> {
 }
 
 impl<'d> Sessions<'d> {
-    /// Makes the list of the sessions that exist now.
+    /// Takes a snapshot of the sessions that exist now.
     pub(crate) fn new(shared: &'d Shared) -> Self {
         Self { shared, entries: shared.activity.entries(), of_engine: OnceCell::new() }
     }
@@ -132,7 +132,8 @@ impl<'d> Sessions<'d> {
     }
 }
 
-/// Returns the numbers of the sessions that block the session with the number `pid`, ordered and without duplicates.
+/// Returns the process numbers of the sessions that block the session `pid`, sorted and without duplicates, for
+/// `pg_blocking_pids`.
 pub(crate) fn blockers_of(shared: &Shared, pid: i32) -> Vec<i32> {
     let waits = blocked(shared);
     let found = waits.iter().find(|blocked| blocked.entry.pid() == pid);

@@ -1,24 +1,24 @@
-//! Deadlocks among the locks that sessions wait for themselves: tables' locks and advisory ones.
+//! Deadlock detection for the locks that are managed outside the engine: table locks and advisory locks.
 //!
-//! A session that begins to wait looks for a circle of waits that leads back to it. It looks again while it waits,
-//! since a wait in the engine may close a circle later, and the engine's own search for deadlocks does not follow the
-//! locks of this module.
+//! A session that begins to wait searches for a cycle of waits that leads back to it. It repeats the search while it
+//! waits, since a wait in the engine may close a cycle later, and the engine's own deadlock detection does not see
+//! these locks.
 //!
-//! **Definitions.** A wait is *hard* if the other session holds what is waited for, and *soft* if that session only
-//! stands before the waiting one in a queue. A circle with a soft wait is no deadlock if another order of the queue
-//! opens it and closes no other circle.
+//! **Definitions.** A wait for another session is *hard* if that session holds the lock, and *soft* if that session's
+//! request only precedes the waiting one in a queue. A cycle with a soft wait is no deadlock if another order of the
+//! queue breaks the cycle and closes no other one.
 //!
 //! **Invariants**
 //!
-//! 1. Sessions look one after the other, and a victim leaves its queue before the next one looks: a circle has one
-//!    victim.
-//! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
-//!    was there between them: a session is a victim only after it has seen its circle twice.
+//! 1. Only one session searches at a time, and a victim withdraws its request before the next session searches. So a
+//!    cycle has one victim.
+//! 2. A session that waits neither takes nor releases locks. So a cycle whose waits are all the same in two searches
+//!    existed between them: a session is a victim only after it has found its cycle twice.
 //!
-//! **Waits without known blockers.** A wait in an engine that does not report blockers may be for any session in a
-//! transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until one of its
-//! sessions gives up. So a session gives up if it finds itself in an uncertain circle whose waits have all lasted for
-//! [`uncertain_wait`](crate::Config::uncertain_wait). Otherwise it goes on waiting.
+//! **Waits without known blockers.** If an engine does not report blockers, a session that waits in it may wait for any
+//! session in a transaction. A cycle that leads through such a wait is *uncertain*. The waits of a real deadlock last
+//! until one of its sessions is aborted. So a session is aborted if it finds itself in an uncertain cycle whose waits
+//! have all lasted for [`uncertain_wait`](crate::Config::uncertain_wait). Otherwise it continues to wait.
 
 use super::deadlock;
 use crate::SqlError;
@@ -43,8 +43,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The number of orders of queues that one look tries in order to open circles.
 const TRIALS: usize = 256;
 
-/// Waits until `granted` is set, or until `limit`. A deadlock makes the session call `withdraw`, which takes the
-/// request out of its queue unless it was granted before.
+/// Waits until `granted` is set, or until `limit`, and searches for deadlocks meanwhile. If the session is the victim
+/// of a deadlock, calls `withdraw`, which must remove the request from its queue unless it was granted before.
 ///
 /// # Errors
 /// 40P01 if the session is the victim of a deadlock, 40001 if it may have been in a deadlock for long. In both cases

@@ -1,4 +1,4 @@
-//! The error texts for the victim of a deadlock: a line for each wait of the cycle, as PostgreSQL writes it.
+//! The error texts for the victim of a deadlock: a line for each wait of the cycle, as in PostgreSQL.
 
 use crate::advisory::Key;
 use crate::catalog::{Table, View, describe};
@@ -7,8 +7,8 @@ use hotrow_storage::{IndexRef, TableId};
 use hotrow_sync::Arc;
 use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};
 
-/// Returns a line for each wait: `Process 12 waits for exclusive lock on row (id)=(1) of table "account"; blocked by
-/// process 13.`
+/// Formats a line for each wait of a deadlock in the engine: `Process 12 waits for exclusive lock on row (id)=(1) of
+/// table "account"; blocked by process 13.`
 pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
     let tables = view.tables();
     let line = |wait: &WaitsFor| {
@@ -18,7 +18,7 @@ pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
     deadlock.waits.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Describes the target of a session's wait in words.
+/// Describes the target of a session's wait, for an error or a view: `table "account"`.
 pub(crate) fn awaited(awaited: &Awaited, tables: &[Arc<Table>]) -> String {
     match awaited {
         Awaited::Table(lock) => match table_of(tables, *lock) {
@@ -32,12 +32,12 @@ pub(crate) fn awaited(awaited: &Awaited, tables: &[Arc<Table>]) -> String {
     }
 }
 
-/// Returns the table whose lock has the address `lock`.
+/// Returns the table whose table lock has the address `lock`.
 pub(crate) fn table_of(tables: &[Arc<Table>], lock: usize) -> Option<&Arc<Table>> {
     tables.iter().find(|table| Arc::as_ptr(&table.lock).addr() == lock)
 }
 
-/// Describes the target of a lock in words.
+/// Describes the target of a lock in the engine, for an error or a view: `row (id)=(1) of table "account"`.
 pub(crate) fn target(target: &LockTarget, tables: &[Arc<Table>]) -> String {
     let LockTarget::Table { table: id, part, key } = target else { return "the database".to_owned() };
     match tables.iter().find(|table| table.id == *id) {
@@ -76,7 +76,7 @@ fn part_of(table: &Table, part: LockPart, key: Option<&hotrow_storage::Key>) -> 
     }
 }
 
-/// Describes a key of an index: `(a, b)=(1, 2)`.
+/// Formats a key of an index with its columns: `(a, b)=(1, 2)`.
 pub(crate) fn columns(table: &Table, index: IndexRef, key: &hotrow_storage::Key) -> String {
     let positions = table.index_columns(index);
     let values = table.index_key(index).values(key).unwrap_or_default();

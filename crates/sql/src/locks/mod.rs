@@ -1,10 +1,10 @@
-//! Requests for the locks for which sessions wait by themselves: those on tables' names, and advisory locks.
+//! Requests for the locks that are managed outside the engine: table locks and advisory locks.
 //!
-//! `blocking` knows which session waits for which, `circle` finds deadlocks, and `deadlock` words the error for a
-//! victim.
+//! `blocking` finds which session waits for which other session, `circle` detects deadlocks, and `deadlock` formats the
+//! error for a victim.
 //!
-//! **Deadlocks.** A session that waits looks for [circles](circle), which may lead through locks of any kind. A
-//! circle that closes only because of a queue's order is opened by another order of that queue.
+//! **Deadlocks.** A session that waits searches for [cycles of waits](circle), which may include locks of any kind. A
+//! cycle that exists only because of a queue's order is broken by another order of that queue.
 
 pub(crate) mod blocking;
 mod circle;
@@ -20,10 +20,10 @@ use hotrow_sync::{Arc, Wake};
 use hotrow_txn::Abort;
 use std::time::Duration;
 
-/// Takes an advisory lock, and waits for it as long as the session waits for locks.
+/// Takes an advisory lock, and waits for it at most for the session's `lock_timeout`.
 ///
 /// # Errors
-/// The wait took too long (55P03), was cancelled, or is part of a deadlock.
+/// 55P03 if the wait took too long, 57014 if it was cancelled, 40P01 or 40001 if it is or may be part of a deadlock.
 pub(crate) fn take_advisory(shared: &Shared, entry: &Arc<SessionEntry>, wanted: Wanted) -> Result<(), SqlError> {
     let Some(asked) = shared.advisory.ask(entry, wanted) else { return Ok(()) };
     let limit = entry.client_info().lock_timeout.map(|limit| asked.since.after(limit));
@@ -39,12 +39,12 @@ pub(crate) fn take_advisory(shared: &Shared, entry: &Arc<SessionEntry>, wanted: 
     }
 }
 
-/// Returns error 55P03: a wait for a lock has lasted for `lock_timeout`.
+/// Returns error 55P03, which says that a wait for a lock has lasted for `lock_timeout`.
 pub(crate) fn lock_timeout() -> SqlError {
     SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
 }
 
-/// The table locks of one transaction.
+/// The table locks that a session's transaction holds. Dropping it releases them.
 #[derive(Debug, Default)]
 pub struct HeldLocks {
     held: Vec<(Arc<TableLock>, Mode)>,
@@ -52,13 +52,14 @@ pub struct HeldLocks {
 }
 
 impl HeldLocks {
-    /// Returns the part of this value that other sessions may read.
+    /// Returns the part of the list of locks that other sessions may read.
     pub(crate) fn shown(&self) -> &Arc<ShownLocks> {
         &self.shown
     }
 
-    /// Takes a lock, unless it is held already at least as strongly. The session of `entry` waits for it no longer than
-    /// `limit`, if there is one.
+    /// Takes a table lock, unless the transaction already holds it at least as strongly. Waits for it at most for
+    /// `limit`, if that is given. `shared` and `entry` are those of the session. The result says how the wait ended:
+    /// the lock was granted only if it is `Wake::Ready`.
     ///
     /// # Errors
     /// 40P01 if the wait is part of a deadlock, 40001 if it may be.
@@ -89,8 +90,8 @@ impl HeldLocks {
         if granted.load(Ordering::Acquire) { Ok(Wake::Ready) } else { ended }
     }
 
-    /// Takes a shared lock that is not held yet, if it is free. Returns false if it is not free, or if `mode` is
-    /// exclusive.
+    /// Takes a shared lock if it is free. The transaction must not hold it yet. Returns false if the lock is not free,
+    /// or if `mode` is exclusive.
     pub(crate) fn try_share(&mut self, lock: &Arc<TableLock>, mode: Mode) -> bool {
         let free = mode == Mode::Shared && lock.try_share();
         if free {
@@ -105,7 +106,7 @@ impl HeldLocks {
         self.held.push((lock.clone(), mode));
     }
 
-    /// Whether a lock is held exclusively.
+    /// Whether the transaction holds this lock exclusively.
     pub fn is_exclusive(&self, lock: &Arc<TableLock>) -> bool {
         self.held.iter().any(|(held, mode)| Arc::ptr_eq(held, lock) && *mode == Mode::Exclusive)
     }

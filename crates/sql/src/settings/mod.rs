@@ -1,7 +1,7 @@
 //! The settings of sessions: SET, SHOW, RESET.
 //!
-//! Clients send many settings without a meaning here. Known settings are accepted and shown. An unknown name is an
-//! error as in PostgreSQL, unless it has a dot: applications give such names to settings of their own. Changes are
+//! Clients set many PostgreSQL settings that have no effect here. They are accepted and shown. An unknown name is an
+//! error, as in PostgreSQL, unless it has a dot: applications may define settings with such names. Changes are
 //! transactional: a rollback undoes them, and the end of the transaction undoes SET LOCAL in any case.
 
 use crate::error::unsupported;
@@ -16,23 +16,24 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The result of `version()`. Drivers look for the number in it.
+/// The result of `version()`. Drivers parse the version number in it.
 pub const VERSION: &str = concat!("PostgreSQL 15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
 
 /// The value of the setting `server_version`.
 pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
 
-/// The setting that makes transactions optimistic or pessimistic.
+/// The name of the setting that makes transactions optimistic or pessimistic.
 pub(crate) const CONCURRENCY: &str = "hotrow.concurrency";
 
-/// The setting that lets hot rows go to other transactions early. If others wait for a row of a block again and again,
-/// they get it between two messages of the block, before it commits.
+/// The name of the setting that lets the engine release hot rows early. If other transactions often wait for a row that
+/// a transaction block has written, they get the row between two messages of the block, before the block commits.
 pub(crate) const EARLY_RELEASE: &str = "hotrow.early_release";
 
 /// The value of [`EARLY_RELEASE`] under which blocks release hot rows early.
 const HOT: &str = "hot";
 
-/// The setting that limits how long a block that excludes all others from the database may be idle while others wait.
+/// The name of the setting that limits how long a transaction block that excludes all others from the database may be
+/// idle while others wait.
 pub(crate) const EXCLUSIVE_IDLE_TIMEOUT: &str = "hotrow.exclusive_idle_timeout";
 
 /// The value of [`CONCURRENCY`] under which transactions take turns.
@@ -76,19 +77,19 @@ enum Kind {
 
 const DEFAULT_PATH: &str = "\"$user\", public";
 
-/// A setting that the server knows.
+/// A setting that the server knows, with its type and default.
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// The name of the setting as it is shown.
+    /// The name of the setting, as SHOW displays it.
     name: &'static str,
     kind: Kind,
     default: &'static str,
-    /// Whether clients are told of changes of the value.
+    /// Whether a change of the value is reported to the client (ParameterStatus).
     reported: bool,
 }
 
 impl Known {
-    /// Returns the setting's type in `pg_settings`, and its unit.
+    /// Returns the columns `vartype` and `unit` of the setting in `pg_settings`.
     pub(crate) fn vartype(&self) -> (&'static str, Option<&'static str>) {
         match self.kind {
             Kind::Bool => ("bool", None),
@@ -113,7 +114,7 @@ impl Known {
         self.default
     }
 
-    /// Returns a value as `pg_settings` shows it: a duration or a size as a number of its unit.
+    /// Returns a value as `pg_settings` shows it: a duration in milliseconds and a size in kilobytes, without the unit.
     pub(crate) fn in_unit(&self, value: &str) -> String {
         if let Some(kilobytes) = parse_memory(value).filter(|_| self.kind == Kind::Memory) {
             return kilobytes.to_string();
@@ -201,20 +202,20 @@ const KNOWN: &[Known] = &[
 
 type Values = BTreeMap<Cow<'static, str>, String>;
 
-/// The settings of one session.
+/// The settings of one session. Changes are undone on rollback; see the module.
 #[derive(Debug, Default)]
 pub struct Settings {
     /// The values that differ from the defaults.
     values: Values,
-    /// The session's own defaults, which the client asked for when it connected.
+    /// The session's own defaults, which the client set when it connected.
     initial: Values,
-    /// The values before the transaction, once it has changed some.
+    /// The values before the transaction; `None` if the transaction has changed none.
     before: Option<Values>,
-    /// The values after the transaction, if it used SET LOCAL.
+    /// The values to use after the transaction commits, which differ if it used SET LOCAL; `None` otherwise.
     after: Option<Values>,
     /// The number of times that a value may have changed.
     changes: u64,
-    /// The names of the reported settings that functions have changed and whose values the client has not been sent
+    /// The names of the reported settings that functions have changed and that have not been reported to the client
     /// yet.
     untold: Vec<&'static str>,
     /// The number of times that `search_path` may have changed.
@@ -225,7 +226,7 @@ pub struct Settings {
     styles: Styles,
 }
 
-/// The settings at a savepoint.
+/// The settings at a savepoint, for ROLLBACK TO.
 #[derive(Debug)]
 pub(crate) struct SavedSettings {
     values: Values,
@@ -233,7 +234,7 @@ pub(crate) struct SavedSettings {
 }
 
 impl Settings {
-    /// Makes the settings at the start of a session that belongs to `user`. `level` is the default isolation level.
+    /// Makes the settings of a new session of `user`. `level` is the default isolation level.
     pub(crate) fn new(user: &str, level: Isolation) -> Self {
         let initial = BTreeMap::from([
             (Cow::Borrowed("session_authorization"), user.to_owned()),
@@ -242,7 +243,7 @@ impl Settings {
         Self { values: initial.clone(), initial, ..Self::default() }
     }
 
-    /// Returns the settings with early release as the session's default, if `is_on` is set.
+    /// Returns the settings with `hotrow.early_release` on as the session's default, if `is_on` is set.
     pub(crate) fn with_early_release(mut self, is_on: bool) -> Self {
         for values in [&mut self.values, &mut self.initial] {
             let on = is_on.then(|| (Cow::Borrowed(EARLY_RELEASE), HOT.to_owned()));
@@ -251,20 +252,23 @@ impl Settings {
         self
     }
 
-    /// Returns the settings, linked to the session's entry: they determine how long the session's waits for locks may
-    /// last.
+    /// Returns the settings, linked to the session's entry, to which they pass on changes of `lock_timeout` and
+    /// `deadlock_timeout`.
     pub(crate) fn heeded_by(self, entry: Arc<SessionEntry>) -> Self {
         Self { entry: Some(entry), ..self }
     }
 
-    /// Makes the session's waits for locks last as long as the settings say.
+    /// Applies `lock_timeout` and `deadlock_timeout` to the session's later waits for locks.
     pub(crate) fn heed_time_outs(&self) {
         if let Some(entry) = &self.entry {
             entry.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
         }
     }
 
-    /// Returns a setting's name as it is shown, and its value.
+    /// Returns a setting's name and value, as SHOW displays them.
+    ///
+    /// # Errors
+    /// 42704 if there is no setting of this name.
     pub(crate) fn show(&self, name: &str) -> Result<(Cow<'static, str>, &str), SqlError> {
         if let Some(known) = known_by(name) {
             return Ok((Cow::Borrowed(known.name), self.value(known)));
@@ -273,27 +277,31 @@ impl Settings {
         Ok((custom.0.clone(), custom.1))
     }
 
-    /// Returns a number that changes whenever a value may have changed.
+    /// Returns a counter that increases whenever a value may have changed, so that a caller can cache values.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns the name, the value and the properties of each setting. An application's own setting has no properties.
+    /// Returns the name, the value and the properties of each setting. A setting that an application has defined has no
+    /// properties.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str, Option<&'static Known>)> {
         let known = KNOWN.iter().map(|known| (known.name, self.value(known), Some(known)));
         let custom = self.values.iter().filter(|(name, _)| name.contains('.') && known_by(name).is_none());
         known.chain(custom.map(|(name, value)| (&**name, &**value, None)))
     }
 
-    /// Returns the names and values of the settings that clients follow.
+    /// Returns the names and values of all settings whose changes are reported to the client.
     pub(crate) fn reported(&self) -> Vec<(&'static str, String)> {
         let reported = KNOWN.iter().filter(|known| known.reported);
         reported.map(|known| (known.name, self.value(known).to_owned())).collect()
     }
 
-    /// Changes a setting. The value `None` is its default. Returns the name and the value if clients follow the
-    /// setting.
+    /// Changes a setting, only for the transaction if `local` is set. `None` resets the setting to its default. Returns
+    /// the name and the new value if the change is to be reported to the client.
+    ///
+    /// # Errors
+    /// There is no such setting, it cannot be changed, or the value is invalid.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -327,8 +335,11 @@ impl Settings {
         Ok(known.filter(|known| known.reported).map(|known| (known.name, self.value(known))))
     }
 
-    /// Changes a setting on behalf of a function, which cannot tell the client. [`untold`](Self::untold) returns the
-    /// change for the client.
+    /// Changes a setting on behalf of a function, which cannot send messages to the client. The session sends the
+    /// change later: it gets it from [`untold`](Self::untold).
+    ///
+    /// # Errors
+    /// As [`Self::set`].
     pub(crate) fn set_quietly(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
         if let Some((name, _)) = self.set(name, value, local)? {
             self.untold.push(name);
@@ -336,7 +347,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the names and values of the reported settings that functions have changed since the last call.
+    /// Returns the names and values of the reported settings that functions have changed since the last call, for the
+    /// client.
     pub(crate) fn untold(&mut self) -> Vec<(&'static str, String)> {
         let names = std::mem::take(&mut self.untold);
         names.into_iter().filter_map(|name| Some((name, self.show(name).ok()?.1.to_owned()))).collect()
@@ -348,8 +360,11 @@ impl Settings {
         !self.untold.is_empty()
     }
 
-    /// Changes a setting for the session, and the value that RESET restores. Clients ask for such settings when they
-    /// connect.
+    /// Changes a setting and the default that RESET restores. Used for the settings that the client sends when it
+    /// connects.
+    ///
+    /// # Errors
+    /// There is no such setting, or the value is invalid.
     pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let (name, value) = match find(name)? {
             Some(known) if matches!(known.kind, Kind::Fixed | Kind::Reported) => return Ok(()),
@@ -363,7 +378,7 @@ impl Settings {
         Ok(())
     }
 
-    /// RESET ALL: sets all settings to the session's defaults.
+    /// Resets all settings to the session's defaults, for RESET ALL.
     pub(crate) fn reset_all(&mut self) {
         self.before.get_or_insert_with(|| self.values.clone());
         if self.after.is_some() {
@@ -375,20 +390,20 @@ impl Settings {
     }
 
     /// Ends the transaction: undoes its changes unless it has committed, and SET LOCAL in any case. Returns the names
-    /// and values of those reported settings that are different now.
+    /// and values of the reported settings that have changed thereby.
     pub(crate) fn end_transaction(&mut self, committed: bool) -> Vec<(&'static str, String)> {
         let (before, after) = (self.before.take(), self.after.take());
         let Some(values) = (if committed { after } else { before }) else { return Vec::new() };
         self.replace(values)
     }
 
-    /// Saves the values that a savepoint restores.
+    /// Returns the present values, for a savepoint.
     pub(crate) fn save(&self) -> SavedSettings {
         SavedSettings { values: self.values.clone(), after: self.after.clone() }
     }
 
-    /// Undoes the changes since a savepoint. Returns the names and values of those reported settings that are different
-    /// now.
+    /// Undoes the changes since a savepoint. Returns the names and values of the reported settings that have changed
+    /// thereby.
     pub(crate) fn restore(&mut self, saved: &SavedSettings) -> Vec<(&'static str, String)> {
         self.after.clone_from(&saved.after);
         self.replace(saved.values.clone())
@@ -412,34 +427,35 @@ impl Settings {
         Isolation::ALL.into_iter().find(|level| isolation::name(*level) == text).unwrap_or(Isolation::ReadCommitted)
     }
 
-    /// Returns the concurrency of transactions; `None` if the engine chooses it, or if both kinds take turns.
+    /// Returns whether transactions are optimistic or pessimistic; `None` if the engine chooses, or if the setting is
+    /// `mixed`.
     pub(crate) fn concurrency(&self) -> Option<Concurrency> {
         self.values.get(CONCURRENCY).and_then(|value| value.parse().ok())
     }
 
-    /// Whether one transaction is to be optimistic, and the next one pessimistic.
+    /// Whether transactions are optimistic and pessimistic by turns (`mixed`).
     pub(crate) fn mixes_concurrency(&self) -> bool {
         self.values.get(CONCURRENCY).is_some_and(|value| value == MIXED)
     }
 
-    /// Returns the value that a setting would have, in its shown form, if it were set to `value`. `None` is its
-    /// default.
+    /// Returns the normal form of the value that a setting would have if it were set to `value`. `None` stands for its
+    /// default. The setting is not changed.
     ///
     /// # Errors
-    /// There is no such setting, or it cannot have this value.
+    /// There is no such setting, or the value is invalid.
     pub(crate) fn foreseen(&self, name: &str, value: Option<&str>) -> Result<String, SqlError> {
         let known = known_by(name).ok_or_else(|| unrecognized(name))?;
         let initial = || self.initial.get(known.name).map_or(known.default, String::as_str).to_owned();
         value.map_or_else(|| Ok(initial()), |value| self.check(known, value))
     }
 
-    /// Returns the styles in which texts are written and read.
+    /// Returns the styles in which values are formatted and parsed as text.
     #[inline]
     pub(crate) fn styles(&self) -> Styles {
         self.styles
     }
 
-    /// Whether the client is to receive notices of this severity.
+    /// Whether `client_min_messages` lets notices of this severity through to the client.
     pub(crate) fn tells(&self, severity: &str) -> bool {
         let rank = |word: &str| LEVELS.iter().position(|level| level.eq_ignore_ascii_case(word));
         let least = self.values.get("client_min_messages").map_or("notice", String::as_str);
@@ -483,7 +499,7 @@ impl Settings {
         self.values.get(SEARCH_PATH).map_or(DEFAULT_PATH, String::as_str)
     }
 
-    /// Returns a number that changes whenever `search_path` may have changed.
+    /// Returns a counter that increases whenever `search_path` may have changed.
     pub(crate) fn paths(&self) -> u64 {
         self.paths
     }
@@ -493,19 +509,19 @@ impl Settings {
         self.values.get("default_transaction_read_only").is_some_and(|value| value == "on")
     }
 
-    /// Whether blocks release hot rows to other transactions before they commit.
+    /// Whether transaction blocks release hot rows to other transactions before they commit.
     pub(crate) fn releases_early(&self) -> bool {
         self.values.get(EARLY_RELEASE).is_some_and(|value| value == HOT)
     }
 
-    /// Returns the value of a setting that is a duration, or `None` if it is zero or not set.
+    /// Returns the value of a setting that is a duration, or `None` if it is zero or has its default.
     pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
         let text = self.values.get(name)?;
         parse_duration(text).filter(|duration| !duration.is_zero())
     }
 
-    /// Returns how long a block that excludes all others from the database may be idle while others wait, or `None` if
-    /// there is no limit.
+    /// Returns how long a transaction block that excludes all others from the database may be idle while others wait,
+    /// or `None` if there is no limit.
     pub(crate) fn exclusive_idle_timeout(&self) -> Option<Duration> {
         let (_, text) = self.show(EXCLUSIVE_IDLE_TIMEOUT).ok()?;
         parse_duration(text).filter(|duration| !duration.is_zero())

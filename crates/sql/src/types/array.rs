@@ -14,7 +14,7 @@ fn element_type(array: &Array<'_>, ty: Type) -> Type {
     }
 }
 
-/// Returns an array of the type `element` whose elements are the results of `change`. NULL elements stay NULL.
+/// Returns an array of the type `element` whose elements are the results of `change`, which is not called for NULLs.
 pub fn map_elements(
     array: &Array<'_>,
     element: Element,
@@ -27,8 +27,8 @@ pub fn map_elements(
     Ok(builder.finish())
 }
 
-/// Writes the elements in braces, with commas between them. An element that would be read differently otherwise is in
-/// quotes.
+/// Appends an array in the text format: the elements in braces, with commas between them. An element is quoted if its
+/// plain text would be parsed differently. Elements of vectors have only blanks between them.
 pub(super) fn write_text(array: &Array<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     let ty = element_type(array, ty);
     if array.element().is_vector() {
@@ -89,11 +89,10 @@ enum Token {
     Element(String, bool),
 }
 
-/// Reads an array literal: elements in braces.
+/// Parses an array literal: elements in braces.
 ///
 /// # Errors
-/// 22P02 if the text is no array literal, 0A000 for bounds and for more than one dimension, and any error of an
-/// element.
+/// 22P02 if the text is no array literal, 0A000 if it has bounds or several dimensions, and any error of an element.
 pub(super) fn parse(element: Element, literal: &str, styles: Styles) -> Result<Array<'static>, SqlError> {
     let malformed = |detail: &str| {
         let message = format!("malformed array literal: \"{literal}\"");
@@ -191,8 +190,8 @@ fn plain(rest: &mut &str) -> Result<Token, &'static str> {
     }
 }
 
-/// Writes an array in the binary format: the number of dimensions, whether there are NULLs, the elements' type, the
-/// length and the first index of each dimension, and then the elements.
+/// Appends an array in the binary format: the number of dimensions, whether there are NULLs, the OID of the elements'
+/// type, the length and the first index of each dimension, and then the elements.
 pub(super) fn write_binary(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
     let ty = element_type(array, ty);
     out.put_i32(i32::from(!array.is_empty()));
@@ -214,11 +213,11 @@ pub(super) fn write_binary(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
     }
 }
 
-/// Reads what [`write_binary`] writes.
+/// Parses an array in the binary format, as [`write_binary`] appends it.
 ///
 /// # Errors
-/// 22P03 if the bytes are no such array, 42804 for elements of another type, 0A000 for bounds and for more than one
-/// dimension.
+/// 22P03 if the bytes are no such array, 42804 if the elements are of another type, 0A000 if it has bounds or several
+/// dimensions.
 pub(super) fn read_binary(element: Element, bytes: &[u8]) -> Result<Array<'static>, SqlError> {
     let mut rest = bytes;
     let dimensions = word(&mut rest)?;

@@ -40,7 +40,10 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
     }
 }
 
-/// Reads a value in the binary format.
+/// Parses a value in the binary format.
+///
+/// # Errors
+/// 22P03 if the bytes are no value of the type, or an error of the value's text or range.
 pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError> {
     Ok(match ty {
         Type::Bool => match array(ty, bytes)? {
@@ -88,7 +91,10 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
     })
 }
 
-/// Returns bytes as text, or an error that names the first bytes that are not UTF-8.
+/// Returns bytes as text.
+///
+/// # Errors
+/// 22021 if the bytes are not UTF-8; the message lists the first wrong bytes.
 pub fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let rest = &bytes[error.valid_up_to()..];

@@ -1,5 +1,5 @@
-//! Reading of dates and timestamps: ISO 8601, and the other forms that PostgreSQL reads. The order of the numbers of a
-//! date is that of `DateStyle`.
+//! Parsing of dates and timestamps: ISO 8601, and the other notations that PostgreSQL accepts. In a date of numbers,
+//! `DateStyle` determines their order.
 
 use super::datetime::{DAY, check_timestamp, days_from_parts};
 use super::number::trim;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 const SECOND: i64 = 1_000_000;
 
-/// Reads a date. A time behind it is read and ignored, as in PostgreSQL.
+/// Parses a date and returns its days since 2000-01-01. A time behind the date is parsed and ignored, as in PostgreSQL.
 pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> {
     match parse(text, Type::Date, order)? {
         Moment::Infinite(sign) => Ok(if sign < 0 { i32::MIN } else { i32::MAX }),
@@ -20,8 +20,8 @@ pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> 
     }
 }
 
-/// Reads a timestamp. For `timestamp`, a zone is read and ignored; for `timestamp with time zone`, UTC is the default
-/// zone.
+/// Parses a timestamp and returns its microseconds since 2000-01-01 00:00. For `timestamp`, a time zone is parsed and
+/// ignored. For `timestamp with time zone`, the default zone is UTC, and so is the result.
 pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<i64, SqlError> {
     let (days, time, zone) = match parse(text, ty, order)? {
         Moment::Infinite(sign) => return Ok(if sign < 0 { i64::MIN } else { i64::MAX }),
@@ -36,7 +36,8 @@ pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<
     check_timestamp(micros).map_err(|error| SqlError::new(error.state, format!("timestamp out of range: \"{text}\"")))
 }
 
-/// Reads a time of day. A date before it and a zone behind it are read and ignored.
+/// Parses a time of day and returns its microseconds since midnight. A date before it and a zone behind it are parsed
+/// and ignored.
 pub(super) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let mut fields = Fields { order, ..Fields::default() };

@@ -1,4 +1,4 @@
-//! Intervals as text, in each of the styles of `IntervalStyle`.
+//! Formatting of intervals, in each of the styles of `IntervalStyle`.
 
 use super::IntervalStyle;
 use super::datetime::write_time;
@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 use hotrow_storage::Interval;
 use std::io::Write;
 
-/// Appends an interval.
+/// Appends an interval as text in this style.
 pub(super) fn write(interval: Interval, style: IntervalStyle, out: &mut BytesMut) {
     match style {
         IntervalStyle::Postgres => write_postgres(interval, out),

@@ -1,5 +1,5 @@
-//! Reading of intervals: PostgreSQL's verbose form with clocks, and the durations of ISO 8601. The module
-//! `interval_style` writes intervals.
+//! Parsing of intervals: the verbose notation of PostgreSQL (`1 day 02:03:04`), and the durations of ISO 8601. The
+//! module `interval_style` formats intervals.
 
 use super::IntervalStyle;
 use super::datetime::DAY;
@@ -70,20 +70,20 @@ impl Unit {
     }
 }
 
-/// The fields that `INTERVAL '…' fields` allows in the literal.
+/// The field qualifier of an interval literal, such as DAY TO SECOND in `INTERVAL '…' DAY TO SECOND`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The smallest unit. A number without a unit counts in this unit, and smaller parts are cut off.
+    /// The smallest unit. A number without a unit counts in this unit, and smaller parts are truncated.
     pub finest: Unit,
-    /// `MINUTE TO SECOND`: whether two numbers with a colon are minutes and seconds.
+    /// Whether the qualifier is `MINUTE TO SECOND`: two numbers with a colon are then minutes and seconds.
     pub minutes_first: bool,
 }
 
-/// Reads an interval.
+/// Parses an interval.
 ///
 /// # Errors
-/// 22007 if the text is no interval, 22015 if a field of the interval is out of range, 22008 if its years and months
-/// together are.
+/// 22007 if the text is no interval, 22015 if a field is out of range, 22008 if the years and months together are out
+/// of range.
 pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result<Interval, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let read = match lower.strip_prefix('p') {
@@ -107,7 +107,7 @@ pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result
     })
 }
 
-/// Returns the interval without its parts that are smaller than the unit `finest`.
+/// Truncates an interval to the unit `finest`. Seconds and smaller units truncate nothing.
 pub fn cut(interval: Interval, finest: Unit) -> Interval {
     let Interval { months, micros, .. } = interval;
     match finest {

@@ -3,14 +3,17 @@
 use crate::{SqlError, state};
 use std::borrow::Cow;
 
-/// Returns a text as a `varchar(length)` keeps it. A longer text is an error, unless only spaces are cut off or the
-/// cast is explicit.
+/// Returns a text as a `varchar(length)` stores it. Excess characters are cut off if they are spaces or if `explicit`
+/// is set, for an explicit cast.
+///
+/// # Errors
+/// 22001 if the text is too long otherwise.
 pub fn fit_varchar(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
     fit(text, length, explicit, "character varying")
 }
 
-/// Returns a text as a `char(length)` keeps it: padded with spaces to `length` characters. A longer text is treated as
-/// by [`fit_varchar`].
+/// Returns a text as a `char(length)` stores it: padded with spaces to `length` characters. Excess characters are
+/// treated as by [`fit_varchar`].
 pub fn fit_char(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
     let text = fit(text, length, explicit, "character")?;
     let missing = (length as usize).saturating_sub(text.chars().count());

@@ -1,5 +1,4 @@
-//! Types and values as clients see them: PostgreSQL's type numbers, text and binary formats, input and output
-//! functions.
+//! Types and values as clients see them: PostgreSQL's type OIDs, text and binary formats, input and output functions.
 //!
 //! | file | what it holds |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Numbers as text, and numerics as PostgreSQL's digits of base 10,000.
+//! Numbers in the text format, and numerics in the binary format, with PostgreSQL's digits of base 10,000.
 
 use crate::{SqlError, state};
 use bytes::{Buf, BufMut, BytesMut};
@@ -26,7 +26,11 @@ pub(super) fn parse_integer<T: FromStr<Err = std::num::ParseIntError>>(ty: Type,
     })
 }
 
-/// Parses a float. 22003 if the number is too large for the type, or so small that only zero would be left.
+/// Parses a float.
+///
+/// # Errors
+/// 22P02 if the text is no number. 22003 if the number is too large for the type, or if it is not zero but would become
+/// zero.
 pub(super) fn parse_float<T>(ty: Type, text: &str) -> Result<T, SqlError>
 where
     T: FromStr + Copy + PartialEq + Default + Into<f64>,
@@ -45,9 +49,9 @@ where
     Ok(value)
 }
 
-/// Writes the shortest digits that read back as the same number, in PostgreSQL's layout: `%g` with an exponent of two
-/// digits.
-/// `fixed_below` is the power of ten from which the exponent is written: 15 for double precision, 6 for real.
+/// Appends the shortest digits that parse to the same number, in PostgreSQL's layout: `%g` with an exponent of at least
+/// two digits. `fixed_below` is the power of ten from which the number is written with an exponent: 15 for double
+/// precision, 6 for real.
 pub(super) fn write_float(shortest: impl fmt::LowerExp, wide: f64, fixed_below: i32, out: &mut BytesMut) {
     if !wide.is_finite() {
         let name: &[u8] = match wide {
@@ -87,7 +91,7 @@ pub(super) fn write_float(shortest: impl fmt::LowerExp, wide: f64, fixed_below: 
     }
 }
 
-/// Writes a number rounded to `digits` significant digits, at least one, in the layout of C's `%g`.
+/// Appends a number that is rounded to `digits` significant digits, at least one, in the layout of C's `%g`.
 pub(super) fn write_rounded(value: f64, digits: i32, out: &mut BytesMut) {
     let precision = digits.max(1);
     let rounded = format!("{value:.*e}", precision as usize - 1);
@@ -132,8 +136,8 @@ pub(super) fn write_numeric(value: Decimal, out: &mut BytesMut) {
     write!(out, "{value}").expect("the buffer grows");
 }
 
-/// Parses a numeric: digits with a point, or with an exponent. If a scale is declared, digits that do not fit are
-/// rounded away; otherwise such a number is refused.
+/// Parses a numeric: digits with a point or an exponent. If `precision` is given, the number is rounded to its scale.
+/// Otherwise the number must fit with all of its digits.
 pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<Decimal, SqlError> {
     let ty = "numeric";
     let trimmed = trim(text);
@@ -196,8 +200,10 @@ fn shift(value: Decimal, exponent: i32) -> Result<Decimal, SqlError> {
     Decimal::try_from_i128_with_scale(value.mantissa() / divisor, Decimal::MAX_SCALE).map_err(|_| overflow())
 }
 
-/// Returns a numeric as a `numeric(precision, scale)` keeps it: rounded half away from zero to exactly that scale.
-/// 22003 if it is too large.
+/// Returns a numeric as a `numeric(precision, scale)` stores it: rounded to the scale, half away from zero.
+///
+/// # Errors
+/// 22003 if the rounded number has more digits than the precision allows.
 pub fn fit_numeric(value: Decimal, precision: Precision) -> Result<Decimal, SqlError> {
     let Precision { precision, scale } = precision;
     let mut rounded = value.round_dp_with_strategy(u32::from(scale), RoundingStrategy::MidpointAwayFromZero);
@@ -221,7 +227,7 @@ fn overflow() -> SqlError {
 const NEGATIVE: u16 = 0x4000;
 const BASE: u128 = 10_000;
 
-/// Writes a numeric in the binary format: the number of digits, the weight of the first, the sign, the number of
+/// Appends a numeric in the binary format: the number of digits, the weight of the first digit, the sign, the number of
 /// decimal digits after the point, and then digits of base 10,000.
 pub(super) fn write_numeric_binary(value: Decimal, out: &mut BytesMut) {
     let scale = value.scale();

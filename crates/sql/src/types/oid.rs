@@ -1,11 +1,11 @@
-//! The numbers, modifiers and sizes of types, as clients know them.
+//! The OIDs, modifiers and sizes of types, as clients see them.
 
 use hotrow_storage::{Element, Precision, Type};
 
-/// The number of the type of a literal or parameter that is not known yet.
+/// The OID of the type `unknown`, which a literal or parameter has until its type is inferred.
 pub const UNKNOWN: u32 = 705;
 
-/// Returns PostgreSQL's number of a type.
+/// Returns PostgreSQL's OID of a type.
 pub fn oid(ty: Type) -> u32 {
     match ty {
         Type::Bool => 16,
@@ -53,7 +53,7 @@ pub fn oid(ty: Type) -> u32 {
     }
 }
 
-/// Returns the type with a number and a modifier (-1 for none), or `None` if Hotrow has no such type.
+/// Returns the type with this OID and modifier (`typmod`, -1 for none), or `None` if Hotrow has no such type.
 pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
     let length = u32::try_from(typmod.saturating_sub(4)).ok().filter(|&length| length > 0);
     Some(match oid {
@@ -108,7 +108,8 @@ fn element_oid(array: u32) -> Option<u32> {
     })
 }
 
-/// Returns PostgreSQL's modifier of a type: a length, or a precision and a scale. Returns -1 for a type without one.
+/// Returns PostgreSQL's modifier of a type (`atttypmod`), which encodes a length, or a precision and a scale. Returns
+/// -1 for a type without a modifier.
 pub fn typmod(ty: Type) -> i32 {
     match ty {
         Type::Char(length) | Type::Varchar(Some(length)) => length as i32 + 4,

@@ -1,28 +1,28 @@
-//! The styles of a session's texts: in which form dates, intervals, byte strings and floats are written, and in which
-//! order the numbers of a date are read.
+//! The styles of a session's texts: the notation in which dates, intervals, byte strings and floats are written, and
+//! the order in which the numbers of a date are parsed.
 //!
 //! They are the values of `DateStyle`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a session has set
 //! them.
 
 use hotrow_storage::Type;
 
-/// How values are written and read as text; the default is PostgreSQL's.
+/// The session's choices of how values are formatted and parsed as text. The default is PostgreSQL's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Styles {
-    /// The form in which a date is written: the first half of `DateStyle`.
+    /// The notation in which a date is written: the first part of `DateStyle`.
     pub dates: DateStyle,
-    /// The order in which the numbers of a date are read: the second half of `DateStyle`.
+    /// The order in which the numbers of a date are parsed: the second part of `DateStyle`.
     pub order: DateOrder,
-    /// `IntervalStyle`
+    /// The notation in which an interval is written: the value of `IntervalStyle`.
     pub intervals: IntervalStyle,
-    /// Whether byte strings are written with escapes: `bytea_output`.
+    /// Whether byte strings are written with escapes and not in hexadecimal: whether `bytea_output` is `escape`.
     pub escapes_bytes: bool,
-    /// The number of significant digits that are left out of those that a float is certain to have. `None` writes the
-    /// shortest number that reads back as the float.
+    /// The number of significant digits by which the output of a float is shorter than the type's full precision, for
+    /// `extra_float_digits` of zero or less. `None` writes the shortest number that parses to the same float.
     pub fewer_digits: Option<u8>,
 }
 
-/// The form in which a date is written.
+/// The notation in which a date is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PostgreSQL's")]
 pub enum DateStyle {
@@ -33,7 +33,7 @@ pub enum DateStyle {
     German,
 }
 
-/// The order in which the numbers of a date are read, if none of them can only be a year.
+/// The order of day, month and year in a date of numbers, unless a number can only be the year.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PostgreSQL's")]
 pub enum DateOrder {
@@ -43,7 +43,7 @@ pub enum DateOrder {
     Ymd,
 }
 
-/// The form in which an interval is written.
+/// The notation in which an interval is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are PostgreSQL's")]
 pub enum IntervalStyle {
@@ -55,7 +55,7 @@ pub enum IntervalStyle {
 }
 
 impl Styles {
-    /// Makes the styles from the values of the four settings, each in its shown form.
+    /// Makes the styles from the values of the four settings, each in its normal form.
     pub(crate) fn of(date_style: &str, interval_style: &str, bytea_output: &str, extra_float_digits: &str) -> Self {
         let (dates, order) = date_style.split_once(", ").unwrap_or((date_style, "MDY"));
         let digits: i8 = extra_float_digits.parse().unwrap_or(1);
@@ -87,7 +87,7 @@ impl Styles {
         Self { dates: DateStyle::Iso, ..self }
     }
 
-    /// Whether the result of a cast from one type to another depends on the styles.
+    /// Whether the result of a cast from `from` to `to` depends on the styles.
     pub(crate) fn matter(from: Type, to: Type) -> bool {
         let is_styled = |ty: Type| match ty {
             Type::Array(element) => Self::styles_type(element.ty()),

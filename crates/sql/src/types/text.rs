@@ -55,8 +55,8 @@ pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesM
     }
 }
 
-/// Appends bytes as text. Bytes that are no printable ASCII characters become a backslash and three octal digits; a
-/// backslash is doubled.
+/// Appends a byte string in the format `escape`: bytes that are no printable ASCII characters become a backslash and
+/// three octal digits, and a backslash is doubled.
 pub(crate) fn escape(bytes: &[u8], out: &mut BytesMut) {
     for &byte in bytes {
         match byte {
@@ -71,12 +71,15 @@ fn put_integer(value: impl itoa::Integer, out: &mut BytesMut) {
     out.put_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Reads a value in the text format: PostgreSQL's input function of the type.
+/// Parses a value in the text format, as PostgreSQL's input function of the type does.
+///
+/// # Errors
+/// The text is no value of the type, or the value is out of range.
 pub fn decode_text(ty: Type, text: &str, styles: Styles) -> Result<Value<'static>, SqlError> {
     decode_text_borrowed(ty, text, styles).map(Value::into_owned)
 }
 
-/// Reads a value as [`decode_text`] does, but does not copy a string that needs no change.
+/// Parses a value as [`decode_text`] does, but borrows a string that needs no change.
 pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Value<'_>, SqlError> {
     Ok(match ty {
         Type::Bool => Value::Bool(parse_bool(text)?),
@@ -106,7 +109,7 @@ pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Valu
     })
 }
 
-/// Returns a string as a column of the type keeps it.
+/// Returns a string as a column of the type stores it: padded, or without excess spaces.
 pub(super) fn fit(ty: Type, text: &str) -> Result<Cow<'_, str>, SqlError> {
     match ty {
         Type::Char(length) => length::fit_char(text.into(), length, false),

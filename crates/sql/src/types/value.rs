@@ -1,4 +1,4 @@
-//! Functions of values without a format: the type of a value, and the value of a number literal.
+//! Functions of values that do not depend on a format: the type of a value, and the value of a number literal.
 
 use super::{Styles, decode_text};
 use hotrow_storage::{Decimal, Element, Type, Value};
@@ -11,8 +11,8 @@ pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
     value
 }
 
-/// Returns the value of a number literal, of the smallest of integer, bigint and numeric that holds it. Returns `None`
-/// if none does.
+/// Returns the value of a number literal, as the first of integer, bigint and numeric that can represent it. Returns
+/// `None` if none can.
 pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i32>() {
         return Some(Value::Int4(value));
@@ -26,7 +26,7 @@ pub fn number_literal(text: &str) -> Option<Value<'static>> {
     }
 }
 
-/// Returns the type of a value, or `None` for NULL.
+/// Returns the type of a value, without modifiers, or `None` for NULL.
 pub fn type_of(value: &Value<'_>) -> Option<Type> {
     Some(match value {
         Value::Null => return None,
@@ -51,8 +51,8 @@ pub fn type_of(value: &Value<'_>) -> Option<Type> {
     })
 }
 
-/// Returns a type's name without its modifiers, as in PostgreSQL's messages about operators. `None` is the type of a
-/// literal that is not known yet.
+/// Returns a type's name without its modifiers, as in PostgreSQL's messages about operators. `None` stands for a
+/// literal whose type has not been inferred.
 pub fn type_name(ty: Option<Type>) -> String {
     match ty {
         None => "unknown".to_owned(),
@@ -65,7 +65,8 @@ pub fn type_name(ty: Option<Type>) -> String {
     }
 }
 
-/// Returns the rank of a number's type in promotions, or `None` for any other type.
+/// Returns the rank of a numeric type, or `None` for any other type. An operation on two numbers has the type with the
+/// greater rank.
 pub(crate) fn rank(ty: Type) -> Option<u8> {
     Some(match ty {
         Type::Int2 => 0,
@@ -78,7 +79,7 @@ pub(crate) fn rank(ty: Type) -> Option<u8> {
     })
 }
 
-/// Whether the values of a type are numbers.
+/// Whether a type is numeric.
 pub(crate) fn is_number(ty: Type) -> bool {
     rank(ty).is_some()
 }

@@ -1,4 +1,4 @@
-//! Time zones as they are written behind a time: as a number, an abbreviation or a name.
+//! Time zones as they are written behind a time: a number, an abbreviation or a name.
 
 use super::number::trim;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ const SECOND: i64 = 1_000_000;
 /// The number of seconds from 1970-01-01 to 2000-01-01.
 pub(super) const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
-/// A time zone.
+/// A time zone, as it was written.
 pub(super) enum Zone {
     /// A zone written as a number: the seconds east of UTC.
     Offset(i64),
@@ -76,8 +76,8 @@ impl Zone {
         fits.then(|| Zone::Offset(sign * ((hours * 60 + minutes) * 60 + seconds)))
     }
 
-    /// Returns the zone's seconds east of UTC at a local time. As in PostgreSQL, a time that the clocks skipped is read
-    /// with the offset before the change, and a time that they showed twice with the offset after it.
+    /// Returns the zone's offset at a local time, in seconds east of UTC. As in PostgreSQL, a local time that the
+    /// clocks skipped has the offset before the change, and a local time that occurs twice has the offset after it.
     pub(super) fn offset_seconds(&self, micros: i64) -> Option<i64> {
         match self {
             Zone::Offset(seconds) | Zone::Abbreviated(seconds) => Some(*seconds),
@@ -96,8 +96,9 @@ impl Zone {
     }
 }
 
-/// Returns how many seconds a zone is east of UTC at a moment, or `None` if there is no such zone. The moment is in
-/// local time if `local` is set. As in POSIX and PostgreSQL, a zone written as `+2` is west of UTC.
+/// Returns the offset of the zone with this name at a time, in seconds east of UTC, or `None` if there is no such zone.
+/// `micros` is in microseconds since 2000-01-01, in local time if `local` is set and in UTC otherwise. As in POSIX and
+/// PostgreSQL, a zone written as `+2` is west of UTC.
 pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> {
     let word = trim(name).to_ascii_lowercase();
     match Zone::parse(&word)? {
@@ -111,7 +112,7 @@ pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> 
     }
 }
 
-/// Parses a number of one to six digits, without a sign.
+/// Parses an unsigned number of one to six digits.
 pub(super) fn number(digits: &str) -> Option<i64> {
     let plain = (1..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     if plain { i64::from_str(digits).ok() } else { None }
