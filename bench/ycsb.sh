@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=5 threads=2 engines=bare,none,2pl-waitdie,2pl-waitfor,2pl-dreadlocks,2pl-timeout,2pl-ordered,2pl-ordered-split,serial out=out/ycsb
+seconds=5 threads=2 engines=bare,none,2pl-waitdie,2pl-waitfor,2pl-dreadlocks,2pl-timeout,hier,sli,2pl-ordered,2pl-ordered-split,serial out=out/ycsb
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=$2 ;;

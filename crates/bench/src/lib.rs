@@ -19,9 +19,9 @@
 //! **How it measures.** Every run has a database of its own, loaded for it and checked after it. With repetitions the
 //! engines take turns, so that a drift of the machine hits all of them; the table shows medians, and ratios are medians
 //! of the ratios within one turn. Latency runs from the first begin to the commit, retries included, and is taken of
-//! one transaction in 16. Of one in 128 the time is broken down instead, which slows that transaction down. Counts are
-//! complete. CPU time is that of the workers, user and system: it can be compared on a machine that has other load,
-//! too.
+//! one transaction in 16. Of one in 128, or with `--breakdown` of one in 32, the time is broken down instead, which
+//! slows that transaction down. Counts are complete. CPU time is that of the workers, user and system: it can be
+//! compared on a machine that has other load, too.
 //!
 //! **Consistency.** A failed check fails the run. An engine that promises no isolation may lose updates and nothing
 //! else: its check then reports `ok without isolation` and what was lost.
@@ -46,6 +46,7 @@ pub use command::{BenchCommand, WORKLOADS};
 pub use error::BenchError;
 pub use interrupt::Interrupt;
 pub use options::{
-    ConcurrencyName, EngineOptions, ReportOptions, RunOptions, SchedulerName, Url, WireOptions, WorkloadOptions,
+    AssignName, ConcurrencyName, EngineOptions, PlacementOptions, ReportOptions, RunOptions, SchedulerName, Url,
+    WireOptions, WorkloadOptions,
 };
 pub use reproduce::{ReproduceOptions, reproduce};

@@ -48,7 +48,7 @@ Hotrow, a main-memory OLTP database for contended data.
 
   hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
   hotrow bench ycsb         run a benchmark in this process (or: interactive, tpcb, tpcc, tatp, micro,
-                            hekaton, range)
+                            hekaton, bimodal, roving, range)
   hotrow check              record transactions of an engine, and judge whether they were isolated
   hotrow reproduce          list the figures of papers that it can measure
   hotrow engines            list the engines

@@ -37,7 +37,7 @@ fn engine_names() -> Vec<String> {
 
 /// The engines that can have a workload's tables: engines with partitions need partition keys.
 fn engines_for(workload: &str) -> Vec<String> {
-    let has_partition_keys = ["ycsb", "interactive", "micro", "tatp"].contains(&workload);
+    let has_partition_keys = ["ycsb", "interactive", "micro", "tatp", "bimodal", "tpcc"].contains(&workload);
     let mut engines = engines();
     engines.retain(|engine| has_partition_keys || engine["keeps_partitions"] == false);
     engines.iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
@@ -103,7 +103,6 @@ fn a_wrong_command_line_says_what_was_expected() {
             "bench tpcb --engine none,vll-st",
             &["engine vll-st does not run tpcb: table pgbench_branches", "partition key"],
         ),
-        ("bench tpcc --engine hstore", &["engine hstore does not run tpcc: table history", "partition key"]),
         ("bench hekaton --engine vll-st-sca", &["engine vll-st-sca does not run hekaton", "partition key"]),
         ("bench micro --engine 2pl-st --threads 2 --engine-partitions 3", &["3 partitions", "2"]),
         ("bench micro --engine vll-st --engine-partitions 0", &["0 is not in 1.."]),
@@ -111,6 +110,11 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench micro --network-delay-us 1s", &["invalid digit"]),
         ("bench ycsb --engine orthrus --threads 2 --cc-threads 2", &["2 threads leave none", "expected 0 to 1"]),
         ("bench ycsb --engine orthrus --cc-threads -1", &["-1 is not in 0..1024"]),
+        ("bench ycsb --escalate-after -1", &["-1 is not in 0.."]),
+        ("bench ycsb --escalate-after many", &["invalid digit"]),
+        ("bench ycsb --hot-percent 101", &["101 is not in 0..=100"]),
+        ("bench ycsb --hot-percent -1", &["-1 is not in 0..=100"]),
+        ("bench tatp --assign by-kind", &["possible values", "random", "by-type"]),
         ("bench ycsb --engine orthrus --exec-threads 1", &["required arguments", "--cc-threads <N>"]),
         ("bench ycsb --cc-threads 1 --exec-threads 1 --threads 3", &["cannot be used with '--threads"]),
         ("bench micro --lock-only --work-us 5", &["cannot be used with '--work-us"]),
@@ -166,6 +170,8 @@ fn a_wrong_line_of_serve_says_what_was_expected() {
         ("serve --stack-kib 64", &["64 is not in"]),
         ("serve --execution request --stack-kib 8192", &["--stack-kib means nothing without coroutines"]),
         ("serve --execution thread --threads 2", &["--threads means nothing to --execution thread"]),
+        ("serve --engine hier --escalate-after -1", &["-1 is not in 0.."]),
+        ("serve --engine sli --hot-percent 101", &["101 is not in 0..=100"]),
         ("serve --engine hstore --partitions 0", &["0 is not in 1.."]),
         ("serve --engine hstore --partitions 100000", &["engine hstore: 100000 partitions", "expected 1 to 4096"]),
     ] {
@@ -209,6 +215,10 @@ fn options_that_mean_nothing_here_are_refused() {
             "bench ycsb --engine orthrus --scheduler thread --cc-threads 1",
             &["--cc-threads means nothing to engine orthrus", "expected a pool"],
         ),
+        ("bench tpcb --assign by-type", &["--assign by-type means nothing to tpcb", "expected tatp, tpcc or bimodal"]),
+        ("bench tpcc --mix payment --assign by-type", &["nothing to this mix of tpcc", "expected a mix of several"]),
+        ("bench tatp --threads 1 --assign by-type", &["nothing with one thread", "expected --threads 2 or more"]),
+        ("bench tatp --over-wire --assign by-type", &["--assign by-type means nothing with --over-wire"]),
         ("bench ycsb --engine vll --escalate-after 10", &["--escalate-after means nothing to engine vll", "hier, sli"]),
         ("bench ycsb --engine hier --hot-percent 10", &["--hot-percent means nothing to engine hier", "one of sli"]),
         (
@@ -231,7 +241,8 @@ fn options_that_mean_nothing_here_are_refused() {
             "serve --engine vll --partitions 2",
             &["--partitions means nothing to engine vll as", "expected one of vll-st,"],
         ),
-        ("serve --escalate-after 10", &["--escalate-after means nothing to engine ilock", "hier, sli"]),
+        ("serve --escalate-after 9", &["--escalate-after means nothing to engine ilock", "expected one of hier, sli"]),
+        ("serve --hot-percent 9", &["--hot-percent means nothing to engine ilock", "expected one of sli"]),
         ("serve --cc-threads 1", &["--cc-threads means nothing to engine ilock", "expected one of orthrus,"]),
         ("serve --engine mvo --early-release hot", &["--early-release hot means nothing to engine mvo", "ilock"]),
         ("serve --early-release cold", &["invalid value 'cold' for '--early-release", "[possible values: off, hot]"]),
@@ -359,6 +370,52 @@ fn every_engine_runs_hekaton_beside_long_readers_and_keeps_it_consistent() {
     for run in &runs {
         let of = |kind: usize| run["kinds"][kind]["committed"].as_u64().expect("a count");
         assert!(of(0) > 0 && of(2) > 0, "{run}");
+    }
+}
+
+#[test]
+fn every_engine_runs_bimodal_and_keeps_it_consistent() {
+    let runs = run_all("bimodal --rows 200 --groups 3 --share 0.6", "bimodal.json");
+    check_runs(&runs, "bimodal");
+    for run in &runs {
+        let kinds = run["kinds"].as_array().expect("an array");
+        let committed: u64 = kinds.iter().filter_map(|kind| kind["committed"].as_u64()).sum();
+        assert_eq!((kinds.len(), Some(committed)), (3, run["committed"].as_u64()), "{run}");
+    }
+}
+
+#[test]
+fn every_engine_runs_roving_and_keeps_it_consistent() {
+    let runs = run_all("roving --rows 500 --read-only-share 0.2", "roving.json");
+    check_runs(&runs, "roving");
+    for run in &runs {
+        let of = |kind: usize| run["kinds"][kind]["committed"].as_u64().expect("a count");
+        assert!(of(0) > 0 && of(1) > 0, "{run}");
+    }
+}
+
+#[test]
+fn types_can_be_assigned_to_threads() {
+    for (workload, kinds) in [
+        ("bimodal --rows 200", 2),
+        ("tatp --subscribers 200", 7),
+        ("tpcc --warehouses 1 --items 200 --customers 100", 5),
+    ] {
+        let json = output_file("assigned.json");
+        for (assign, threads) in [("random", 2), ("by-type", 2), ("by-type", 3)] {
+            let line = format!(
+                "bench {workload} --assign {assign} --engine 2pl-waitdie,ilock --threads {threads} --seconds 0.2 \
+                 --warmup 0 --json {}",
+                json.display()
+            );
+            check(&line, 0, &[" ok"]);
+            let text = std::fs::read_to_string(&json).expect("a file");
+            let runs: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+            for run in &runs {
+                assert_eq!(run["params"]["assign"], assign, "{run}");
+                assert_eq!(run["kinds"].as_array().map(Vec::len), Some(kinds), "{run}");
+            }
+        }
     }
 }
 
@@ -498,7 +555,9 @@ fn figures_are_listed() {
                 "vll-8 ",
                 "vll-9 ",
                 "vll-16 ",
+                "sli-1 ",
                 "sli-6 ",
+                "sli-11 ",
                 "--out DIR",
             ],
         );
@@ -544,7 +603,13 @@ fn every_figure_becomes_points_drawings_and_a_section() {
         ("vll-14", 4),
         ("vll-15", 2),
         ("vll-16", 2),
+        ("sli-1", 2),
         ("sli-6", 2),
+        ("sli-7", 3),
+        ("sli-8", 1),
+        ("sli-9", 2),
+        ("sli-10", 2),
+        ("sli-11", 1),
         ("hekaton-4", 1),
         ("hekaton-5", 1),
         ("hekaton-table-3", 1),

@@ -4,7 +4,9 @@ use crate::run::{Pace, Run, Stepped, Steps, outcome_of};
 use crate::{OneShot, RunConfig, RunError, RunReport};
 use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Transaction, WorkerId};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// Runs a benchmark: starts `threads` workers, runs them through the warm-up and the measured period, and returns the
 /// sum of their counts. Blocks until all of them have ended.
@@ -48,8 +50,13 @@ where
         let (txn, mut client) = make(worker, &waiter);
         let mut runner = run.runner(txn, &waiter, worker.0 as usize);
         let steps = Steps::new(run.config);
-        run.step_until_stopped(&Alone, &steps, &mut runner, &mut client)?;
-        Ok((runner.counts().clone(), steps.cpu(), !steps.are_left()))
+        let pace = Alone { waiter: &waiter, waited_before_ns: Cell::default() };
+        run.step_until_stopped(&pace, &steps, &mut runner, &mut client)?;
+        steps.clock.add_idle(pace.waited());
+        steps.clock.end_stretch(false);
+        let mut counts = runner.counts().clone();
+        let cpu = steps.clock.add_to(&mut counts);
+        Ok((counts, cpu, !steps.are_left()))
     }));
     match outcome_of(worker, outcome) {
         Ok((counts, cpu, made_all)) => run.finish(&counts, cpu, made_all, false),
@@ -58,9 +65,20 @@ where
 }
 
 /// The pace of a worker that shares its thread with no other.
-struct Alone;
+struct Alone<'w> {
+    waiter: &'w Waiter,
+    /// The nanoseconds for which the waiter had waited when the measured period began.
+    waited_before_ns: Cell<u64>,
+}
 
-impl Pace for Alone {
+impl Alone<'_> {
+    /// Returns the time for which the worker has waited in the measured period.
+    fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waiter.waited_ns() - self.waited_before_ns.get())
+    }
+}
+
+impl Pace for Alone<'_> {
     #[inline]
     fn has_to_yield(&self) -> bool {
         false
@@ -71,15 +89,18 @@ impl Pace for Alone {
     #[inline]
     fn has_stepped(&self, _stepped: Stepped) {}
 
-    fn begin_measured(&self) {}
+    fn begin_measured(&self) {
+        self.waited_before_ns.set(self.waiter.waited_ns());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ThreadTime;
     use crate::fake::{Fake, ReadOne};
+    use hotrow_sync::Wake;
     use hotrow_txn::Runner;
-    use std::time::Duration;
 
     fn config(threads: usize, steps: Option<u64>) -> RunConfig {
         let measured = Duration::from_secs(3600);
@@ -105,6 +126,24 @@ mod tests {
         assert_eq!((report.counts.committed, report.counts.retries, report.counts.statistics.locks), (150, 3, 153));
         assert!(!report.stopped_early && report.throughput() > 0.0 && report.cpu > Duration::ZERO);
         assert_eq!(report.counts.latency_ns.len(), 3 * 50_u64.div_ceil(16));
+    }
+
+    #[test]
+    fn a_thread_is_idle_while_its_transaction_waits() {
+        const PAUSE: Duration = Duration::from_millis(1);
+        let config = config(2, Some(3));
+        let report = drive(&config, |_, waiter| {
+            let waiter = waiter.clone();
+            let client = move |runner: &mut OneShot<Fake>| {
+                assert_eq!(waiter.pause(PAUSE), Wake::TimedOut);
+                runner.run(&ReadOne(Ok(1))).map(drop)
+            };
+            (Fake::default(), client)
+        });
+        let counts = report.expect("nothing fails").counts;
+        let ThreadTime { total_ns, idle_ns, .. } = counts.execution;
+        assert!(u128::from(idle_ns) >= 2 * 3 * PAUSE.as_nanos() && idle_ns <= total_ns, "{:?}", counts.execution);
+        assert_eq!(counts.service, ThreadTime::default());
     }
 
     #[test]

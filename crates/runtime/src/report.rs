@@ -102,17 +102,25 @@ pub struct Breakdown {
     pub log_ns: u64,
     /// The time of attempts that aborted, and of the back-off after them.
     pub other_ns: u64,
+    /// The part of [`other_ns`](Self::other_ns) in which the transaction was suspended: the back-off.
+    pub paused_ns: u64,
 }
 
 impl Breakdown {
     /// Divides the time of one transaction into its parts. `latency_ns` lasts from its first begin to its commit,
-    /// `retries_ns` from its first to its last begin; `counted` is what the engine counted meanwhile. Reading the clock
-    /// takes `clock_ns`.
+    /// `retries_ns` from its first to its last begin; `counted` is what the engine counted meanwhile. The transaction
+    /// was suspended for `suspended_ns`, to wait or to back off. Reading the clock takes `clock_ns`.
     ///
     /// The time between two readings of the clock includes one reading: half of the first, and half of the second. So
     /// the time of each timed call of the lock manager includes one reading, and so does the time around the calls.
     /// Both are subtracted.
-    pub(crate) fn of_one(latency_ns: u64, retries_ns: u64, counted: &Statistics, clock_ns: f64) -> Self {
+    pub(crate) fn of_one(
+        latency_ns: u64,
+        retries_ns: u64,
+        suspended_ns: u64,
+        counted: &Statistics,
+        clock_ns: f64,
+    ) -> Self {
         let wait_ns = counted.wait_ns.min(latency_ns);
         let lock_manager_ns = counted.lock_manager_ns.min(latency_ns - wait_ns);
         let inheritance_ns = counted.hierarchy.inheritance_ns.min(latency_ns - wait_ns - lock_manager_ns);
@@ -129,6 +137,7 @@ impl Breakdown {
             wait_ns,
             log_ns: 0,
             other_ns,
+            paused_ns: suspended_ns.saturating_sub(wait_ns).min(other_ns),
         }
     }
 
@@ -170,6 +179,37 @@ impl Breakdown {
         self.wait_ns += other.wait_ns;
         self.log_ns += other.log_ns;
         self.other_ns += other.other_ns;
+        self.paused_ns += other.paused_ns;
+    }
+}
+
+/// The time of worker threads in the measured period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// The nanoseconds by the clock.
+    pub total_ns: u64,
+    /// The nanoseconds in which the thread had nothing to run: its transactions waited or backed off, and no message
+    /// had come.
+    pub idle_ns: u64,
+    /// The nanoseconds of CPU time.
+    pub cpu_ns: u64,
+}
+
+impl ThreadTime {
+    /// Returns the nanoseconds in which the threads ran something. A thread that has lost its core runs nothing.
+    pub fn busy_ns(&self) -> u64 {
+        self.total_ns.saturating_sub(self.idle_ns).min(self.cpu_ns)
+    }
+
+    /// Returns the share of the time in which the threads ran something, or `None` if there is no time.
+    pub fn busy_share(&self) -> Option<f64> {
+        (self.total_ns > 0).then(|| self.busy_ns() as f64 / self.total_ns as f64)
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.total_ns += other.total_ns;
+        self.idle_ns += other.idle_ns;
+        self.cpu_ns += other.cpu_ns;
     }
 }
 
@@ -194,6 +234,10 @@ pub struct Counts {
     /// The engine's counts, such as locks and waits, for all procedures. The times in it are of sampled procedures
     /// only.
     pub statistics: Statistics,
+    /// The time of threads while they executed transactions.
+    pub execution: ThreadTime,
+    /// The time of threads while they only served the transactions of others.
+    pub service: ThreadTime,
 }
 
 impl Default for Counts {
@@ -208,6 +252,8 @@ impl Default for Counts {
             latency_ns: histogram.expect("the bounds and the precision are in the histogram's range"),
             breakdown: Breakdown::default(),
             statistics: Statistics::default(),
+            execution: ThreadTime::default(),
+            service: ThreadTime::default(),
         }
     }
 }
@@ -230,6 +276,26 @@ impl Counts {
         self.latency_ns.add(&other.latency_ns).expect("all histograms have the same bounds");
         self.breakdown.add(&other.breakdown);
         self.statistics.add(&other.statistics);
+        self.execution.add(&other.execution);
+        self.service.add(&other.service);
+    }
+
+    /// Returns the parts of the time of threads that execute transactions: each part's name in reports, and its share.
+    /// The shares add up to one. Returns `None` if no transaction was sampled.
+    ///
+    /// While one transaction of a thread waits, the thread runs another one. So waits of transactions are not the
+    /// thread's. The thread waits when it has nothing to run, or no core to run it. The rest of its time is divided as
+    /// the sampled transactions divide their time outside of waits.
+    pub fn execution_shares(&self) -> Option<[(&'static str, f64); 4]> {
+        let busy = self.execution.busy_share()?;
+        let Breakdown { work_ns, lock_manager_ns, log_ns, other_ns, paused_ns, .. } = self.breakdown;
+        let parts = [work_ns + log_ns, lock_manager_ns, other_ns - paused_ns];
+        let sampled = parts.iter().sum::<u64>();
+        if sampled == 0 {
+            return None;
+        }
+        let [work, lock_manager, other] = parts.map(|part| busy * part as f64 / sampled as f64);
+        Some([("work", work), ("lock_manager", lock_manager), ("other", other), ("wait", 1.0 - busy)])
     }
 }
 
@@ -286,6 +352,38 @@ mod tests {
     use hotrow_txn::HierarchyStatistics;
 
     #[test]
+    fn the_time_of_threads_is_divided_without_waits_of_transactions_beside_others() {
+        let time = |total_ns, idle_ns, cpu_ns| ThreadTime { total_ns, idle_ns, cpu_ns };
+        // The columns are: the threads' time, idle time and CPU time; work, locks, waits, aborts and pauses of samples;
+        // the expected work, lock manager, aborts and waits, in per cent.
+        for (execution, [work, locks, waits, aborts, pauses], expected) in [
+            (time(1000, 400, 600), [200, 100, 0, 0, 0], Some([40.0, 20.0, 0.0, 40.0])),
+            // Transactions that wait at the same time wait for longer than there is time.
+            (time(1000, 0, 1000), [10, 30, 9_000, 0, 0], Some([25.0, 75.0, 0.0, 0.0])),
+            (time(1000, 200, 1000), [40, 20, 500, 30, 10], Some([40.0, 20.0, 20.0, 20.0])),
+            // A thread that has a core for a quarter of the time runs something for a quarter at most.
+            (time(1000, 200, 250), [30, 20, 0, 0, 0], Some([15.0, 10.0, 0.0, 75.0])),
+            (time(1000, 1200, 900), [1, 0, 0, 0, 0], Some([0.0, 0.0, 0.0, 100.0])),
+            (time(1000, 400, 600), [0, 0, 70, 0, 0], None),
+            (time(0, 0, 0), [1, 1, 1, 0, 0], None),
+        ] {
+            let breakdown = Breakdown {
+                samples: 1,
+                work_ns: work,
+                lock_manager_ns: locks,
+                wait_ns: waits,
+                log_ns: 0,
+                other_ns: aborts,
+                paused_ns: pauses,
+                ..Breakdown::default()
+            };
+            let counts = Counts { execution, breakdown, ..Counts::default() };
+            let shares = counts.execution_shares().map(|shares| shares.map(|(_, share)| (share * 1e4).round() / 1e2));
+            assert_eq!(shares, expected, "{counts:?}");
+        }
+    }
+
+    #[test]
     fn the_times_of_a_transaction_add_up_and_leave_reading_the_clock_out() {
         // The columns are: latency, time until the last begin, waits, lock manager, its calls, reading the clock; and
         // the expected work, lock manager, other.
@@ -300,9 +398,10 @@ mod tests {
         ] {
             let counted =
                 Statistics { wait_ns: wait, lock_manager_ns: locks, timed_calls: calls, ..Statistics::default() };
-            let breakdown = Breakdown::of_one(latency, retries, &counted, clock);
+            let breakdown = Breakdown::of_one(latency, retries, wait + 50, &counted, clock);
             let parts = (breakdown.work_ns, breakdown.lock_manager_ns, breakdown.other_ns);
             assert_eq!((parts, breakdown.wait_ns), (expected, wait.min(latency)), "latency {latency}, clock {clock}");
+            assert_eq!(breakdown.paused_ns, 50.min(breakdown.other_ns), "the rest of the suspensions is back-off");
         }
     }
 
@@ -311,7 +410,7 @@ mod tests {
         let hierarchy =
             HierarchyStatistics { contention_ns: 100, inheritance_ns: 50, ..HierarchyStatistics::default() };
         let counted = Statistics { lock_manager_ns: 300, hierarchy, ..Statistics::default() };
-        let breakdown = Breakdown::of_one(1000, 0, &counted, 0.0);
+        let breakdown = Breakdown::of_one(1000, 0, 0, &counted, 0.0);
         let parts = [breakdown.work_ns, breakdown.lock_manager_ns, breakdown.contention_ns, breakdown.inheritance_ns];
         assert_eq!((parts, breakdown.total_ns()), ([650, 200, 100, 50], 1000));
     }
@@ -322,7 +421,7 @@ mod tests {
         assert_eq!(breakdown.microseconds().map(|(_, us)| us), [0.0; 7]);
         for locks in [1000, 3000] {
             let counted = Statistics { lock_manager_ns: locks, ..Statistics::default() };
-            breakdown.add(&Breakdown::of_one(6000, 0, &counted, 0.0));
+            breakdown.add(&Breakdown::of_one(6000, 0, 0, &counted, 0.0));
         }
         assert_eq!(breakdown.microseconds()[..2], [("work", 4.0), ("lock_manager", 2.0)]);
     }

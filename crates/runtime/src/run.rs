@@ -1,10 +1,10 @@
 //! The state that all workers of a run share, however they assign transactions to threads: the run's phases, its end
 //! and its sums.
 
-use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop};
+use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop, ThreadTime};
 use hotrow_sync::atomic::{AtomicU8, Ordering};
 use hotrow_sync::wait::LONGEST_SPIN;
-use hotrow_sync::{Mutex, MutexGuard, Waiter};
+use hotrow_sync::{Mutex, MutexGuard, Time, Waiter};
 use hotrow_txn::{Abort, Transaction, WorkerId};
 use rustix::time::{ClockId, clock_gettime};
 use std::any::Any;
@@ -288,22 +288,19 @@ pub(crate) struct Stepped {
 /// its thread.
 pub(crate) struct Steps {
     left: Cell<Option<u64>>,
-    cpu_before: Cell<Option<Duration>>,
+    /// The time of the worker's thread in the measured period.
+    pub clock: ThreadClock,
 }
 
 impl Steps {
     pub fn new(config: &RunConfig) -> Self {
-        Self { left: Cell::new(config.steps_per_worker), cpu_before: Cell::new(None) }
+        Self { left: Cell::new(config.steps_per_worker), clock: ThreadClock::default() }
     }
 
     /// Begins the measured period for this worker: its CPU time counts from now on. Only the first call, which returns
     /// `true`, has an effect.
     pub fn begin_measured(&self) -> bool {
-        let first = self.cpu_before.get().is_none();
-        if first {
-            self.cpu_before.set(Some(thread_cpu_time()));
-        }
-        first
+        self.clock.begin()
     }
 
     /// Takes a step, if one is left. Returns whether one was left.
@@ -327,10 +324,57 @@ impl Steps {
     pub fn are_left(&self) -> bool {
         self.left.get() != Some(0)
     }
+}
 
-    /// Returns the CPU time that the calling thread, which is the worker's, has used since the first step.
-    pub fn cpu(&self) -> Duration {
-        self.cpu_before.get().map_or(Duration::ZERO, |before| thread_cpu_time().saturating_sub(before))
+/// The clock of a worker's thread, which divides the measured period by the role of the thread. Only this thread uses
+/// it.
+#[derive(Default)]
+pub(crate) struct ThreadClock {
+    /// The time, and the thread's CPU time, since which the thread has its role; `None` before the measured period.
+    since: Cell<Option<(Time, Duration)>>,
+    /// The nanoseconds since then in which the thread had nothing to run.
+    idle_ns: Cell<u64>,
+    execution: Cell<ThreadTime>,
+    service: Cell<ThreadTime>,
+}
+
+impl ThreadClock {
+    /// Begins the measured period. Returns whether this call was the first.
+    fn begin(&self) -> bool {
+        let first = self.since.get().is_none();
+        if first {
+            self.since.set(Some((Time::now(), thread_cpu_time())));
+        }
+        first
+    }
+
+    /// Adds time in which the thread had nothing to run. Before the measured period it does not count.
+    pub fn add_idle(&self, idle: Duration) {
+        if self.since.get().is_some() {
+            self.idle_ns.set(self.idle_ns.get() + idle.as_nanos() as u64);
+        }
+    }
+
+    /// Ends a stretch of time in which the thread executed transactions, or only served others, and begins the next.
+    pub fn end_stretch(&self, serves: bool) {
+        let Some((time, cpu)) = self.since.get() else { return };
+        let now @ (time_now, cpu_now) = (Time::now(), thread_cpu_time());
+        let sum = if serves { &self.service } else { &self.execution };
+        let mut times = sum.get();
+        times.add(&ThreadTime {
+            total_ns: time_now.since(time).as_nanos() as u64,
+            idle_ns: self.idle_ns.take(),
+            cpu_ns: cpu_now.saturating_sub(cpu).as_nanos() as u64,
+        });
+        sum.set(times);
+        self.since.set(Some(now));
+    }
+
+    /// Adds the time of all stretches that have ended to a worker's counts. Returns the CPU time of them.
+    pub fn add_to(&self, counts: &mut Counts) -> Duration {
+        counts.execution.add(&self.execution.get());
+        counts.service.add(&self.service.get());
+        Duration::from_nanos(self.execution.get().cpu_ns + self.service.get().cpu_ns)
     }
 }
 

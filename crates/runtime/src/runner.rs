@@ -18,9 +18,11 @@ pub struct OneShotConfig {
     /// in any case.
     pub batch: bool,
     /// The sampling interval: one procedure in this many is sampled, beginning with the first; zero samples none. Most
-    /// samples count toward the latency. One in [`BREAKDOWN_EVERY`] counts toward the breakdown instead, because
-    /// reading the clock at every access makes the transaction slower than others.
+    /// samples count toward the latency.
     pub sample_every: u32,
+    /// The interval of breakdowns: one sample in this many counts toward the breakdown instead of the latency, because
+    /// reading the clock at every access makes the transaction slower than others. It is at least one.
+    pub breakdown_every: u32,
     /// The back-off after an abort that a retry can cure.
     pub retry: RetryConfig,
     /// The seed of the random lengths of back-off pauses.
@@ -31,7 +33,7 @@ impl Default for OneShotConfig {
     fn default() -> Self {
         let isolation = Isolation::Serializable;
         let (concurrency, retry) = (ConcurrencyMix::default(), RetryConfig::default());
-        Self { isolation, concurrency, batch: true, sample_every: 16, retry, seed: 0 }
+        Self { isolation, concurrency, batch: true, sample_every: 16, breakdown_every: 8, retry, seed: 0 }
     }
 }
 
@@ -58,15 +60,19 @@ impl ConcurrencyMix {
     }
 }
 
-/// The interval of breakdowns: one sample in this many counts toward the breakdown.
-pub const BREAKDOWN_EVERY: u32 = 8;
-
 /// The figure that is sampled of a procedure.
 #[derive(Clone, Copy)]
 enum Sample {
     Nothing,
     Latency,
     Breakdown,
+}
+
+/// The counts before a procedure began whose time is broken down.
+struct Before {
+    statistics: Statistics,
+    /// The nanoseconds for which the waiter had waited.
+    suspended_ns: u64,
 }
 
 /// The [`Runner`] of a benchmark's client: it runs procedures, one after the other, on one transaction object, retries
@@ -215,7 +221,7 @@ impl<T: Transaction> OneShot<T> {
         }
         self.until_sample = self.config.sample_every - 1;
         self.samples = self.samples.wrapping_add(1);
-        if self.samples.is_multiple_of(BREAKDOWN_EVERY) { Sample::Breakdown } else { Sample::Latency }
+        if self.samples.is_multiple_of(self.config.breakdown_every) { Sample::Breakdown } else { Sample::Latency }
     }
 
     #[inline]
@@ -244,7 +250,7 @@ impl<T: Transaction> OneShot<T> {
     #[cold]
     fn run_for_breakdown<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         self.txn.statistics().timed = true;
-        let before = *self.txn.statistics();
+        let before = Before { statistics: *self.txn.statistics(), suspended_ns: self.waiter.waited_ns() };
         let first_begin = self.waiter.now();
         let mut last_begin = first_begin;
         let outcome = loop {
@@ -267,12 +273,13 @@ impl<T: Transaction> OneShot<T> {
 
     /// Records a committed procedure's times. The time that its failed attempts spent outside waits and the lock
     /// manager does not count as its work, and neither does the time of reading the clock.
-    fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
+    fn record_times(&mut self, before: &Before, first_begin: Time, last_begin: Time) {
         let latency_ns = nanoseconds(self.waiter.now(), first_begin);
         let retries_ns = nanoseconds(last_begin, first_begin);
-        let statistics = self.txn.statistics().since(before);
+        let statistics = self.txn.statistics().since(&before.statistics);
+        let suspended_ns = self.waiter.waited_ns() - before.suspended_ns;
         let clock_ns = *self.clock_ns.get_or_insert_with(|| clock_ns(&self.waiter));
-        self.counts.breakdown.add(&Breakdown::of_one(latency_ns, retries_ns, &statistics, clock_ns));
+        self.counts.breakdown.add(&Breakdown::of_one(latency_ns, retries_ns, suspended_ns, &statistics, clock_ns));
     }
 }
 

@@ -1,4 +1,5 @@
-//! The database to which sessions belong: its plan cache, and the state that does not depend on plans ([`Shared`]).
+//! The database to which sessions belong: the state that they share below their plans ([`Shared`]), and the cached
+//! plans.
 
 use crate::bind::{Binder, planned};
 use crate::catalog::expected::Expected;
@@ -24,7 +25,8 @@ use std::ops::{Deref, Range};
 /// The maximum length in bytes of a key of the plan cache. Longer statements consist of data, and rarely come again.
 const LONGEST_CACHED: usize = 64 << 10;
 
-/// A database: the object that all of its sessions share. It dereferences to [`Shared`] and adds the plan cache.
+/// A database, which its sessions share. It dereferences to [`Shared`], which has everything that does not concern
+/// sessions and plans.
 pub struct Database {
     shared: Arc<Shared>,
     plans: RwLock<HashMap<String, Arc<Statement>>>,
@@ -34,29 +36,30 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a database over an engine, with an empty catalog, and starts the engine's background threads.
+    /// Makes a database over an engine, with an empty catalog.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         let attendants = Attendants::start(&*engine);
         let shared = Arc::new(Shared::new(engine, config));
         Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1), _attendants: attendants })
     }
 
-    /// Returns the state of this database that does not depend on plans.
+    /// Returns the state that the sessions of this database share below their plans.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Opens a session for `user`. `waiter` suspends the session's transactions while they wait.
+    /// Opens a session for `user`. The session waits through `waiter`.
     pub fn session(self: &Arc<Self>, user: &str, waiter: Waiter) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::AcqRel) & i32::MAX;
         Session::new(self.clone(), user, id.max(1), waiter)
     }
 
-    /// Adds a table to the catalog that was created and loaded in the engine without SQL. Its SQL name is its name in
-    /// the engine's schema.
+    /// Adds a table to the catalog that was made and loaded in the engine without SQL. The catalog's name for the table
+    /// is that of its engine schema.
     ///
-    /// After this call the rows of the table must be changed through SQL only. Otherwise other sessions might see a
-    /// part of a change.
+    /// From then on, rows of the table must be changed through SQL only: otherwise other sessions might see a part of a
+    /// change. Statements that would change rows of a [constant](hotrow_storage::TableSchema::constant) table fail with
+    /// 42809.
     ///
     /// # Errors
     ///
@@ -79,7 +82,7 @@ impl Database {
     }
 
     /// Returns the cached plan of this key. Returns `None` if there is none, if the catalog has changed since the plan
-    /// was made, or if the plan's estimates of row counts are too far from the present ones.
+    /// was made, or if the estimates of its tables' rows have become wrong.
     pub(crate) fn cached(&self, key: &str) -> Option<Arc<Statement>> {
         let plans = self.plans.read().unwrap_or_else(|poison| poison.into_inner());
         let is_true = |statement: &&Arc<Statement>| {
@@ -89,8 +92,8 @@ impl Database {
         plans.get(key).filter(is_true).cloned()
     }
 
-    /// Caches a plan, unless its key is too long. If the cache is full, all plans are removed first: plans that are
-    /// still in use are soon cached again.
+    /// Caches a plan, unless its key is too long. If the cache is full, it is emptied first: the plans that are in use
+    /// are soon cached again.
     pub(crate) fn cache(&self, key: String, statement: &Arc<Statement>) {
         if key.len() > LONGEST_CACHED {
             return;
@@ -117,8 +120,7 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// Binds and plans one parsed statement. `range` says which of `tokens`, the tokens of `sql`, belong to the statement;
-/// `types` are the types of its parameters, as far as they are known.
+/// Binds and plans one parsed statement, whose tokens are the `range` of `tokens`, the tokens of `sql`.
 pub(crate) fn plan(
     parsed: Parsed,
     sql: &Arc<str>,
@@ -192,10 +194,7 @@ pub(crate) fn plan(
     })
 }
 
-/// Parses a text that must be a single statement of the kind that sqlparser parses, such as a query.
-///
-/// # Errors
-/// 42601 if the text is anything else.
+/// Parses a text that must consist of one statement, and one that sqlparser reads.
 pub(crate) fn parse_one(text: &str) -> Result<Syntax<sqlparser::ast::Statement>, SqlError> {
     let mut tokens = Vec::new();
     parse::lex::tokenize(text, &mut tokens)?;

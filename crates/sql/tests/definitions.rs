@@ -158,6 +158,33 @@ fn an_adopted_table_is_like_any_other() {
 }
 
 #[test]
+fn an_adopted_table_may_be_constant() {
+    use hotrow_storage::{Column, Row, TableSchema, Type, Value};
+    for engine in common::ENGINES {
+        let database = database(engine);
+        let columns = vec![Column::new("id", Type::Int8), Column::nullable("name", Type::Text)];
+        let schema = TableSchema { constant: true, ..TableSchema::new("item", columns, &[0]) };
+        let table = database.engine().create_table(schema);
+        let row = Row::from_values(&database.engine().layout(table), &[Value::Int8(1), Value::text("one")]);
+        database.engine().load(table, row.as_ref()).expect("the first row");
+        database.adopt(table).expect("the name is free");
+        let mut session = session(&database);
+        for sql in [
+            "insert into item values (2, 'two')",
+            "insert into item values (1, 'two') on conflict (id) do update set name = 'two'",
+            "update item set name = 'two'",
+            "update item set name = other.name from item other where other.id = item.id",
+            "delete from item where id = 1",
+        ] {
+            assert_eq!(error(&mut session, sql).message, "cannot change constant table \"item\"", "{engine}: {sql}");
+        }
+        for sql in ["select name from item where id = 1 for update", "select name from item where name like 'o%'"] {
+            assert_eq!(outcome(&mut session, sql), "one", "{engine}: {sql}");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_there_is_refused_by_name() {
     let database = database("serial");
     let mut session = session(&database);

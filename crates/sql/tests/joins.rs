@@ -159,7 +159,7 @@ fn every_kind_of_join_has_the_rows_of_a_nested_loop() {
         ("true", |_, _| true),
     ];
     let indexes = ["", "create index on r (k)", "create index on l (k); create index on r (k, v)"];
-    for engine in ["serial", "2pl-timeout", "mvo"] {
+    for engine in ["serial", "2pl-timeout", "hier", "mvo"] {
         for (seed, index) in indexes.iter().enumerate() {
             let database = database(engine);
             let mut session = session(&database);
@@ -185,7 +185,7 @@ fn every_kind_of_join_has_the_rows_of_a_nested_loop() {
 
 #[test]
 fn rows_that_are_joined_for_update_are_locked() {
-    for engine in ["2pl-timeout", "ilock", "1v"] {
+    for engine in ["2pl-timeout", "hier", "sli", "ilock", "1v"] {
         let database = database(engine);
         let (mut one, mut other) = (session(&database), session(&database));
         run(&mut one, MATCHING);

@@ -162,7 +162,7 @@ fn a_circle_through_a_wait_that_nobody_knows_ends_after_a_while() {
 /// The tests' databases end waits that may be deadlocks after a fifth of a second.
 #[test]
 fn a_wait_that_is_no_deadlock_lasts() {
-    for engine in ["2pl-timeout", "ilock", "1v", "row-nowait", "mvo", "mvl"] {
+    for engine in ["2pl-timeout", "hier", "ilock", "1v", "row-nowait", "mvo", "mvl"] {
         let database = database(engine);
         let [mut holder, mut idle] = [session(&database), session(&database)];
         run(

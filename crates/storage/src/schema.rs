@@ -69,13 +69,16 @@ pub struct TableSchema {
     /// Whether the first column of the primary key, an integer, is the table's partition key. Engines with partitions
     /// put the rows whose partition key is `v` into part `v mod parts`. Other engines ignore it.
     pub partitioned: bool,
+    /// Whether the table is constant: its rows come from [loading](crate::StoredTable::load) alone and never change.
+    /// Engines refuse to write to it, read it without locks, and need no partition key of it.
+    pub constant: bool,
     /// The secondary indexes.
     pub indexes: Vec<IndexSchema>,
 }
 
 impl TableSchema {
     /// Makes the definition of a table with the given columns and the primary key made of the columns at `key`. The key
-    /// has an ordered index; the table is not partitioned and has no secondary indexes.
+    /// has an ordered index; the table is neither partitioned nor constant, and has no secondary indexes.
     pub fn new(name: &str, columns: Vec<Column>, key: &[usize]) -> Self {
         Self {
             name: name.to_owned(),
@@ -83,6 +86,7 @@ impl TableSchema {
             key: key.to_vec(),
             ordered: true,
             partitioned: false,
+            constant: false,
             indexes: Vec::new(),
         }
     }

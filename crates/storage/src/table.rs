@@ -21,6 +21,8 @@ use std::ops::{Bound, ControlFlow};
 /// A table of records with headers of type `H`. All threads share it.
 pub struct Table<H: RecordHeader> {
     id: TableId,
+    /// A copy of [`TableSchema::constant`], which each read looks at.
+    constant: bool,
     schema: Arc<TableSchema>,
     key: KeySpec,
     memory: Arc<RecordMemory>,
@@ -58,6 +60,12 @@ impl<H: RecordHeader> Table<H> {
     #[inline]
     pub fn id(&self) -> TableId {
         self.id
+    }
+
+    /// Whether the table is [constant](TableSchema::constant).
+    #[inline]
+    pub fn is_constant(&self) -> bool {
+        self.constant
     }
 
     /// Returns the table's definition.
@@ -121,12 +129,27 @@ impl<H: RecordHeader> Table<H> {
         self.schema.partitioned.then(|| self.primary.partition_key_of(key))
     }
 
-    /// Returns the lower bound of a range of primary keys if both bounds have the same partition key: then one
-    /// partition has all rows of the range. Returns `None` if they have not, or the table is not partitioned.
-    pub fn key_of_partition_range<'k>(&self, lower: &'k Bound<Key>, upper: &'k Bound<Key>) -> Option<&'k Key> {
+    /// Whether the keys of an index begin with the partition key of their rows. Rows with equal keys in such an index
+    /// are in one partition.
+    pub fn begins_with_partition_key(&self, index: IndexRef) -> bool {
+        let first = match index {
+            IndexRef::Primary => self.schema.key.first(),
+            IndexRef::Secondary(IndexId(index)) => self.schema.indexes[usize::from(index)].columns.first(),
+        };
+        self.schema.partitioned && first == self.schema.key.first()
+    }
+
+    /// Returns a key that has the partition key of all rows in a range of an index. Returns `None` if the index does
+    /// not [begin with the partition key](Self::begins_with_partition_key), or the range may have several values of it.
+    pub fn key_of_partition_range<'k>(
+        &self,
+        index: IndexRef,
+        lower: &'k Bound<Key>,
+        upper: &'k Bound<Key>,
+    ) -> Option<&'k Key> {
         match (lower, upper) {
             (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper))
-                if self.schema.partitioned && self.primary.has_same_partition_key(lower, upper) =>
+                if self.begins_with_partition_key(index) && self.primary.has_same_partition_key(lower, upper) =>
             {
                 Some(lower)
             }
@@ -311,6 +334,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         let index_data = (0..schema.indexes.len() + 2).map(|_| H::Index::default()).collect();
         Self {
             id,
+            constant: schema.constant,
             key,
             memory: Arc::new(RecordMemory { format, segments }),
             primary,

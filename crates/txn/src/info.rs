@@ -64,7 +64,7 @@ impl EngineInfo {
     }
 
     /// Whether the engine keeps partitions of the data apart. Users can set how many there are, and each table needs a
-    /// partition key.
+    /// partition key unless it is constant.
     pub fn keeps_partitions(&self) -> bool {
         self.settings.contains(&Setting::Partitions)
     }

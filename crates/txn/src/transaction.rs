@@ -197,6 +197,9 @@ impl Scan {
 ///
 /// Between two transactions every call but [`begin`](Self::begin) fails with [`Abort::User`] or does nothing.
 ///
+/// A write to a [constant](hotrow_storage::TableSchema::constant) table fails with [`Abort::User`] and changes nothing.
+/// Its rows are read without locks, whatever the call asks for, except under engines that keep versions.
+///
 /// Calls may wait, through the waiter with which the object was made. They do not block in any other way. Each wait for
 /// a lock asks the waiter when it begins how long it may last ([`lock_timeout`](hotrow_sync::Waiter::lock_timeout)).
 ///

@@ -1,6 +1,6 @@
 //! The interface of workloads and of their clients.
 
-use crate::{LoadError, Progress};
+use crate::{Hand, LoadError, Progress, Types};
 use fastrand::Rng;
 use hotrow_storage::{TableSchema, mix};
 use hotrow_txn::{Abort, Engine, Isolation, Runner};
@@ -42,6 +42,13 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// [note](Runner::note). The list is empty if there is only one kind.
     fn kinds(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Returns the types of transactions in the workload's mix, in groups that touch similar sets of tables. Types have
+    /// the numbers of [`kinds`](Self::kinds). The result is `None` for a workload whose clients cannot [be
+    /// dealt](Client::deal) types.
+    fn types(&self) -> Option<Types> {
+        None
     }
 
     /// Returns the number of partitions that the workload's clients respect, or `None` if they respect none. The
@@ -127,6 +134,10 @@ impl std::error::Error for Violation {}
 pub trait Client: Send {
     /// Draws the next transaction and runs it until it commits or fails for good.
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort>;
+
+    /// Has the client draw the types of its transactions from `hand`, in place of the whole mix. It is for clients of
+    /// workloads with [types](Workload::types).
+    fn deal(&mut self, _hand: Hand) {}
 }
 
 /// The place of a client, which distinguishes the clients of a database.

@@ -6,7 +6,7 @@ use crate::command::Drivers;
 use crate::error::BenchError;
 use crate::machine::{needed_bytes, refuse_if_too_large};
 use crate::options::names::{BARE, MANAGERS, engine_of};
-use crate::options::{RunOptions, SchedulerName};
+use crate::options::{AssignName, RunOptions, SchedulerName};
 use crate::run::BareLoop;
 use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
 use hotrow_txn::{EngineInfo, Setting, number_of};
@@ -33,6 +33,7 @@ pub(super) fn refuse_kind_of_run<W: Workload>(
 pub(super) fn refuse_options<W: Workload>(workload: &W, run: &RunOptions) -> Result<(), BenchError> {
     refuse_unheeded_options::<W>(run)?;
     refuse_concurrency(run)?;
+    refuse_assignment(workload, run)?;
     refuse_memory::<W>(run)?;
     refuse_one_file_for_two(run)?;
     let bytes = needed_bytes(workload);
@@ -58,7 +59,8 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
 /// Refuses options that mean nothing to clients on the network.
 fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
     let given = [
-        ("--scheduler", run.scheduler.is_some()),
+        ("--scheduler", run.placement.scheduler.is_some()),
+        ("--assign by-type", run.placement.assign == AssignName::ByType),
         ("--blocked-limit", run.engine_options.blocked_limit.is_some()),
         ("--engine-partitions", run.engine_options.engine_partitions.is_some()),
         ("--cc-threads", run.engine_options.cc_threads.is_some()),
@@ -163,6 +165,22 @@ fn refuse_concurrency(run: &RunOptions) -> Result<(), BenchError> {
         "--concurrency {} means nothing to engine {given}: expected one of {expected}",
         concurrency.name()
     )))
+}
+
+/// Refuses to assign transactions to threads by type if there are no types to tell apart, or no threads to choose from.
+fn refuse_assignment<W: Workload>(workload: &W, run: &RunOptions) -> Result<(), BenchError> {
+    if run.placement.assign != AssignName::ByType {
+        return Ok(());
+    }
+    let why = match workload.types() {
+        None => format!("to {}, whose transactions are of one type: expected tatp, tpcc or bimodal", W::NAME),
+        Some(types) if types.groups().len() < 2 => {
+            format!("to this mix of {}, whose transactions are of one group: expected a mix of several", W::NAME)
+        }
+        Some(_) if run.threads() < 2 => "with one thread: expected --threads 2 or more".to_owned(),
+        Some(_) => return Ok(()),
+    };
+    Err(BenchError::Usage(format!("--assign by-type means nothing {why}")))
 }
 
 /// Refuses to measure the tables of a workload that has none.

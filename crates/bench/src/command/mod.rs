@@ -13,18 +13,30 @@ use crate::options::WorkloadOptions;
 use crate::options::names::{BARE, is_engine, managers, names_offering};
 use crate::run::{range_lock_loop, ycsb_loop};
 use hotrow_workloads::Workload;
+use hotrow_workloads::bimodal::Bimodal;
 use hotrow_workloads::hekaton::Hekaton;
 use hotrow_workloads::interactive::Interactive;
 use hotrow_workloads::micro::Micro;
 use hotrow_workloads::range::Range;
+use hotrow_workloads::roving::Roving;
 use hotrow_workloads::tatp::Tatp;
 use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
 use hotrow_workloads::ycsb::Ycsb;
 
 /// The names of the workloads that `hotrow bench` runs.
-pub const WORKLOADS: [&str; 8] =
-    [Ycsb::NAME, Interactive::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME, Range::NAME];
+pub const WORKLOADS: [&str; 10] = [
+    Ycsb::NAME,
+    Interactive::NAME,
+    Tpcb::NAME,
+    Tpcc::NAME,
+    Tatp::NAME,
+    Micro::NAME,
+    Hekaton::NAME,
+    Bimodal::NAME,
+    Roving::NAME,
+    Range::NAME,
+];
 
 /// The arguments of `hotrow bench`: a workload, with the options of its runs.
 #[derive(clap::Subcommand, Clone, Debug)]
@@ -44,6 +56,10 @@ pub enum BenchCommand {
     Micro(WorkloadOptions<<Micro as Workload>::Options>),
     /// Short reads and writes of small rows beside long readers, as in the Hekaton paper
     Hekaton(WorkloadOptions<<Hekaton as Workload>::Options>),
+    /// Groups of transactions that touch different tables, as in the SLI paper
+    Bimodal(WorkloadOptions<<Bimodal as Workload>::Options>),
+    /// Appends to a table, and reads of its newest rows: a hotspot that moves on, as in the SLI paper
+    Roving(WorkloadOptions<<Roving as Workload>::Options>),
     /// Locks on ranges of keys under a lock manager alone, without an engine, as in the VLL paper
     #[command(mut_arg("engines", managers))]
     Range(WorkloadOptions<<Range as Workload>::Options>),
@@ -69,6 +85,8 @@ impl BenchCommand {
             BenchCommand::Tatp(options) => action.run::<Tatp>(options, Drivers::over_wire()),
             BenchCommand::Micro(options) => action.run::<Micro>(options, Drivers::none()),
             BenchCommand::Hekaton(options) => action.run::<Hekaton>(options, Drivers::none()),
+            BenchCommand::Bimodal(options) => action.run::<Bimodal>(options, Drivers::none()),
+            BenchCommand::Roving(options) => action.run::<Roving>(options, Drivers::none()),
             BenchCommand::Range(options) => action.run::<Range>(options, Drivers::none().with_bare(range_lock_loop())),
         }
     }

@@ -47,16 +47,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 
-    /// Whether a worker thread runs one transaction at a time, or keeps several and continues with another when one
-    /// waits [default: what `hotrow engines` lists for each engine]
-    #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<SchedulerName>,
-
-    /// The most transactions that each worker thread of a pool keeps; it keeps fewer while they abort each other
-    /// [default: 8, and fewer while they wait for each other]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
-    pub slots: Option<u32>,
+    /// The placement of transactions on the threads
+    #[command(flatten)]
+    pub placement: PlacementOptions,
 
     /// The settings of the engines
     #[command(flatten)]
@@ -103,6 +96,26 @@ pub struct RunOptions {
     /// The options of a run over the network
     #[command(flatten)]
     pub wire: WireOptions,
+}
+
+/// How transactions are put onto the worker threads.
+#[derive(clap::Args, Clone, Debug)]
+pub struct PlacementOptions {
+    /// Whether a worker thread runs one transaction at a time, or keeps several and continues with another when one
+    /// waits [default: what `hotrow engines` lists for each engine]
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<SchedulerName>,
+
+    /// The most transactions that each worker thread of a pool keeps; it keeps fewer while they abort each other
+    /// [default: 8, and fewer while they wait for each other]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
+    pub slots: Option<u32>,
+
+    /// Whether a worker thread runs all types of transactions, or those of one group of similar types as far as the mix
+    /// allows; the mix of all threads together stays the same
+    #[arg(long, value_name = "HOW", default_value = "random")]
+    pub assign: AssignName,
 }
 
 /// The settings of engines. Engines that do not have a setting ignore it; a setting that no engine of the run has is
@@ -192,6 +205,25 @@ impl SchedulerName {
     }
 }
 
+/// How the types of transactions are assigned to worker threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum AssignName {
+    /// Each transaction of each thread is drawn from the whole mix
+    Random,
+    /// Each thread has transactions of one group of similar types, as far as the mix allows
+    ByType,
+}
+
+impl AssignName {
+    /// Returns the name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            AssignName::Random => "random",
+            AssignName::ByType => "by-type",
+        }
+    }
+}
+
 /// Whether the transactions of a run are optimistic or pessimistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConcurrencyName {
@@ -229,7 +261,7 @@ impl RunOptions {
         let info = ENGINES.iter().find(|info| info.name == engine_of(name));
         // The bare loop has no transactions that could wait.
         let Some(info) = info else { return SchedulerName::Thread };
-        self.scheduler.unwrap_or(match info.scheduler {
+        self.placement.scheduler.unwrap_or(match info.scheduler {
             Scheduler::Thread => SchedulerName::Thread,
             Scheduler::Planned | Scheduler::Partition | Scheduler::Roles => SchedulerName::Pool,
         })
@@ -239,7 +271,7 @@ impl RunOptions {
     pub fn slots_of(&self, name: &str) -> usize {
         match self.scheduler_of(name) {
             SchedulerName::Thread => 1,
-            SchedulerName::Pool => self.slots.map_or(PoolConfig::DEFAULT_SLOTS, |slots| slots as usize),
+            SchedulerName::Pool => self.placement.slots.map_or(PoolConfig::DEFAULT_SLOTS, |slots| slots as usize),
         }
     }
 

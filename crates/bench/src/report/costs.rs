@@ -1,5 +1,6 @@
 //! The costs of transactions to the engine.
 
+use super::lock_shares::lock_shares;
 use hotrow_runtime::RunReport;
 use hotrow_txn::Statistics;
 use serde::Serialize;
@@ -12,6 +13,12 @@ pub(crate) struct CostReport {
     pub breakdown: Map<String, Value>,
     /// The parts of [`breakdown`](Self::breakdown), in microseconds per transaction.
     pub breakdown_us: Map<String, Value>,
+    /// The parts of the time of threads that execute transactions, as shares that add up to one; empty if no
+    /// transaction was sampled.
+    pub execution_threads: Map<String, Value>,
+    /// The share of the time of threads that only serve others in which they had something to do; null if there are no
+    /// such threads.
+    pub service_threads_busy: Option<f64>,
     /// The number of granted locks, divided by the number of committed transactions. Locks of aborted attempts count as
     /// well.
     pub locks_per_txn: f64,
@@ -24,6 +31,8 @@ pub(crate) struct CostReport {
     pub messages: u64,
     /// The locks of a hierarchical lock manager.
     pub hierarchy: Hierarchy,
+    /// The parts of these locks, as shares; empty under an engine without a hierarchy.
+    pub lock_shares: Map<String, Value>,
 }
 
 /// The locks of a hierarchical lock manager: counts of the whole run, those of aborted attempts among them. All are
@@ -96,10 +105,12 @@ impl CostReport {
     pub(super) fn new(run: &RunReport) -> Self {
         let counts = &run.counts;
         let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;
-        let parts = |parts: [(&str, f64); 7]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
+        let parts = |parts: &[(&str, f64)]| parts.iter().map(|&(part, time)| (part.to_owned(), json!(time))).collect();
         Self {
-            breakdown: parts(counts.breakdown.shares()).into_iter().collect(),
-            breakdown_us: parts(counts.breakdown.microseconds()).into_iter().collect(),
+            breakdown: parts(&counts.breakdown.shares()),
+            breakdown_us: parts(&counts.breakdown.microseconds()),
+            execution_threads: counts.execution_shares().map_or_else(Map::new, |shares| parts(&shares)),
+            service_threads_busy: counts.service.busy_share(),
             locks_per_txn: per_txn(counts.statistics.locks),
             waits_per_txn: per_txn(counts.statistics.waits),
             analyses: Analyses {
@@ -109,6 +120,7 @@ impl CostReport {
             },
             messages: counts.statistics.messages,
             hierarchy: Hierarchy::new(&counts.statistics),
+            lock_shares: lock_shares(&counts.statistics),
         }
     }
 }

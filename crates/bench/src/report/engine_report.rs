@@ -136,7 +136,7 @@ impl EngineReport {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use hotrow_runtime::{Breakdown, Counts};
+    use hotrow_runtime::{Breakdown, Counts, ThreadTime};
     use hotrow_txn::{Abort, Statistics};
 
     /// Makes up the report of a run with this throughput.
@@ -146,6 +146,8 @@ pub(crate) mod tests {
         counts.latency_ns.saturating_record(2_000);
         counts.statistics = Statistics { analyses: 3, analyses_found: 2, messages: 7, ..Statistics::default() };
         counts.breakdown = Breakdown { samples: 2, work_ns: 3_000, lock_manager_ns: 1_000, ..Breakdown::default() };
+        counts.execution = ThreadTime { total_ns: 1_000, idle_ns: 200, cpu_ns: 1_000 };
+        counts.service = ThreadTime { total_ns: 1_000, idle_ns: 0, cpu_ns: 100 };
         let elapsed = Duration::from_secs(1);
         let run = RunReport { threads: 2, elapsed, stopped_early: false, counts, cpu: elapsed };
         let identity = RunIdentity {
@@ -174,12 +176,17 @@ pub(crate) mod tests {
             ("slots", json!(1)),
             ("analyses", json!({"runs": 3, "found": 2, "bits": 0})),
             ("messages", json!(7)),
+            ("lock_shares", json!({})),
         ] {
             assert_eq!(json[field], expected, "{field}");
         }
         assert_eq!(json["params"]["records"], 10);
         assert_eq!(json["params"]["isolation"], "serializable");
+        assert_eq!((&json["breakdown"]["contention"], &json["breakdown"]["inheritance"]), (&json!(0.0), &json!(0.0)));
         assert_eq!((&json["breakdown"]["work"], &json["breakdown_us"]["lock_manager"]), (&json!(0.75), &json!(0.5)));
+        let of_threads = |part: &str| (json["execution_threads"][part].as_f64().expect("a share") * 1e3).round();
+        assert_eq!(["work", "lock_manager", "other", "wait"].map(of_threads), [600.0, 200.0, 0.0, 200.0]);
+        assert_eq!(json["service_threads_busy"], 0.1);
         assert_eq!(json["kinds"][1], json!({"kind": "moves", "committed": 4, "throughput": 4.0, "success": 0.75}));
         let keys: Vec<_> = json["aborted"].as_object().expect("an object").keys().cloned().collect();
         assert_eq!(keys.len(), Abort::ALL.len());

@@ -6,6 +6,7 @@
 //! | `engine_report.rs` | the report as a whole |
 //! | `transactions.rs` | what the clients measured: counts, throughput, latencies, kinds |
 //! | `costs.rs` | what transactions cost the engine: where time went, locks, waits, analyses, messages |
+//! | `lock_shares.rs` | the parts of the locks of an engine whose locks form a hierarchy |
 //! | `wire.rs` | what a run over the network reports besides |
 //! | `footprint.rs` | the memory of the tables before and after the run |
 //! | `consistency.rs` | the outcome of the check after the run |
@@ -19,12 +20,15 @@ mod costs;
 mod engine_report;
 mod footprint;
 mod identity;
+mod lock_shares;
 mod summary;
 mod transactions;
 mod wire;
 
 pub(crate) use consistency::Consistency;
 pub(crate) use costs::Analyses;
+#[cfg(test)]
+pub(crate) use costs::Hierarchy;
 pub(crate) use engine_report::EngineReport;
 pub(crate) use footprint::{Footprint, Footprints, MemorySnapshot, VersionCounts, Versions};
 pub(crate) use identity::RunIdentity;

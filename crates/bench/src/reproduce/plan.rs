@@ -25,6 +25,10 @@ pub(crate) enum Chart {
     CurvesOver { x: &'static [&'static str] },
     /// A bar for each point, which stacks the values of all series.
     Bars { x: &'static str },
+    /// Bars as [`Chart::Bars`], with the number of locks of a transaction beside each in place of the throughput.
+    LockBars { x: &'static str },
+    /// For each point a bar for each series, as long as the ratio of its value to that of the first series.
+    Ratios { x: &'static str },
     /// A table with a column for each point and a row for each series. Values are shown with their distance from the
     /// first column.
     Table { x: &'static str },
@@ -34,7 +38,8 @@ impl Chart {
     /// Returns the title of the axis of a panel's points.
     pub(crate) fn x(self, panel: usize) -> &'static str {
         match self {
-            Chart::Curves { x } | Chart::Bars { x } | Chart::Table { x } => x,
+            Chart::Curves { x } | Chart::Bars { x } | Chart::LockBars { x } => x,
+            Chart::Ratios { x } | Chart::Table { x } => x,
             Chart::CurvesOver { x } => x[panel],
         }
     }
@@ -97,6 +102,16 @@ impl Series {
         Self { value: Value::Share(part), ..Self::throughput(name, engine) }
     }
 
+    /// Makes a series of one part of the locks of an engine with a hierarchy of locks.
+    pub(crate) fn locks(name: &'static str, engine: &'static str, part: &'static str) -> Self {
+        Self { value: Value::LockShare(part), ..Self::throughput(name, engine) }
+    }
+
+    /// Makes a series of one part of the time of threads that execute an engine's transactions.
+    pub(crate) fn thread_share(name: &'static str, engine: &'static str, part: &'static str) -> Self {
+        Self { value: Value::ThreadShare(part), ..Self::throughput(name, engine) }
+    }
+
     /// Makes a series of an engine's throughput in transactions of one kind, counted in `unit` transactions per second.
     pub(crate) fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
         Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
@@ -136,6 +151,10 @@ pub(crate) enum Value {
     Cpu,
     /// One part of the breakdown of the transactions' time, in per cent.
     Share(&'static str),
+    /// One part of the locks in a hierarchy, in per cent of all locks or of the heritable ones.
+    LockShare(&'static str),
+    /// One part of the time of threads that execute transactions, in per cent.
+    ThreadShare(&'static str),
 }
 
 impl Value {
@@ -151,11 +170,16 @@ impl Value {
                 .map(|other| other.throughput / f64::from(unit))
                 .sum(),
             Value::Cpu => report.transactions.cpu_us_per_txn,
-            Value::Share(part) => {
-                report.costs.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
-            }
+            Value::Share(part) => per_cent(&report.costs.breakdown, part),
+            Value::ThreadShare(part) => per_cent(&report.costs.execution_threads, part),
+            Value::LockShare(part) => per_cent(&report.costs.lock_shares, part),
         }
     }
+}
+
+/// Returns a part's share in per cent, or zero if there is no such part.
+fn per_cent(shares: &serde_json::Map<String, serde_json::Value>, part: &str) -> f64 {
+    shares.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0
 }
 
 impl Panel {
@@ -170,9 +194,9 @@ impl Panel {
         contenders
     }
 
-    /// Whether the panel shows parts of the transactions' time, so that its runs need a breakdown.
+    /// Whether the panel shows parts of the time of transactions or threads, so that its runs need a breakdown.
     pub(crate) fn has_shares(&self) -> bool {
-        self.series.iter().any(|series| matches!(series.value, Value::Share(_)))
+        self.series.iter().any(|series| matches!(series.value, Value::Share(_) | Value::ThreadShare(_)))
     }
 
     /// Returns the command lines that measure a point on its own: one for all engines that have the same options.

@@ -54,7 +54,8 @@ pub(super) fn databases<W: Workload>(runs: &[PointRun<W>]) -> Vec<(&PointRun<W>,
 impl<W: Workload> PointRun<W> {
     /// Returns the settings of the database on which this run, which is one of `runs`, is made. If the engine runs in a
     /// pool, they are the run's own. All runs of any other engine share one database, with the settings of the first of
-    /// these runs. A number of partitions is dropped unless the engine keeps partitions apart.
+    /// these runs. Settings of a hierarchy of locks are always the run's own. A number of partitions is dropped unless
+    /// the engine keeps partitions apart.
     pub(super) fn settings(&self, runs: &[Self]) -> Settings {
         let info: Option<&EngineInfo> = ENGINES.iter().find(|info| info.name == self.engine);
         let run = match info.is_some_and(|info| info.scheduler != Scheduler::Thread) {
@@ -62,8 +63,10 @@ impl<W: Workload> PointRun<W> {
             false => runs.iter().find(|run| run.engine == self.engine).unwrap_or(self),
         };
         let settings = run.options.settings(&run.workload);
+        let Settings { escalation, hot_percent, .. } = self.options.settings(&self.workload);
         let has_partitions = info.is_some_and(|info| info.settings.contains(&Setting::Partitions));
-        Settings { partitions: settings.partitions.filter(|_| has_partitions), ..settings }
+        let partitions = settings.partitions.filter(|_| has_partitions);
+        Settings { partitions, escalation, hot_percent, ..settings }
     }
 }
 
@@ -115,6 +118,20 @@ mod tests {
             let runs = runs(vec![first, second]);
             let settings = databases(&runs).into_iter().map(|(_, settings)| (settings.workers, settings.blocked_limit));
             assert_eq!(settings.collect::<Vec<_>>(), expected, "{engine} {options:?}");
+        }
+    }
+
+    #[test]
+    fn settings_of_a_hierarchy_of_locks_have_databases_of_their_own() {
+        for (options, expected) in [
+            (["", "--hot-percent 0"], &[(None, None), (Some(0), None)][..]),
+            (["--escalate-after 7", "--escalate-after 7 --ops 5"], &[(None, Some(7))]),
+        ] {
+            let [first, second] = [("one", options[0]), ("other", options[1])]
+                .map(|(name, options)| Series::throughput(name, "none").with(options));
+            let runs = runs(vec![first, second]);
+            let settings = databases(&runs).into_iter().map(|(_, it)| (it.hot_percent, it.escalation));
+            assert_eq!(settings.collect::<Vec<_>>(), expected, "{options:?}");
         }
     }
 

@@ -81,7 +81,9 @@ impl Results {
         let mut runs: Vec<_> = self.runs(panel, point, series).iter().collect();
         let place = |run: &EngineReport| match series.value {
             Value::Kind { .. } => series.value.of(run),
-            Value::Throughput | Value::Cpu | Value::Share(_) => run.throughput(),
+            Value::Throughput | Value::Cpu | Value::Share(_) | Value::LockShare(_) | Value::ThreadShare(_) => {
+                run.throughput()
+            }
         };
         runs.sort_by(|a, b| place(a).total_cmp(&place(b)));
         let middle = runs.get(runs.len().checked_sub(1)? / 2)?;
@@ -195,6 +197,7 @@ pub(crate) mod tests {
     use crate::reproduce::figures::FIGURES;
     use crate::reproduce::plan::Value;
     use crate::reproduce::scale::{Scale, Size};
+    use serde_json::json;
 
     /// A scale at which figures have few points.
     pub(crate) const QUICK: Scale = Scale { size: Size::Quick, cores: 2 };
@@ -235,10 +238,16 @@ pub(crate) mod tests {
                                     });
                                 }
                                 Value::Cpu => made.transactions.cpu_us_per_txn = value,
+                                Value::ThreadShare(part) => {
+                                    made.costs.execution_threads.insert(part.to_owned(), json!(value / 100.0));
+                                }
                                 Value::Share(part) => {
                                     // Of transactions that take 100 µs.
-                                    made.costs.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));
-                                    made.costs.breakdown_us.insert(part.to_owned(), serde_json::json!(value));
+                                    made.costs.breakdown.insert(part.to_owned(), json!(value / 100.0));
+                                    made.costs.breakdown_us.insert(part.to_owned(), json!(value));
+                                }
+                                Value::LockShare(part) => {
+                                    made.costs.lock_shares.insert(part.to_owned(), serde_json::json!(value / 100.0));
                                 }
                             }
                         }

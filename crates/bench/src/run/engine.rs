@@ -3,18 +3,20 @@
 use super::bare_loop::BareLoop;
 use super::database::{LoadedDatabase, RunContext, RunFailure};
 use crate::machine::core_distance_ns;
-use crate::options::{ConcurrencyName, RunOptions, SchedulerName};
+use crate::options::{AssignName, ConcurrencyName, RunOptions, SchedulerName};
 use crate::report::{Consistency, EngineReport, Footprints, MemorySnapshot, RunIdentity};
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, PoolConfig, RunConfig, RunReport, Stop, drive, drive_pool};
 use hotrow_sync::{Arc, Mutex, thread};
 use hotrow_txn::{Abort, Engine, Inspection, Isolation, Protocol, Settings, Transaction};
-use hotrow_workloads::{Client, ClientIdentity, Violation, Workload};
+use hotrow_workloads::{Client, ClientIdentity, Dealer, Violation, Workload};
 use std::time::{Duration, Instant};
 
 /// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
+/// The number of samples of which one is broken down into its times, if the user asks for a breakdown.
+const BREAKDOWN_EVERY: u32 = 2;
 
 /// Loads the rows of `workload` into a new database under the engine called `name`.
 ///
@@ -136,7 +138,7 @@ impl<P: Protocol, W: Workload> LoadedDatabase<W> for EngineDatabase<P, W> {
         let options = identity.options;
         let stop = context.interrupt.begin_run();
         let (scheduler, slots) = (options.scheduler_of(identity.engine), options.slots_of(identity.engine));
-        let (run, follows_waits) = (run_config(options, stop.clone()), options.slots.is_none());
+        let (run, follows_waits) = (run_config(options, stop.clone()), options.placement.slots.is_none());
         let config = PoolConfig { run, slots, follows_waits, ..PoolConfig::default() };
         let info = self.instance.info();
         let judged = workload.judged_isolation().unwrap_or(options.isolation);
@@ -144,9 +146,14 @@ impl<P: Protocol, W: Workload> LoadedDatabase<W> for EngineDatabase<P, W> {
             self.weak_level = Some(info.granted(judged));
         }
         let first = self.clients.len();
+        let dealer = dealer(workload, options);
         let client = |number| {
             let (worker, number) = ((number / slots) as u32, (first + number) as u32);
-            Mutex::new(workload.client(self.tables, ClientIdentity { worker, number, seed: options.seed }))
+            let mut client = workload.client(self.tables, ClientIdentity { worker, number, seed: options.seed });
+            if let Some(dealer) = &dealer {
+                client.deal(dealer.hand(worker));
+            }
+            Mutex::new(client)
         };
         let clients: Vec<_> = (0..config.run.threads * slots).map(client).collect();
         let drive = || (self.drive)(&self.instance, self.tables, &clients, scheduler, &config);
@@ -185,6 +192,12 @@ impl<W: Workload> WithProtocol for Load<'_, W> {
         };
         EngineDatabase::<P, W>::load(self.workload, Box::new(drive), self.settings, self.context)
     }
+}
+
+/// Returns the source of transaction types for the clients of a run, or `None` if each client draws from the whole mix.
+fn dealer<W: Workload>(workload: &W, options: &RunOptions) -> Option<Arc<Dealer>> {
+    let types = workload.types().filter(|_| options.placement.assign == AssignName::ByType)?;
+    Some(Dealer::new(types, options.threads() as u32))
 }
 
 /// Drives every client on a worker of its own.
@@ -229,13 +242,15 @@ fn steps<T: Transaction, C: Client>(client: &Mutex<C>) -> impl FnMut(&mut OneSho
 
 /// Returns the configuration of the runners.
 fn run_config(options: &RunOptions, stop: Stop) -> RunConfig {
+    let default = OneShotConfig::default();
     let one_shot = OneShotConfig {
         isolation: options.isolation,
         concurrency: options.concurrency.map(ConcurrencyName::mix).unwrap_or_default(),
         batch: !options.no_batch,
         sample_every: SAMPLE_EVERY,
+        breakdown_every: if options.report.breakdown { BREAKDOWN_EVERY } else { default.breakdown_every },
         seed: options.seed,
-        ..OneShotConfig::default()
+        ..default
     };
     RunConfig {
         threads: options.threads(),

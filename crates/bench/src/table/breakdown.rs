@@ -24,7 +24,8 @@ pub(super) fn print_breakdown(out: &mut dyn Write, engines: &[EngineSummary<'_>]
             |part: &str| engines.iter().any(|engine| share(engine, part).is_some_and(|share| share > 0.0));
         let is_shown = |(_, part): &&(&str, &str)| !["contention", "inheritance"].contains(part) || is_measured(part);
         let parts: Vec<_> = PARTS.iter().filter(is_shown).copied().collect();
-        return print_side_by_side(out, engines, &parts, width, |engine, part| part_cell(engine, part));
+        print_side_by_side(out, engines, &parts, width, |engine, part| part_cell(engine, part))?;
+        return print_threads(out, engines, width);
     };
     writeln!(out, "\nwhere the server's CPU time went, in µs of each transaction and per cent:")?;
     let parts = SERVER_TIME_PARTS.map(|part| (part.replace('_', " "), part));
@@ -36,6 +37,26 @@ pub(super) fn print_breakdown(out: &mut dyn Write, engines: &[EngineSummary<'_>]
          {coroutine_switch_ns:.0} ns for one of coroutines; network: other system time; work: other user time",
         context_switch_ns / 1e3
     )
+}
+
+/// Prints the parts of the time of threads that execute transactions, and how busy threads were that only serve them.
+fn print_threads(out: &mut dyn Write, engines: &[EngineSummary<'_>], width: usize) -> io::Result<()> {
+    const PARTS: [(&str, &str); 4] =
+        [("executing", "work"), ("lock manager", "lock_manager"), ("aborted", "other"), ("waiting", "wait")];
+    if engines.iter().all(|engine| engine.median.costs.execution_threads.is_empty()) {
+        return Ok(());
+    }
+    writeln!(out, "\nwhere the time of the threads that execute went, in per cent:")?;
+    print_side_by_side(out, engines, &PARTS, width, |engine, part| {
+        let share = engine.median.costs.execution_threads.get(*part).and_then(|share| share.as_f64());
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
+    })?;
+    for engine in engines {
+        if let Some(busy) = engine.median.costs.service_threads_busy {
+            writeln!(out, "{}: threads that only serve them were busy for {:.0} %", engine.engine, busy * 100.0)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the cell of a part, or a dash for an engine without a breakdown.

@@ -3,7 +3,7 @@
 //! | file | what it prints |
 //! | --- | --- |
 //! | `columns.rs` | the table: a line for each engine, with as many columns as there is room for |
-//! | `notes.rs` | what applies to some runs only: ranges, servers, moved cores, granted levels, estimates, analyses |
+//! | `notes.rs` | what applies to some runs only: ranges, servers, moved cores, levels, estimates, analyses, locks |
 //! | `kinds.rs`, `breakdown.rs` | kinds of transactions, and where the time went, engines side by side |
 //! | `footprint.rs` | the memory of the tables |
 //! | `side_by_side.rs` | the layout that kinds and breakdown share |
@@ -62,7 +62,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
 mod tests {
     use super::*;
     use crate::report::tests::report;
-    use crate::report::{Analyses, EngineReport, summarize};
+    use crate::report::{Analyses, EngineReport, Hierarchy, summarize};
     use hotrow_txn::Isolation;
 
     #[test]
@@ -112,11 +112,57 @@ mod tests {
     fn the_breakdown_has_times_and_shares_of_each_part() {
         let turns = [vec![report("2pl-dreadlocks", 8.0, "ok")]];
         let lines = lines(&turns, |out, engines| print_breakdown(out, engines, 40));
-        assert_eq!(lines.len(), 1 + 2 + 5 + 1, "{lines:#?}");
+        assert_eq!(lines.len(), (1 + 2 + 5 + 1) + (1 + 2 + 4 + 1) + 1, "{lines:#?}");
         for (part, expected) in [("work", "1.50   75 %"), ("lock manager", "0.50   25 %"), ("wait", "0.00    0 %")] {
             let line = lines.iter().find(|line| line.starts_with(part)).expect("each part has a line");
             assert!(line.ends_with(expected), "{line}");
         }
+        for (part, expected) in [("executing", "60 %"), ("aborted", "0 %"), ("waiting", "20 %")] {
+            let line = lines.iter().find(|line| line.starts_with(part)).expect("each part has a line");
+            assert!(line.ends_with(expected), "{line}");
+        }
+        assert_eq!(lines[17], "2pl-dreadlocks: threads that only serve them were busy for 10 %");
+    }
+
+    #[test]
+    fn parts_of_hierarchies_have_lines_only_if_an_engine_has_them() {
+        let mut turns = [vec![report("2pl-dreadlocks", 8.0, "ok"), report("hier", 8.0, "ok")]];
+        for (part, expected) in [("contention", 6), ("inheritance", 7)] {
+            let costs = &mut turns[0][1].costs;
+            costs.breakdown.insert(part.to_owned(), serde_json::json!(0.25));
+            costs.breakdown_us.insert(part.to_owned(), serde_json::json!(0.5));
+            let lines = lines(&turns, |out, engines| print_breakdown(out, engines, 80));
+            assert_eq!(lines.len(), 1 + 2 + expected + 1, "{lines:#?}");
+            let line = lines.iter().find(|line| line.starts_with(part)).expect("the part has a line");
+            assert!(line.contains("0.00    0 %") && line.ends_with("0.50   25 %"), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_locks_of_hierarchies_are_noted() {
+        let mut turns = [vec![report("2pl-dreadlocks", 8.0, "ok"), report("sli", 8.0, "ok")]];
+        turns[0][1].costs.hierarchy = Hierarchy {
+            locks: 68,
+            databases: 8,
+            tables: 16,
+            pages: 16,
+            hot: 32,
+            heritable: 40,
+            hot_heritable: 24,
+            inherited: 24,
+            used: 16,
+            discarded: 4,
+            invalidated: 2,
+            ..Hierarchy::default()
+        };
+        let expected = [
+            "sli: locks per transaction: 1.00 database, 2.00 table, 2.00 page, 3.50 row or gap; 4.00 hot, 5.00 \
+             heritable, 3.00 both",
+            "sli: of the locks that were passed on: 2.00 per transaction used, 0.50 discarded, 0.25 invalidated",
+        ];
+        assert_eq!(lines(&turns, |out, engines| print_hierarchy(out, engines)), expected);
+        turns[0][1].costs.hierarchy.inherited = 0;
+        assert_eq!(lines(&turns, |out, engines| print_hierarchy(out, engines)), expected[..1]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, by_name, float, int, string, text, workload};
 use hotrow::storage::{IndexKind, IndexSchema, TableSchema, Value};
-use hotrow::workloads::tpcc::{Client, Tables, Tpcc, order};
+use hotrow::workloads::tpcc::{Client, Tables, Tpcc, history, order};
 use hotrow::workloads::{Violation, Workload};
 
 /// The statements with which BenchBase makes the tables, without the foreign keys.
@@ -92,12 +92,14 @@ fn native(workload: &Tpcc) -> (Connection, Tables) {
     (connection, tables)
 }
 
-/// The native definition, with three differences: the index that BenchBase makes in addition to the unique constraint
-/// on the same columns; no partition key, which BenchBase does not know; and an order of the table without a primary
-/// key, which SQL keeps.
+/// The native definition, with four differences: the index that BenchBase makes in addition to the unique constraint
+/// on the same columns; no partition key, which BenchBase does not know, not even in front of a hidden key; no constant
+/// table, which SQL does not know; and an order of the table without a primary key, which SQL keeps.
 fn with_second_index(mut schema: TableSchema) -> TableSchema {
-    schema.partitioned = false;
-    schema.ordered |= schema.name == "history";
+    (schema.partitioned, schema.constant) = (false, false);
+    if schema.name == "history" {
+        (schema.key, schema.ordered) = (vec![history::ROW_ID], true);
+    }
     if schema.name == "oorder" {
         schema.indexes.push(IndexSchema {
             name: "idx_order".to_owned(),

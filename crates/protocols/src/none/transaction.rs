@@ -1,7 +1,7 @@
 //! A transaction without isolation.
 
 use crate::shared::walk::{self, Step};
-use crate::shared::{batch, begin_call, record, table};
+use crate::shared::{batch, begin_call, record, table, table_to_write};
 use hotrow_storage::{
     Change, Database, End, Guard, IndexId, IndexRef, Key, Participant, Position, RecordPtr, RecordRef, RedoSink, Row,
     RowLayout, RowMut, RowRef, SecondaryIndex, Table, TableId, Variable,
@@ -286,7 +286,7 @@ impl Transaction for NoneTransaction {
     ) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
+        let table = table_to_write(&self.database, guard, id)?;
         let Some(record) = table.find(guard, key, key.hash64()).filter(|record| record.is_present()) else {
             return Ok(Write::Absent);
         };
@@ -316,7 +316,7 @@ impl Transaction for NoneTransaction {
     fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
+        let table = table_to_write(&self.database, guard, id)?;
         let key = table.key_of(row);
         let hash = key.hash64();
         let found = table.find(guard, &key, hash);
@@ -356,7 +356,7 @@ impl Transaction for NoneTransaction {
     fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
+        let table = table_to_write(&self.database, guard, id)?;
         let Some(record) = table.find(guard, key, key.hash64()).filter(|record| record.is_present()) else {
             return Ok(Write::Absent);
         };

@@ -4,7 +4,7 @@ use crate::shared::gaps::{self, Gap, STRIPES, is_ordered, row_name};
 use crate::shared::lock_table::Name;
 use crate::shared::mode::Mode;
 use crate::shared::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
-use hotrow_storage::{Database, Guard, IndexRef, Key, Table};
+use hotrow_storage::{Database, Guard, IndexRef, Key, Table, TableId};
 use hotrow_txn::{Access, Accesses, EntryAccess, Intent, LockPart, LockTarget, RangeAccess};
 use std::ops::{Bound, ControlFlow};
 
@@ -54,12 +54,15 @@ impl Plan {
         self.next = 0;
         self.is_partial = accesses.is_partial();
         for (what, access) in accesses.rows().iter().enumerate() {
+            if is_constant(database, guard, access.table) {
+                continue;
+            }
             let (name, mode) = (Name(access.lock_name()), mode(access.intent));
             self.rows.push((name, mode));
             self.locks.push(Planned { name, mode, what: what as u32 });
         }
         if has_parts(accesses) {
-            Resolver { locks: &mut self.locks, parts: Some(&mut self.parts), rows: self.rows.len() }
+            Resolver { locks: &mut self.locks, parts: Some(&mut self.parts), rows: accesses.rows().len() }
                 .resolve(database, guard, accesses);
         }
         sort(&mut self.locks);
@@ -74,7 +77,7 @@ impl Plan {
         }
         let mut again = std::mem::take(&mut self.again);
         again.clear();
-        Resolver { locks: &mut again, parts: None, rows: self.rows.len() }.resolve(database, guard, accesses);
+        Resolver { locks: &mut again, parts: None, rows: accesses.rows().len() }.resolve(database, guard, accesses);
         let holds = again.iter().all(|lock| self.finds(lock.name, lock.mode));
         self.again = again;
         holds
@@ -119,6 +122,12 @@ impl Plan {
     }
 }
 
+/// Whether there is such a table, and it is constant, so that nothing of it is locked.
+#[inline]
+fn is_constant(database: &Database<()>, guard: Guard<'_>, table: TableId) -> bool {
+    database.table(guard, table).is_some_and(Table::is_constant)
+}
+
 fn has_parts(accesses: &Accesses) -> bool {
     !accesses.ranges().is_empty() || !accesses.entries().is_empty()
 }
@@ -147,12 +156,12 @@ struct Resolver<'p> {
 impl Resolver<'_> {
     fn resolve(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
         for range in accesses.ranges() {
-            if let Some(table) = database.table(guard, range.table) {
+            if let Some(table) = database.table(guard, range.table).filter(|table| !table.is_constant()) {
                 self.range(table, guard, range);
             }
         }
         for entry in accesses.entries() {
-            if let Some(table) = database.table(guard, entry.table) {
+            if let Some(table) = database.table(guard, entry.table).filter(|table| !table.is_constant()) {
                 self.entry(table, guard, entry);
             }
         }

@@ -59,10 +59,11 @@
 //! 6. *No message is forgotten.* This holds also if the receiver of a message sleeps, leaves, or changes its role:
 //!    [`parts`], invariant 2. So sessions go on when workers leave.
 //! 7. *Conflicting ranges meet.* A request asks for all prefix locks of its plan in each part that it visits. If a
-//!    range of the primary index has one value of the partition key, the request visits the part of that value. For
-//!    any other range it visits all parts. For an index entry it visits the part of the entry's row. For an entry of a
-//!    unique index it also visits the part that the hash of the indexed columns selects. All transactions that bring or
-//!    remove these columns meet there. If the table is shared, every part reaches all locks, and a request visits
+//!    range of an index that begins with the partition key has one value of it, the request visits the part of that
+//!    value: an entry in the range is of a row with this value. For any other range it visits all parts. For an index
+//!    entry it visits the part of the entry's row. For an entry of a unique index that does not begin with the
+//!    partition key it also visits the part that the hash of the indexed columns selects. All transactions that bring
+//!    or remove these columns meet there. If the table is shared, every part reaches all locks, and a request visits
 //!    one part only.
 //! 8. *Transactions without a plan.* A reconnaissance, and a read-only transaction at read committed, have no plan and
 //!    are not alone: they copy one row at a time. Any other transaction without a plan is alone in the database:
@@ -89,7 +90,8 @@
 //!
 //! **The names of locks.** A lock's name is a hash of the table and the key. If a table has a partition key, the locks
 //! of all rows with one value of it are in one part. So the locks of a TPC-C warehouse's rows are in one part, as in
-//! §4.4. Items have no warehouse: the paper locks none of them, and here each item is locked in a part of its own.
+//! §4.4. Items have no warehouse, and never change. As in the paper, none of them is locked: their table is
+//! [constant](hotrow_storage::TableSchema::constant).
 
 mod admission;
 mod id;

@@ -5,12 +5,16 @@ use super::table::LockTable;
 use super::testing::Thread;
 use super::{CcThreads, OneTable, Orthrus, OrthrusConfig, Owning, Split, Variant};
 use crate::Instance;
-use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};
+use hotrow_storage::{
+    Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowMut, TableId, TableSchema, Type, Value,
+};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Doorbell, Waiter, thread};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Protocol, Settings, Transaction, WorkerId, Write,
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Protocol, RangeAccess, Settings, Transaction, WorkerId,
+    Write,
 };
+use std::ops::Bound;
 use std::time::Duration;
 
 const PARTS: usize = 3;
@@ -344,4 +348,98 @@ fn settings_without_execution_threads_are_refused() {
     );
     let refused = configure(2000, None).expect_err("there are no more ports");
     assert_eq!(refused, "2000 threads are too many: expected 1 to 1024");
+}
+
+/// A database under ORTHRUS with a table as an order entry has them: partitioned by its first column, with a unique
+/// index that begins with it and one that does not, beside a constant table without a partition key.
+struct Orders {
+    instance: Arc<Instance<Orthrus<Owning>>>,
+    orders: TableId,
+    items: TableId,
+}
+
+impl Orders {
+    fn new() -> Self {
+        let (cc_threads, wait_limit) = (CcThreads::Fixed(PARTS), Duration::from_secs(3600));
+        let instance = Instance::new(OrthrusConfig { workers: PARTS + 1, cc_threads, wait_limit });
+        let columns = ["shop", "number", "client", "code"].map(|name| Column::new(name, Type::Int4)).to_vec();
+        let index = |columns: &[usize]| IndexSchema {
+            name: "i".to_owned(),
+            columns: columns.to_vec(),
+            kind: IndexKind::Ordered,
+            unique: true,
+        };
+        let indexes = vec![index(&[0, 2, 1]), index(&[3])];
+        let schema = TableSchema { partitioned: true, indexes, ..TableSchema::new("orders", columns, &[0, 1]) };
+        let orders = instance.create_table(schema);
+        let columns = vec![Column::new("id", Type::Int4), Column::new("price", Type::Int4)];
+        let items = instance.create_table(TableSchema { constant: true, ..TableSchema::new("items", columns, &[0]) });
+        for item in 0..30 {
+            let row = Row::from_values(&instance.layout(items), &[Value::Int4(item), Value::Int4(7 * item)]);
+            instance.load(items, row.as_ref()).expect("the keys differ");
+        }
+        Self { instance, orders, items }
+    }
+
+    /// Returns the number of messages that carry the request for these accesses.
+    fn messages(&self, accesses: &Accesses, run: impl FnOnce(&mut dyn Transaction)) -> u64 {
+        let mut txn = self.instance.transaction(&mut self.instance.worker(WorkerId(0)), Waiter::thread(Duration::ZERO));
+        txn.begin(&Begin { accesses: Some(accesses), ..Begin::default() }).expect("nobody else is there");
+        run(&mut txn);
+        txn.commit().expect("nobody else is there");
+        txn.statistics().messages
+    }
+}
+
+#[test]
+fn a_transaction_of_one_partition_key_visits_one_part_whatever_constant_rows_it_reads() {
+    let world = Orders::new();
+    let layout = world.instance.layout(world.orders);
+    for shop in 0..PARTS as i32 {
+        let mut accesses = Accesses::new();
+        (0..30).for_each(|item| accesses.push(world.items, Key::Int(item), Intent::Read));
+        accesses.push_entries_below(world.orders, IndexRef::Primary, Key::int4s([shop, 1]));
+        accesses.push_entries_below(world.orders, IndexRef::Secondary(IndexId(0)), Key::int4s([shop, 5]));
+        let messages = world.messages(&accesses, |txn| {
+            for item in 0..30 {
+                let price = txn.read(world.items, &Key::Int(item)).expect("no lock is needed").map(|row| row.int4(1));
+                assert_eq!(price, Some(7 * item as i32));
+            }
+        });
+        assert_eq!(messages, 2, "shop {shop}: one to the part, and one back");
+
+        // The columns of the other unique index may be in any part.
+        let (columns, key) = (Key::int4s([shop, 5, 2]), Key::int4s([shop, 2]));
+        let values = [shop, 2, 5, 100 + shop].map(Value::Int4);
+        let row = Row::from_values(&layout, &values);
+        let code = KeySpec::bytes(&world.instance.schema(world.orders).columns, &[3]).key_of(row.as_ref());
+        let mut accesses = Accesses::new();
+        accesses.push_entry(world.orders, IndexRef::Primary, key.clone(), key.clone());
+        accesses.push_entry(world.orders, IndexRef::Secondary(IndexId(0)), columns, key.clone());
+        assert_eq!(world.messages(&accesses, |_| ()), 2, "shop {shop}");
+        accesses.push_entry(world.orders, IndexRef::Secondary(IndexId(1)), code.clone(), key);
+        let elsewhere = code.hash64() % PARTS as u64 != shop as u64;
+        let messages = world.messages(&accesses, |txn| {
+            assert_eq!(txn.insert(world.orders, row.as_ref()), Ok(Write::Done));
+        });
+        assert_eq!(messages, if elsewhere { 3 } else { 2 }, "shop {shop}");
+    }
+    assert_eq!(world.instance.audit(), Ok(()));
+}
+
+#[test]
+fn ranges_of_an_index_that_begins_with_the_partition_key_are_in_one_part() {
+    let world = Orders::new();
+    for (index, lower, upper, parts) in [
+        (0, Key::int4s([2, 5]), Key::int4s([2, 5]), 1),
+        (0, Key::int4s([1, 0]), Key::int4s([1, 9]), 1),
+        (0, Key::int4s([0, 5]), Key::int4s([1, 5]), PARTS as u64),
+        (1, Key::int4s([2, 5]), Key::int4s([2, 5]), PARTS as u64),
+    ] {
+        let mut accesses = Accesses::new();
+        let (lower, upper) = (Bound::Included(lower), Bound::Included(upper));
+        let index = IndexRef::Secondary(IndexId(index));
+        accesses.push_range(RangeAccess { table: world.orders, index, lower, upper, intent: Intent::Read });
+        assert_eq!(world.messages(&accesses, |_| ()), parts + 1, "{accesses:?}");
+    }
 }

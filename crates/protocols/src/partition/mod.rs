@@ -63,10 +63,12 @@
 //! 7. *A record is not freed while a partition counts on it*, and a partition counts only on a record that is known to
 //!    be alive: the transaction that found it is still in its epoch while *enter* is acted upon. From then on the count
 //!    keeps it.
-//! 8. *Conflicting ranges meet.* Prefix locks of one plan are asked for in all of its partitions. A range that names
-//!    one value of the partition key is in the partition of that value, and any other range in all partitions; an index
-//!    entry is where its row lives. Columns of a unique index have, beside that, one partition on which all
-//!    transactions agree. So transactions that conflict meet in one partition at least.
+//! 8. *Conflicting ranges meet.* Prefix locks of one plan are asked for in all of its partitions. A range of an index
+//!    that begins with the partition key is, if it names one value of it, in the partition of that value, and any other
+//!    range in all partitions; an index entry is where its row lives. Columns of a unique index that does not begin
+//!    with the partition key have, beside that, one partition on which all transactions agree. So transactions that
+//!    conflict meet in one partition at least. Nothing of a [constant](hotrow_storage::TableSchema::constant) table is
+//!    locked.
 //! 9. *Alone is alone.* A transaction without a plan passes the gate when no other transaction is inside, and then
 //!    waits until every *finished* has been acted upon: no partition touches a record any more that it may remove.
 //!

@@ -475,6 +475,7 @@ fn tables_are_refused_whose_rows_have_no_partition() {
     let cases = [
         (schema(), true),
         (TableSchema { partitioned: false, ..schema() }, false),
+        (TableSchema { partitioned: false, constant: true, ..schema() }, true),
         (TableSchema { partitioned: true, ..TableSchema::new("t", vec![text], &[0]) }, false),
     ];
     for (schema, expected) in cases {

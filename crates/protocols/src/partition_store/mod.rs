@@ -20,19 +20,20 @@
 //! **Invariants**
 //!
 //! 1. A transaction with a plan holds the partition of each row that it touches, until it ends. So transactions with a
-//!    plan that share a partition run one after the other.
+//!    plan that share a partition run one after the other. Rows of a
+//!    [constant](hotrow_storage::TableSchema::constant) table are in no partition: no transaction writes to them.
 //! 2. *No deadlock.* A transaction with a plan waits for partitions only before it runs, and takes them in ascending
 //!    order. So if it holds partition n and waits, it waits for a partition with a greater number. If a running
 //!    transaction needs one more partition, it takes the partition only if it is free, and does not wait. If the
 //!    partition is not free, the attempt ends.
-//! 3. *Phantoms.* A range of the primary index that has one value of the partition key lies in the partition of that
-//!    value. Any other range, such as any range of a secondary index, may lie in all partitions. A transaction with
-//!    a plan holds all partitions in which a range that it scans may lie. An index entry comes and goes with its row,
-//!    whose partition the writer holds. So no entry comes into the range, or leaves it, during the scan.
-//! 4. *Unique columns.* Two rows with the same columns of a unique index may be in different partitions. The hash of
-//!    the columns selects a partition for them: [`Place::Hashed`](crate::shared::planned::Place::Hashed). A transaction
-//!    that brings or removes such columns also holds this partition. So two transactions never check the same columns
-//!    at the same time.
+//! 3. *Phantoms.* A range of an index that begins with the partition key lies, if it has one value of it, in the
+//!    partition of that value. Any other range may lie in all partitions. A transaction with a plan holds all
+//!    partitions in which a range that it scans may lie. An index entry comes and goes with its row, whose partition
+//!    the writer holds. So no entry comes into the range, or leaves it, during the scan.
+//! 4. *Unique columns.* Two rows with the same columns of a unique index may be in different partitions, unless the
+//!    index begins with the partition key. If they may, the hash of the columns selects a partition for them:
+//!    [`Place::Hashed`](crate::shared::planned::Place::Hashed). A transaction that brings or removes such columns also
+//!    holds this partition. So two transactions never check the same columns at the same time.
 //! 5. *Single rows.* A reconnaissance, and a read-only transaction at read committed, have no plan and are not alone.
 //!    They copy one row at a time, and hold the partition of the row while they copy it. While such a transaction waits
 //!    for a partition, it holds no other.

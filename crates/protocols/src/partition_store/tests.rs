@@ -452,4 +452,6 @@ fn a_table_without_a_partition_key_is_refused() {
     assert_eq!(world.instance.admits(&schema()), Ok(()));
     let refused = world.instance.admits(&TableSchema { partitioned: false, ..schema() });
     assert!(refused.is_err_and(|what| what.contains("PARTITION BY HASH")));
+    // A constant table needs none.
+    assert_eq!(world.instance.admits(&TableSchema { partitioned: false, constant: true, ..schema() }), Ok(()));
 }

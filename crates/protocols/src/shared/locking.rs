@@ -2,7 +2,8 @@
 //!
 //! All of them go through one life. Each call locks what it touches, finds it, and reads it or changes it by
 //! [`InPlace`]. A commit hands its redo record over, makes the changes final and only then gives up the locks. How a
-//! transaction keeps others away is its protocol's, written out as its [`Locking`]. There is nothing to choose here.
+//! transaction keeps others away is its protocol's, written out as its [`Locking`]. There is nothing to choose here. A
+//! [constant](TableSchema::constant) table is read without the protocol's locks.
 //!
 //! **Invariants**
 //!
@@ -12,7 +13,7 @@
 
 use super::early_release::EarlyRelease;
 use super::in_place::{InPlace, IndexLocks};
-use super::{begin_call, record, table};
+use super::{begin_call, record, table, table_to_write, walk};
 use hotrow_storage::{
     Database, Guard, Key, Participant, RecordHeader, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
 };
@@ -239,7 +240,11 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         self.enter()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
-        match self.locks.read(Sought { table, guard, key, hash: key.hash64() }) {
+        let row = Sought { table, guard, key, hash: key.hash64() };
+        if table.is_constant() {
+            return Ok(row.find().map(record::row));
+        }
+        match self.locks.read(row) {
             Ok(found) => Ok(found.map(record::row)),
             Err(abort) => Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         }
@@ -249,7 +254,11 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         self.enter()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
-        match self.locks.read_for_update(Sought { table, guard, key, hash: key.hash64() }) {
+        let row = Sought { table, guard, key, hash: key.hash64() };
+        if table.is_constant() {
+            return Ok(row.find().map(record::row));
+        }
+        match self.locks.read_for_update(row) {
             Ok(found) => Ok(found.map(record::row)),
             Err(abort) => Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         }
@@ -264,7 +273,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     ) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let (database, guard) = (&*self.database, self.participant.guard());
-        let table = table(database, guard, id)?;
+        let table = table_to_write(database, guard, id)?;
         let record = match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Write::Absent),
@@ -283,7 +292,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let (database, guard) = (&*self.database, self.participant.guard());
-        let table = table(database, guard, id)?;
+        let table = table_to_write(database, guard, id)?;
         let key = table.key_of(row);
         let hash = key.hash64();
         let locked = self.locks.insert(Sought { table, guard, key: &key, hash });
@@ -295,7 +304,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
+        let table = table_to_write(&self.database, guard, id)?;
         let record = match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Write::Absent),
@@ -314,6 +323,9 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         }
         let guard = self.participant.guard();
         let table = table(&self.database, guard, scan.table)?;
+        if table.is_constant() {
+            return walk::rows_of_constant(table, guard, scan, visit);
+        }
         let scanned = self.locks.scan(table, guard, scan, visit);
         scanned.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Range(scan)))
     }
@@ -387,7 +399,11 @@ impl<L: Locking> Holding for LockingTransaction<L> {
         self.enter()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
-        let held = self.locks.hold_row(Sought { table, guard, key, hash: key.hash64() });
+        let row = Sought { table, guard, key, hash: key.hash64() };
+        if table.is_constant() {
+            return Ok(row.find().is_some());
+        }
+        let held = self.locks.hold_row(row);
         held.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Row))
     }
 

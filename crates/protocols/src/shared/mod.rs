@@ -64,7 +64,7 @@ pub(crate) mod time_outs;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;
 
-use hotrow_storage::{Guard, Participant, StoredTable, TableId, Tables};
+use hotrow_storage::{Database, Guard, Participant, RecordHeader, StoredTable, Table, TableId, Tables};
 use hotrow_txn::Abort;
 
 /// Begins a call of a transaction: enters an epoch, unless the participant is in one. Fails with [`Abort::User`] if no
@@ -91,4 +91,16 @@ pub(crate) fn table<'g, T: StoredTable>(
     id: TableId,
 ) -> Result<&'g T, Abort> {
     database.table(guard, id).ok_or(Abort::User)
+}
+
+/// Returns the table of this number for a write. If there is none, or the table is constant, the transaction's own code
+/// is wrong, and the call fails.
+#[inline]
+pub(crate) fn table_to_write<'g, H: RecordHeader>(
+    database: &'g Database<H>,
+    guard: Guard<'g>,
+    id: TableId,
+) -> Result<&'g Table<H>, Abort> {
+    let table = table(database, guard, id)?;
+    if table.is_constant() { Err(Abort::User) } else { Ok(table) }
 }

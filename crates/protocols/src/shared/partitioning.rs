@@ -5,14 +5,15 @@ use hotrow_storage::{TableSchema, Type};
 /// The greatest number of partitions of a database.
 pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
 
-/// Checks that the partition of each row of a table is known from its key.
+/// Checks that the partition of each row of a table is known from its key. Rows of a constant table need no partition:
+/// transactions read them without visiting one.
 ///
 /// # Errors
-/// Fails with a text for users if it is not. `engine` is the name of the engine that needs to know.
+/// Fails with a text for users if it is not known. `engine` is the name of the engine that needs to know.
 pub(crate) fn check_schema(engine: &str, schema: &TableSchema) -> Result<(), String> {
     let first = schema.key.first().and_then(|&column| schema.columns.get(column));
     let is_integer = first.is_some_and(|column| matches!(column.ty, Type::Int2 | Type::Int4 | Type::Int8));
-    if schema.partitioned && is_integer {
+    if schema.constant || schema.partitioned && is_integer {
         return Ok(());
     }
     Err(format!(

@@ -7,11 +7,12 @@ use hotrow_storage::{EntryPtr, EntryRef, Guard, RecordHeader, RecordPtr, RecordR
 use hotrow_storage::{Table, Variable};
 use hotrow_sync::PlainAtomicU32;
 
-/// Returns the row of a record that the caller's transaction has locked, at least shared, or whose table it owns.
+/// Returns the row of a record that the caller's transaction has locked, at least shared, or whose table it owns, or
+/// whose table is constant.
 #[inline]
 pub(crate) fn row<'g, H: RecordHeader>(record: RecordRef<'g, H>) -> RowRef<'g> {
     // SAFETY: writers lock exclusively, so the caller's lock keeps them away until it is released, which takes `&mut`
-    // of the transaction that the row's borrow comes from.
+    // of the transaction that the row's borrow comes from. A constant table has no writers.
     unsafe { record.row() }
 }
 

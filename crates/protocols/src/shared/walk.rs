@@ -1,7 +1,7 @@
 //! Steps along an index, primary or secondary.
 
 use super::record;
-use hotrow_storage::{EntryRef, Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, RecordRef, Table};
+use hotrow_storage::{EntryRef, Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, RecordRef, RowRef, Table};
 use hotrow_txn::{Abort, Direction, Scan};
 use std::ops::{Bound, ControlFlow};
 
@@ -231,6 +231,20 @@ pub(crate) fn along<'g, H: RecordHeader>(
         (IndexRef::Secondary(_), _) => return Err(Abort::User),
     }
     Ok(())
+}
+
+/// Visits the rows of a scan's range in a constant table, which need no locks.
+pub(crate) fn rows_of_constant<'g, H: RecordHeader>(
+    table: &'g Table<H>,
+    guard: Guard<'g>,
+    scan: &Scan,
+    visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+) -> Result<(), Abort> {
+    debug_assert!(table.is_constant(), "rows that change are locked");
+    along(table, guard, scan, &mut |step| match step.is_current(table, scan.index) {
+        true => visit(record::row(step.record)),
+        false => ControlFlow::Continue(()),
+    })
 }
 
 fn along_ordered<'g, H: RecordHeader>(

@@ -4,6 +4,7 @@
 //! | file | what it asks |
 //! | --- | --- |
 //! | `cases` | each method, one case after the other |
+//! | `constant` | constant tables, which are read without locks and never written |
 //! | `planned` | engines that need the access set: what is in it, outside of it, and beside it |
 //! | `random` | sequences of calls against the model, shrunk when they differ |
 //! | `redo` | what a redo sink is told, and when |
@@ -13,6 +14,7 @@
 //! | `tables`, `observed` | the tables of the suite; how a test sees that a thread waits |
 
 mod cases;
+mod constant;
 mod model;
 mod observed;
 mod planned;

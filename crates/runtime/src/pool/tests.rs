@@ -296,6 +296,41 @@ fn a_run_is_stopped_while_everybody_waits() {
     assert_eq!((report.counts.committed, report.stopped_early), (0, true));
 }
 
+/// Duties of a worker that runs transactions or only serves others.
+struct Serves(bool);
+
+impl Duties for Serves {
+    fn has_room(&self) -> bool {
+        !self.0
+    }
+
+    fn runs_transactions(&self) -> bool {
+        !self.0
+    }
+}
+
+#[test]
+fn a_thread_is_idle_while_all_its_transactions_wait() {
+    const PAUSE: Duration = Duration::from_millis(2);
+    let mut config = config(2, 2, Some(4));
+    (config.run.one_shot.sample_every, config.run.one_shot.breakdown_every) = (1, 1);
+    // Worker 1 only serves worker 0, whose transactions pause two at a time.
+    let serves = |worker: WorkerId| Serves(worker.0 == 1);
+    let report = drive_with(&config, serves, |_, waiter, _| {
+        assert_eq!(waiter.pause(PAUSE), Wake::TimedOut);
+        Ok(())
+    });
+    let counts = report.expect("nothing fails").counts;
+    // The thread does other things for a moment before it rests.
+    let paused_ns = 2 * PAUSE.as_nanos() as u64;
+    let (execution, service) = (counts.execution, counts.service);
+    assert!(execution.idle_ns > paused_ns / 2 && execution.idle_ns <= execution.total_ns, "{execution:?}");
+    assert!(service.idle_ns > 0 && service.idle_ns <= service.total_ns, "{service:?}");
+    let shares = counts.execution_shares().expect("all transactions were sampled");
+    let sum: f64 = shares.iter().map(|(_, share)| share).sum();
+    assert!((sum - 1.0).abs() < 1e-9 && shares.iter().all(|(_, share)| (0.0..=1.0).contains(share)), "{shares:?}");
+}
+
 #[test]
 fn only_the_measured_period_counts() {
     let (warmup, measured) = (Duration::from_millis(20), Duration::from_millis(200));

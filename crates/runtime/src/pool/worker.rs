@@ -76,8 +76,18 @@ struct Worker<'r, D> {
 struct Idle {
     /// The time since which the worker has had nothing to do, or `None` if it has something to do.
     since: Option<Time>,
+    /// The time up to which the idleness is counted, or `None` if none of it is.
+    counted_to: Option<Time>,
     /// Whether there are more workers than cores, so that an idle worker gives its core away at once.
     is_crowded: bool,
+}
+
+impl Idle {
+    /// Notes that the worker has something to do.
+    #[inline]
+    fn end(&mut self) {
+        (self.since, self.counted_to) = (None, None);
+    }
 }
 
 const NEVER: Time = Time(u64::MAX);
@@ -135,9 +145,11 @@ impl<'r, D: Duties> Worker<'r, D> {
             }
             let waiter = Waiter::new(self.doorbell.clone());
             self.duties.borrow_mut().settle(&waiter);
-            let counts = self.run_slots(scope, &schedulers);
+            let mut counts = self.run_slots(scope, &schedulers);
             self.duties.borrow_mut().leave();
-            (counts, self.steps.cpu())
+            self.steps.clock.end_stretch(self.is_serving.get());
+            let cpu = self.steps.clock.add_to(&mut counts);
+            (counts, cpu)
         })
     }
 
@@ -155,20 +167,24 @@ impl<'r, D: Duties> Worker<'r, D> {
     /// The main loop, which runs until every slot's coroutine has returned.
     fn run_slots(&self, scope: &mut Scope<'_, Outcome>, schedulers: &[Arc<SlotScheduler>]) -> Counts {
         let mut counts = Counts::default();
-        let mut idle = Idle { since: None, is_crowded: self.run.config.threads > hotrow_sync::cores() };
+        let mut idle =
+            Idle { since: None, counted_to: None, is_crowded: self.run.config.threads > hotrow_sync::cores() };
         let mut last = 0;
         while self.free.get() | self.waiting.get() != 0 {
             let chosen = self.choose(last, schedulers);
             self.note_role();
             let Some(slot) = chosen else {
                 if self.has_received.take() {
-                    idle.since = None;
-                } else if !self.duties.borrow_mut().find_work() {
+                    idle.end();
+                } else if self.duties.borrow_mut().find_work() {
+                    idle.counted_to = None;
+                } else {
                     self.rest(&mut idle);
                 }
                 continue;
             };
-            (last, idle.since) = (slot, None);
+            last = slot;
+            idle.end();
             match scope.resume(slot) {
                 Resumed::Suspended => self.note_suspended(slot, &schedulers[slot]),
                 Resumed::Returned(Ok(counted)) => counts.add(&counted),
@@ -227,6 +243,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         let serves = !self.duties.borrow().runs_transactions();
         if serves != self.is_serving.replace(serves) {
             self.run.note_serving(serves);
+            self.steps.clock.end_stretch(!serves);
         }
         if !serves {
             return;
@@ -304,18 +321,26 @@ impl<'r, D: Duties> Worker<'r, D> {
         self.next_deadline.set(next);
     }
 
+    /// Counts the idleness of the worker up to `now`.
+    fn count_idle(&self, idle: &mut Idle, now: Time) {
+        if let Some(counted_to) = idle.counted_to.replace(now) {
+            self.steps.clock.add_idle(now.since(counted_to));
+        }
+    }
+
     /// Passes a moment in which no slot can run: spins at first, and sleeps once the worker has been idle for long
     /// enough.
     fn rest(&self, idle: &mut Idle) {
         let now = self.doorbell.now();
+        self.count_idle(idle, now);
         let spin_end = idle.since.get_or_insert(now).after(self.run.config.spin);
         let expected = self.duties.borrow().expected().unwrap_or(NEVER);
         if now < spin_end || expected < now.after(LATE) {
-            match idle.is_crowded {
-                true => thread::yield_now(),
-                false => hint::spin_loop(),
+            if !idle.is_crowded {
+                return hint::spin_loop();
             }
-            return;
+            thread::yield_now();
+            return self.count_idle(idle, self.doorbell.now());
         }
         let before_expected = Time(expected.0.saturating_sub(LATE.as_nanos() as u64));
         let until = self.next_deadline.get().min(before_expected).min(now.after(LOOK_AGAIN));
@@ -323,6 +348,7 @@ impl<'r, D: Duties> Worker<'r, D> {
             self.doorbell.listen(Some(until));
         }
         self.duties.borrow_mut().rouse();
+        self.count_idle(idle, self.doorbell.now());
     }
 }
 

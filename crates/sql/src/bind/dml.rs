@@ -48,6 +48,7 @@ impl Binder<'_> {
             return Err(unsupported("INSERT into what is no table"));
         };
         let table = self.table(name)?;
+        table.check_changeable()?;
         let targets = self.targets(&table, &insert.columns)?;
         let source = match &insert.source {
             None => Source::Rows(vec![vec![None; targets.len()]]),
@@ -279,6 +280,7 @@ impl Binder<'_> {
         others: &[ast::TableWithJoins],
     ) -> Result<(Arc<Table>, From), SqlError> {
         let (table, alias) = self.target(target)?;
+        table.check_changeable()?;
         let own = 0..table.schema.columns.len();
         self.select.columns = own.end;
         let mut from = From { scope: Scope::table(&table, alias.as_deref()), ..From::default() };

@@ -27,11 +27,10 @@ pub enum Part {
     Index(String),
 }
 
-/// The comments on a relation as a whole and on its columns, constraints and indexes.
+/// The comments on a relation and on its parts, by the part.
 pub type Comments = BTreeMap<Part, String>;
 
-/// Moves the comment of a renamed column, constraint or index from its old to its new name. `part` is the variant of
-/// [`Part`] of the renamed object.
+/// Moves the comment of a part whose name changes from `old` to `new`. `part` makes the key from a name.
 pub fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &str, new: &str) {
     if let Some(comment) = comments.remove(&part(old.to_owned())) {
         comments.insert(part(new.to_owned()), comment);
@@ -47,11 +46,12 @@ pub struct Rules {
     pub checks: Vec<Check>,
     /// The name of the primary key constraint; `None` if the key is hidden.
     pub primary_key: Option<String>,
-    /// The names of the indexes that were made by UNIQUE constraints.
+    /// The names of those indexes that UNIQUE constraints have made.
     pub unique_constraints: Vec<String>,
-    /// The positions of the identity columns. The flag is set for GENERATED ALWAYS: statements cannot supply the value.
+    /// The positions of the identity columns. The flag says whether only the sequence may give the column a value
+    /// (GENERATED ALWAYS).
     pub identities: Vec<(usize, bool)>,
-    /// The table's FOREIGN KEY constraints, in the order in which they were declared.
+    /// The table's FOREIGN KEY constraints, in the order in which they were made.
     pub foreign_keys: Vec<ForeignKey>,
     /// The foreign keys, of this and other tables, that refer to this table.
     pub referrers: Vec<Referrer>,
@@ -59,23 +59,22 @@ pub struct Rules {
     pub comments: Comments,
 }
 
-/// The definition of a table, which never changes: DDL makes another definition.
+/// The definition of a table, which never changes.
 #[derive(Debug)]
 pub struct Table {
-    /// The engine's id of the table.
+    /// The engine's number of the table.
     pub id: TableId,
     /// The names of the table and its columns, the columns' types, and the indexes.
     pub schema: Arc<TableSchema>,
     /// The positions of the columns' values within a row.
     pub layout: Arc<RowLayout>,
-    /// The columns and order of the primary index, by which its keys are made from rows.
+    /// The specification by which keys of the primary index are made from rows.
     pub key: KeySpec,
-    /// The columns and order of each secondary index of the schema, by which its keys are made from rows.
+    /// The specifications by which keys of the secondary indexes are made, one for each index of the schema.
     pub index_keys: Vec<KeySpec>,
     /// The defaults, constraints and comments.
     pub rules: Rules,
-    /// The next hidden key, for a table without a primary key. All definitions that share the table's rows share the
-    /// counter.
+    /// The next value of the hidden key. Later definitions of the table that keep its rows share it.
     pub row_ids: Arc<AtomicI64>,
     /// The lock on the table's name.
     pub lock: Arc<TableLock>,
@@ -84,7 +83,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes the definition of a table that exists in the engine, with the names in the engine's schema.
+    /// Makes the definition of an engine's table, with the names that the engine knows.
     pub fn new(
         engine: &dyn Engine,
         id: TableId,
@@ -95,7 +94,7 @@ impl Table {
         Self::over(id, engine.schema(id), engine.layout(id), rules, row_ids, lock)
     }
 
-    /// Makes the definition of a table that exists in the engine. The names in `schema` may differ from the engine's.
+    /// Makes a definition whose names may differ from those of the engine's table.
     pub fn over(
         id: TableId,
         schema: Arc<TableSchema>,
@@ -110,7 +109,7 @@ impl Table {
         Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema, expected_rows })
     }
 
-    /// Makes another definition for the same rows, with other names, defaults or constraints.
+    /// Makes another definition of the same engine's table, with other names, defaults or constraints.
     pub fn with(&self, schema: Arc<TableSchema>, rules: Rules) -> Arc<Self> {
         Self::over(self.id, schema, self.layout.clone(), rules, self.row_ids.clone(), self.lock.clone())
     }
@@ -130,7 +129,7 @@ impl Table {
         schema::split(self.name()).0
     }
 
-    /// Returns the full name of an index or constraint of this table, which is in the table's schema.
+    /// Returns the full name of an index or constraint of this table. It is in the table's schema.
     pub fn name_beside(&self, name: &str) -> String {
         schema::full(self.schema_name(), name)
     }
@@ -145,12 +144,21 @@ impl Table {
         self.schema.columns.last().is_some_and(|column| column.name == HIDDEN)
     }
 
-    /// Returns the primary key of a row.
+    /// Returns the primary key that a row's values make.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
     }
 
-    /// Sets the hidden key of a row to the next number. Does nothing if the table has a primary key.
+    /// Checks that statements may change the table's rows. A table that was adopted may be
+    /// [constant](TableSchema::constant).
+    pub fn check_changeable(&self) -> Result<(), SqlError> {
+        if !self.schema.constant {
+            return Ok(());
+        }
+        Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot change constant table \"{}\"", self.name())))
+    }
+
+    /// Sets the hidden key of a row to the next number. Leaves the row unchanged if the table has no hidden key.
     pub fn number_row(&self, row: &mut Row) {
         if self.is_key_hidden() {
             let number = self.row_ids.fetch_add(1, Ordering::AcqRel);
@@ -158,7 +166,7 @@ impl Table {
         }
     }
 
-    /// Returns the name of an index, for messages. Returns `row number` for the index of a hidden key.
+    /// Returns the name of an index, for messages.
     pub fn index_name(&self, index: IndexRef) -> &str {
         match index {
             IndexRef::Primary => self.rules.primary_key.as_deref().unwrap_or("row number"),
@@ -174,7 +182,7 @@ impl Table {
         }
     }
 
-    /// Returns the columns and order of an index, by which its keys are made from rows.
+    /// Returns the specification by which an index's keys are made from rows.
     pub fn index_key(&self, index: IndexRef) -> &KeySpec {
         match index {
             IndexRef::Primary => &self.key,
@@ -182,7 +190,7 @@ impl Table {
         }
     }
 
-    /// Whether an index is ordered, so that it can be scanned by range.
+    /// Whether the keys of an index are ordered, so that it serves ranges.
     pub fn is_ordered(&self, index: IndexRef) -> bool {
         match index {
             IndexRef::Primary => self.schema.ordered,
@@ -196,7 +204,7 @@ impl Table {
         std::iter::once(IndexRef::Primary).chain(secondary)
     }
 
-    /// Whether an index or constraint of the table has this name.
+    /// Whether some index or constraint of the table has this name.
     pub fn has_name(&self, name: &str) -> bool {
         self.rules.primary_key.as_deref() == Some(name)
             || self.rules.checks.iter().any(|check| check.name == name)

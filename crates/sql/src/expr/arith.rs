@@ -1,4 +1,4 @@
-//! Arithmetic. Integers overflow with an error; numerics keep PostgreSQL's scales as far as 28 digits reach.
+//! Arithmetic. Integer overflow is an error. Numerics have PostgreSQL's scales, but at most 28 digits.
 
 use super::compare::decimal;
 use crate::types::{check_date, without_negative_zero};
@@ -45,8 +45,11 @@ impl Arithmetic {
         }
     }
 
-    /// Applies the operator to two values that are not NULL. Both are of one type, except with dates, times and
-    /// intervals.
+    /// Applies the operator to two values, neither of which may be NULL. Both have the same type, unless they are
+    /// dates, times or intervals.
+    ///
+    /// # Errors
+    /// 22003 or 22008 if the result is out of range, 22012 for a division by zero.
     pub fn apply(self, left: &Value<'_>, right: &Value<'_>) -> Result<Value<'static>, SqlError> {
         match (left, right) {
             (Value::Int2(left), Value::Int2(right)) => {
@@ -207,8 +210,8 @@ fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
     }
 }
 
-/// Returns the quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the
-/// point than either operand has.
+/// Divides two numerics. As in PostgreSQL, the quotient has at least sixteen significant digits, and at least as many
+/// digits after the point as either operand.
 pub fn divide(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
     if right.is_zero() {
         return Err(division_by_zero());
@@ -245,7 +248,7 @@ fn leading(value: Decimal) -> (i32, i128) {
     (power, mantissa)
 }
 
-/// Returns `-value`.
+/// Returns `-value`, or an error if the result is out of range.
 pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
     Ok(match value {
         Value::Int2(value) => Value::Int2(value.checked_neg().ok_or_else(|| out_of_range(Type::Int2))?),
@@ -258,17 +261,17 @@ pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
     })
 }
 
-/// Returns the error 22012.
+/// Returns error 22012, which says that a division by zero was attempted.
 pub(super) fn division_by_zero() -> SqlError {
     SqlError::new(state::DIVISION_BY_ZERO, "division by zero")
 }
 
-/// Returns the error 22003 for a value that is out of the range of this type.
+/// Returns error 22003, which says that a value is out of the range of this type.
 pub(super) fn out_of_range(ty: Type) -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"))
 }
 
-/// Returns the error 22003 for a result of more than 28 digits.
+/// Returns error 22003, which says that a result has more than 28 digits.
 pub(super) fn numeric_overflow() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
         .detail("A numeric holds up to 28 digits.")

@@ -10,21 +10,21 @@ use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
 use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 
-/// The contexts of casts, from the strictest to the most permissive.
+/// The contexts of casts, in which different casts are allowed, from the strictest to the most permissive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strictness {
-    /// Casts that PostgreSQL makes without being asked, because they lose nothing.
+    /// A cast without syntax for it, such as that of an operand. Only casts that lose nothing are allowed.
     Implicit,
-    /// Casts that storing into a column makes: also to narrower numbers, and of any type to text. A text that is too
-    /// long is an error.
+    /// A cast of a value that is stored in a column. Casts to narrower numbers, and of any type to text, are allowed,
+    /// too. A text that is too long for the column is an error.
     Assignment,
-    /// Casts that `CAST` and `::` make: every cast that exists. A text that is too long is cut.
+    /// A cast by `CAST` or `::`. All casts are allowed. A text that is too long for the type is truncated.
     Explicit,
 }
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// Whether there is a cast from one type to another at this strictness. Lengths do not matter here.
+/// Whether a value of type `from` can be cast to type `to` in this context. Lengths do not matter.
 pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     use Strictness::{Assignment, Explicit};
     use Type::{
@@ -60,7 +60,10 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     }
 }
 
-/// Converts a value of type `from` to type `to`.
+/// Casts a value of type `from` to type `to`. `styles` are those in which texts are parsed and formatted.
+///
+/// # Errors
+/// The value is out of range, too long, or a text that is no value of the type.
 pub fn cast<'v>(
     value: Value<'v>,
     from: Type,
@@ -118,7 +121,10 @@ pub fn cast<'v>(
     fit(value, to, strictness)
 }
 
-/// Fits a value to the length, precision or scale that its column's type declares: cuts, pads or rounds it, or fails.
+/// Adjusts a value to the length, precision or scale of a type: truncates, pads or rounds it.
+///
+/// # Errors
+/// 22001 or 22003 if the value is too long or too large, and must not be truncated in this context.
 pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Value<'v>, SqlError> {
     let explicit = strictness == Strictness::Explicit;
     Ok(match (value, ty) {

@@ -22,7 +22,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether two values in this order satisfy the operator.
+    /// Whether the operator is true for two values that compare as `ordering`.
     pub fn holds(self, ordering: Ordering) -> bool {
         match self {
             Comparison::Equal => ordering.is_eq(),
@@ -34,7 +34,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the operator that gives the same result with the operands exchanged.
+    /// Returns the operator with the same result for exchanged operands: `>` for `<`.
     pub fn flipped(self) -> Self {
         match self {
             Comparison::Less => Comparison::Greater,
@@ -45,7 +45,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the operator that holds where this one does not.
+    /// Returns the negation of the operator: `>=` for `<`.
     pub fn opposite(self) -> Self {
         match self {
             Comparison::Equal => Comparison::NotEqual,
@@ -70,8 +70,9 @@ impl Comparison {
     }
 }
 
-/// The order of two values that are not NULL and whose types can be compared. Text is ordered by its bytes; with
-/// `blanks` set, trailing blanks do not count (`char`). NaN is equal to itself and greater than every other number.
+/// Compares two values, neither of which may be NULL. Their types must be comparable. Text is ordered by its bytes; if
+/// `blanks` is set, trailing blanks are ignored, as for `char`. NaN is equal to itself and greater than every other
+/// number.
 pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) if blanks => {
@@ -94,7 +95,8 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
     }
 }
 
-/// Whether two values are the same. NULL is the same as NULL.
+/// Whether two values are not distinct: they are equal, or both are NULL. If `blanks` is set, trailing blanks are
+/// ignored.
 pub fn same(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
     match (left.is_null(), right.is_null()) {
         (false, false) => compare(left, right, blanks).is_eq(),

@@ -1,7 +1,7 @@
 //! The bound expressions of definitions: DEFAULT and CHECK.
 //!
-//! The binder puts bound expressions into the definitions. A plan has its own copy of those that it needs, so that
-//! nothing is looked up in a definition for each row.
+//! The binder stores bound expressions in the definitions of tables. A plan has copies of the expressions that it
+//! needs, so that no definition is read for each row.
 
 use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};
@@ -18,12 +18,12 @@ pub struct BoundCheck {
 }
 
 impl Table {
-    /// Returns the DEFAULT of each column, or `None` for a column that has none.
+    /// Returns the bound DEFAULT of each column, or `None` for a column that has none.
     pub fn defaults(&self) -> Vec<Option<Expr>> {
         self.rules.defaults.iter().map(|default| default.as_ref().map(DefaultValue::value)).collect()
     }
 
-    /// Returns the value of a column to which a statement gives none: its DEFAULT, or NULL.
+    /// Returns the value of a column for which a statement supplies none: its DEFAULT, or NULL.
     pub fn default_of(&self, column: usize) -> Expr {
         let default = self.rules.defaults.get(column).and_then(Option::as_ref);
         default.map_or(Expr::NULL, DefaultValue::value)
@@ -37,7 +37,7 @@ impl Table {
 }
 
 impl DefaultValue {
-    /// Returns the expression of the default, which looks at no column.
+    /// Returns the bound expression of the default, which refers to no column.
     pub fn value(&self) -> Expr {
         let value = match &self.source {
             DefaultSource::Written(expression, _) => bound(expression).clone(),
@@ -52,7 +52,7 @@ impl DefaultValue {
 }
 
 impl Condition {
-    /// Returns the condition over the table's columns, at the positions that they have now.
+    /// Returns the bound condition with the present positions of the table's columns.
     pub fn over_table(&self) -> Expr {
         let mut condition = bound(&self.expression).clone();
         condition.change_columns(&|column| *column = self.columns[*column]);

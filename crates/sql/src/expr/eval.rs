@@ -12,7 +12,7 @@ use hotrow_sync::Waiter;
 use hotrow_txn::Abort;
 use std::borrow::Cow;
 
-/// The row that an expression looks at.
+/// The row over which an expression is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// A stored row.
@@ -25,12 +25,12 @@ pub enum Input<'a> {
     Beside(RowRef<'a>, &'a [Value<'a>]),
     /// Columns of one side of a join, followed by the row of the other side.
     After(&'a [Value<'a>], &'a Input<'a>),
-    /// The row that an outer join makes up: all columns are NULL.
+    /// A row of NULLs, which an outer join returns for a side without a match.
     Nulls,
 }
 
 impl<'a> Input<'a> {
-    /// The row without columns.
+    /// The row without columns, for expressions that refer to no column.
     pub const NONE: Input<'static> = Input::Values(&[]);
 
     /// Returns the value of a column. Strings are borrowed.
@@ -56,34 +56,39 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The environment in which expressions are evaluated, beside the row.
+/// The environment in which expressions are evaluated: their inputs other than the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Env<'a> {
-    /// The parameters' values, of their inferred types.
+    /// The values of the parameters, which have the inferred types.
     pub params: &'a [Value<'static>],
     /// The moment at which the transaction began, in microseconds since 2000-01-01 UTC.
     pub now: i64,
     /// The name of the session's user.
     pub user: &'a str,
-    /// The session's number.
+    /// The session's process number.
     pub session_id: i32,
-    /// The session's waiter, which also stops the session when it is cancelled.
+    /// The session's waiter, which also tells whether the statement was cancelled.
     pub waiter: &'a Waiter,
-    /// The context of the session, for functions that look into the catalog. `None` where the engine judges rows after
-    /// the statement.
+    /// The context of the session, for functions that read the catalog or settings. `None` if the engine evaluates a
+    /// predicate after the statement has ended.
     pub context: Option<&'a SessionContext>,
-    /// The styles in which the session writes and reads texts.
+    /// The styles in which the session formats and parses values as text.
     pub styles: Styles,
-    /// The session's memory limit. An operator that keeps rows checks it at each row.
+    /// The session's memory limit. An operator that stores rows checks it for each row.
     pub memory: MemoryLimit,
-    /// Whether the transaction keeps what it has read until it ends.
+    /// Whether the engine records what the transaction reads until it ends, which takes memory.
     pub keeps_reads: bool,
-    /// The innermost frame around the query, or `None` outside subqueries, joins and WITH.
+    /// The innermost frame around the query, or `None` if there is none. Frames hold the rows of enclosing queries and
+    /// joins, and the rows of WITH.
     pub frames: Option<&'a Frame<'a>>,
 }
 
 impl<'a> Env<'a> {
-    /// Returns a column of a row of an enclosing query, or of the other side of a join.
+    /// Returns a column of the row in the frame with this number: a row of an enclosing query, or of the other side of
+    /// a join.
+    ///
+    /// # Errors
+    /// An internal error if there is no such frame.
     #[inline]
     pub(crate) fn outer(&self, frame: usize, column: usize) -> Result<Value<'a>, SqlError> {
         let found = Frame::find(self.frames, |around| match around.content {
@@ -93,15 +98,18 @@ impl<'a> Env<'a> {
         found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
     }
 
-    /// Fails if there is no memory for the transaction to keep a row that it reads. Operators that read rows call it
-    /// for each row.
+    /// Returns error 53200 if there is no memory for the engine's record of a row that is read. Operators that read
+    /// rows call it for each row.
     #[inline]
     pub fn check_read(&self) -> Result<(), SqlError> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
-    /// Fails if the statement is cancelled. Code that goes from row to row calls it for each row and holds no latch
-    /// meanwhile: if the statement has run for long, other work runs first.
+    /// Fails if the statement is cancelled, and lets other work run if the statement has run for long. Loops over rows
+    /// call it for each row. The caller must hold no latch.
+    ///
+    /// # Errors
+    /// 57014 if the statement is cancelled.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
         self.waiter.yield_now();
@@ -110,7 +118,10 @@ impl<'a> Env<'a> {
 }
 
 impl Expr {
-    /// Returns the value of the expression over a row.
+    /// Evaluates the expression over a row.
+    ///
+    /// # Errors
+    /// Any error of a cast, a function or a subquery.
     #[inline]
     pub fn eval<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
@@ -193,7 +204,7 @@ impl Expr {
         })
     }
 
-    /// Whether a condition is true, which means neither false nor unknown.
+    /// Evaluates the expression as a condition: whether it is true, neither false nor NULL.
     #[inline]
     pub fn is_true(&self, env: &Env<'_>, row: &Input<'_>) -> Result<bool, SqlError> {
         // After the first condition that is not true, the others are not evaluated: one of them might fail.

@@ -3,16 +3,17 @@
 use super::{Arithmetic, Comparison, Function, Strictness, Subquery};
 use hotrow_storage::{Type, Value};
 
-/// A match of a text with a pattern of LIKE.
+/// A LIKE or ILIKE of a text with a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Like {
     /// The text that is matched.
     pub text: Expr,
-    /// The pattern that it is matched with.
+    /// The pattern with which the text is matched.
     pub pattern: Expr,
-    /// The character that takes the special meaning of the next one away, or `None` if there is no such character.
+    /// The escape character, after which the next character of the pattern stands for itself, or `None` if there is
+    /// none.
     pub escape: Option<char>,
-    /// Whether the operator is ILIKE, for which upper and lower case are the same.
+    /// Whether the operator is ILIKE, which ignores case.
     pub ignore_case: bool,
     /// Whether the result is negated (NOT LIKE).
     pub negated: bool,
@@ -23,23 +24,25 @@ pub struct Like {
 pub enum Expr {
     /// A value.
     Const(Value<'static>),
-    /// A parameter by its number, from zero.
+    /// A parameter, by its number from zero.
     Param(usize),
-    /// A column of the input row.
+    /// A column of the input row, by its position.
     Column(usize),
-    /// A column of a row around the query: the number of the frame, and the position of the column among those that it
-    /// shows.
+    /// A column of a row of an enclosing query or join: the number of the frame that holds the row, and the position of
+    /// the column in the frame.
     Outer(usize, usize),
-    /// The result of an aggregate, by its position in the query's list of aggregates. A finished plan does not have it.
+    /// The result of an aggregate, by its position in the query's list of aggregates. Used only while a query is bound:
+    /// no finished plan has it.
     Aggregate(usize),
-    /// The result of a window function, by its position in the query's list. A finished plan does not have it.
+    /// The result of a window function, by its position in the query's list. Used only while a query is bound: no
+    /// finished plan has it.
     Window(usize),
-    /// A column of the rows that set-returning functions of the select list make, by its number there. A finished plan
-    /// does not have it.
+    /// A column of the results of the select list's set-returning functions, by its position. Used only while a query
+    /// is bound: no finished plan has it.
     Set(usize),
-    /// AND: whether all of the conditions hold.
+    /// AND of all conditions.
     And(Vec<Expr>),
-    /// OR: whether any of the conditions holds.
+    /// OR of all conditions.
     Or(Vec<Expr>),
     /// NOT
     Not(Box<Expr>),
@@ -47,17 +50,17 @@ pub enum Expr {
     IsNull(Box<Expr>),
     /// IS TRUE, IS FALSE
     IsBool(Box<Expr>, bool),
-    /// IS NOT DISTINCT FROM. If the flag is set, both operands are `char`, and trailing blanks do not count.
+    /// IS NOT DISTINCT FROM. If the flag is set, trailing blanks are ignored (`char`).
     Same(Box<(Expr, Expr)>, bool),
-    /// A comparison. If the flag is set, trailing blanks do not count (`char`).
+    /// A comparison. If the flag is set, trailing blanks are ignored (`char`).
     Compare(Comparison, Box<(Expr, Expr)>, bool),
-    /// Arithmetic. Both operands are of one type, except with dates, times and intervals.
+    /// Arithmetic. Both operands have the same type, unless they are dates, times or intervals.
     Arithmetic(Arithmetic, Box<(Expr, Expr)>),
     /// Unary minus.
     Negate(Box<Expr>),
     /// `||` of texts or byte strings.
     Concat(Box<(Expr, Expr)>),
-    /// IN a list. If the flag is set, trailing blanks do not count.
+    /// IN with a list. If the flag is set, trailing blanks are ignored (`char`).
     In(Box<Expr>, Vec<Expr>, bool),
     /// LIKE
     Like(Box<Like>),
@@ -65,11 +68,12 @@ pub enum Expr {
     Case(Vec<(Expr, Expr)>, Box<Expr>),
     /// COALESCE: the first value that is not NULL.
     Coalesce(Vec<Expr>),
-    /// NULLIF: NULL if both values are equal, or else the first. If the flag is set, trailing blanks do not count.
+    /// NULLIF: NULL if both values are equal, or else the first. If the flag is set, trailing blanks are ignored
+    /// (`char`).
     NullIf(Box<(Expr, Expr)>, bool),
     /// A call of a function.
     Call(Function, Vec<Expr>),
-    /// A cast from one type to another.
+    /// A cast from the first type to the second.
     Cast(Box<Expr>, Type, Type, Strictness),
     /// A subquery.
     Subquery(Box<Subquery>),
@@ -84,7 +88,7 @@ impl Expr {
     /// The constant NULL.
     pub const NULL: Expr = Expr::Const(Value::Null);
 
-    /// Returns the direct parts of the expression.
+    /// Returns the direct subexpressions. The plan of a subquery is not searched.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
@@ -103,7 +107,7 @@ impl Expr {
         }
     }
 
-    /// Returns the direct parts of the expression, as [`parts`](Self::parts) does, to change them.
+    /// Returns the direct subexpressions, as [`parts`](Self::parts) does, to change them.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
@@ -128,7 +132,7 @@ impl Expr {
         }
     }
 
-    /// Changes the numbers of all columns of the input row in the expression.
+    /// Calls `change` for the position of each column of the input row in the expression, to change it.
     pub fn change_columns(&mut self, change: &dyn Fn(&mut usize)) {
         if let Expr::Column(column) = self {
             change(column);
@@ -136,13 +140,13 @@ impl Expr {
         self.parts_mut().into_iter().for_each(|part| part.change_columns(change));
     }
 
-    /// Whether the expression, or some part of it, satisfies `test`.
+    /// Whether the expression, or any subexpression, satisfies `test`.
     pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
         test(self) || self.parts().into_iter().any(|part| part.any(test))
     }
 
-    /// Whether the value is the same for every row: the expression looks at no column of the row, and has no subquery
-    /// and no volatile function.
+    /// Whether the value is the same for every row of a statement: the expression refers to no column of the row, and
+    /// has no subquery and no volatile function.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
             Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) | Expr::Subquery(_) => true,

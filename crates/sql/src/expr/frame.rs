@@ -1,8 +1,8 @@
-//! The frames around a query: the rows of enclosing queries and joins that its expressions can see.
+//! The frames around a query: they hold the rows of enclosing queries and joins to which the query's expressions refer.
 //!
-//! A frame is put around a plan that runs once for each row of another: the inner side of a nested loop, a LATERAL
-//! item, a correlated subquery. Each frame of a statement has its own number, so that an expression names its frame and
-//! counts no levels; the innermost frame comes first. Frames also hold the rows of WITH and the means to run
+//! The executor puts a frame around a plan that runs once for each row of another plan: the inner side of a nested
+//! loop, a LATERAL item, a correlated subquery. Each frame of a statement has a number, by which expressions refer to
+//! it. The frames form a list, from the innermost outwards. Frames also hold the rows of WITH, and the means to run
 //! subqueries.
 
 use super::{Env, Expr, Input, Kept, Subquery};
@@ -10,12 +10,12 @@ use crate::{SqlError, state};
 use hotrow_storage::Value;
 use std::fmt;
 
-/// A frame around a query that runs.
+/// A frame around a running query.
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// The frame's number in the statement.
     pub id: usize,
-    /// The content that the query can see.
+    /// The content that the query's expressions can refer to.
     pub content: Content<'a>,
     /// The next frame outwards.
     pub next: Option<&'a Frame<'a>>,
@@ -26,20 +26,20 @@ pub struct Frame<'a> {
 pub enum Content<'a> {
     /// Some columns of a row.
     Row(&'a [Value<'a>]),
-    /// The rows of a query of WITH.
+    /// The stored rows of a WITH query.
     Rows(&'a Kept),
-    /// The means to run subqueries. It is there only while the transaction is not in use.
+    /// The means to run subqueries. This frame exists only while the transaction is not in use by a scan.
     Subqueries(&'a dyn Subqueries),
 }
 
-/// Runs subqueries.
+/// The means to run subqueries, which the executor implements.
 pub trait Subqueries: fmt::Debug {
-    /// Returns the value of a subquery in an expression that is evaluated over `row`.
+    /// Runs a subquery and returns its value. The expression that contains it is evaluated over `row`.
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError>;
 }
 
 impl<'a> Frame<'a> {
-    /// Searches the frames from the innermost outwards, and returns the first value that `seen` returns.
+    /// Calls `seen` for each frame, from the innermost outwards, and returns the first value that it returns.
     #[inline]
     pub(crate) fn find<T>(
         mut frames: Option<&'a Frame<'a>>,
@@ -55,7 +55,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Evaluates a subquery through the innermost frame that can run one.
+/// Runs a subquery by means of the innermost frame of the kind [`Content::Subqueries`], and returns its value.
 pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'a>, SqlError> {
     let way = Frame::find(env.frames, |frame| match frame.content {
         Content::Subqueries(subqueries) => Some(subqueries),
@@ -64,15 +64,15 @@ pub(super) fn evaluate<'a>(subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) 
     way.ok_or_else(|| lost("a subquery"))?.evaluate(subquery, env, row)
 }
 
-/// Returns the internal error of a plan whose expression looks for a frame that is not there.
+/// Returns the internal error of a plan whose expression refers to a frame that does not exist.
 #[cold]
 pub(crate) fn lost(what: &str) -> SqlError {
     SqlError::new(state::INTERNAL_ERROR, format!("{what} is out of the plan's reach"))
 }
 
 impl Expr {
-    /// Whether evaluating the expression takes the transaction: a part of it is a subquery, or a function that may wait
-    /// as long as a subquery may.
+    /// Whether the evaluation needs the transaction: a part of the expression is a subquery, or a function that waits
+    /// like one, such as `pg_sleep`.
     pub(crate) fn has_subquery(&self) -> bool {
         self.any(&mut |part| match part {
             Expr::Subquery(_) => true,
@@ -81,7 +81,8 @@ impl Expr {
         })
     }
 
-    /// Returns the expression with the present values of the frames' columns in it, so that it can outlive the frames.
+    /// Returns the expression with the columns of frames replaced by their present values, so that it can be evaluated
+    /// after the frames are gone.
     pub(crate) fn settled(&self, env: &Env<'_>) -> Expr {
         let mut settled = self.clone();
         settle(&mut settled, env);

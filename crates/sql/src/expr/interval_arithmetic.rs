@@ -1,4 +1,4 @@
-//! Arithmetic of intervals, and of moments with them.
+//! Arithmetic of intervals, and of dates and timestamps with intervals.
 
 use super::Arithmetic;
 use super::compare::float;
@@ -13,13 +13,13 @@ fn overflow(what: &str) -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("{what} out of range"))
 }
 
-/// Returns the error 22008 for an interval whose months, days or microseconds are too many.
+/// Returns error 22008, which says that an interval is out of range.
 pub(super) fn out_of_range() -> SqlError {
     overflow("interval")
 }
 
-/// Applies an operator to moments, times of day and intervals. Returns `None` if the operator does not exist for these
-/// operands.
+/// Applies an operator to dates, timestamps, times of day and intervals. Returns `None` if the operator does not exist
+/// for these operands.
 pub(super) fn apply(op: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Option<Result<Value<'static>, SqlError>> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Value::{Date, Float8, Time, Timestamp, TimestampTz};
@@ -55,7 +55,10 @@ pub(super) fn apply(op: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Opti
     })
 }
 
-/// Returns `-interval`. Fails with 22008 if a part does not fit.
+/// Returns `-interval`.
+///
+/// # Errors
+/// 22008 if a part of the result is out of range.
 pub(super) fn negate(interval: Interval) -> Result<Interval, SqlError> {
     let negated = || {
         Some(Interval {
@@ -67,7 +70,10 @@ pub(super) fn negate(interval: Interval) -> Result<Interval, SqlError> {
     negated().ok_or_else(out_of_range)
 }
 
-/// Returns `left + right`. Fails with 22008 if a part does not fit.
+/// Returns `left + right`.
+///
+/// # Errors
+/// 22008 if a part of the result is out of range.
 pub fn sum(left: Interval, right: Interval) -> Result<Interval, SqlError> {
     let sum = || {
         Some(Interval {
@@ -79,8 +85,11 @@ pub fn sum(left: Interval, right: Interval) -> Result<Interval, SqlError> {
     sum().ok_or_else(out_of_range)
 }
 
-/// Adds an interval to a moment: first the months, which lead to the same day of another month or to that month's last,
-/// then the days, then the time. An infinite moment stays as it is.
+/// Adds an interval to a moment, in microseconds since 2000-01-01: first the months, then the days, then the time. If
+/// the resulting month has no such day, its last day is taken. An infinite moment is returned unchanged.
+///
+/// # Errors
+/// 22008 if the result is out of range.
 pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
     if matches!(moment, i64::MIN | i64::MAX) {
         return Ok(moment);
@@ -144,6 +153,9 @@ fn scale(interval: Interval, factor: f64) -> Result<Interval, SqlError> {
 }
 
 /// Returns `interval / divisor`. The divisor must not be zero.
+///
+/// # Errors
+/// 22008 if a part of the result is out of range.
 pub fn divide(interval: Interval, divisor: f64) -> Result<Interval, SqlError> {
     let Interval { months, days, micros } = interval;
     of_parts(f64::from(months) / divisor, f64::from(days) / divisor, micros as f64 / divisor)

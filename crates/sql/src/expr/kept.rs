@@ -1,10 +1,10 @@
-//! Rows that an operator keeps.
+//! A list of rows that an operator stores in memory.
 
 use super::Input;
 use crate::memory::Growing;
 use hotrow_storage::Value;
 
-/// Rows of one width, one after the other in one piece of memory.
+/// A list of rows of the same width, stored one after the other in one vector.
 #[derive(Debug, Default)]
 pub struct Kept {
     width: usize,
@@ -13,19 +13,19 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Returns an empty list of rows that have `width` columns.
+    /// Returns an empty list for rows with `width` columns.
     pub(crate) fn new(width: usize) -> Self {
         Self { width, count: 0, values: Vec::new() }
     }
 
-    /// Keeps these columns of a row.
+    /// Appends the given columns of a row.
     pub(crate) fn push(&mut self, row: &Input<'_>, columns: &[usize]) {
         debug_assert_eq!(columns.len(), self.width);
         self.values.extend(columns.iter().map(|&column| row.value(column).into_owned()));
         self.count += 1;
     }
 
-    /// Keeps all columns of a row, of which there are `width`.
+    /// Appends all `width` columns of a row.
     pub(crate) fn push_all(&mut self, row: &Input<'_>, width: usize) {
         self.width = width;
         self.values.extend((0..width).map(|column| row.value(column).into_owned()));

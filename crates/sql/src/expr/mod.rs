@@ -1,23 +1,23 @@
-//! Bound expressions: what they are and how they are evaluated.
+//! Bound expressions and their evaluation.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `expression` | what there is to evaluate |
-//! | `eval` | walks an expression over a row |
+//! | `expression` | the types of bound expressions |
+//! | `eval` | the evaluation of an expression over a row |
 //! | `compare` | comparisons; order and equality of values |
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
 //! | [`interval_arithmetic`] | arithmetic of intervals |
 //! | `cast` | casts: explicit, on assignment, implicit |
-//! | `definition` | the expressions of definitions, bound |
-//! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |
-//! | `kept` | rows that are kept |
-//! | `functions` | the functions by name, what they take, and what they do |
+//! | `definition` | the bound expressions of definitions |
+//! | `frame` | frames: rows of enclosing queries, and the means to run subqueries |
+//! | `kept` | lists of stored rows |
+//! | `functions` | functions: their names, overloads and evaluation |
 //! | `pattern` | LIKE |
 //! | `subquery` | queries within expressions, whose plans are opaque here |
-//! | `shown` | expressions as people read them |
+//! | `shown` | expressions as text, for EXPLAIN and the catalogs |
 //!
-//! A bound expression has been checked: its operands have types that its operator takes. Evaluating one over a row
-//! allocates nothing but the strings that it makes.
+//! A bound expression has been type-checked: its operands have types that its operator accepts. Its evaluation
+//! allocates no memory except for the strings that it makes.
 
 mod arith;
 mod cast;

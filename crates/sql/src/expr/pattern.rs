@@ -1,9 +1,12 @@
-//! LIKE, and the case of letters.
+//! LIKE, and case conversion.
 
 use crate::{SqlError, state};
 
-/// Whether `text` matches `pattern`. In the pattern `%` stands for any characters, `_` for one, and `escape` takes the
-/// meaning of the next character away. Time is at most proportional to the product of both lengths.
+/// Whether `text` matches `pattern`. In the pattern, `%` stands for any characters, `_` for one character, and the
+/// character after `escape` for itself. The time is at most proportional to the product of both lengths.
+///
+/// # Errors
+/// 22025 if the pattern ends with `escape`.
 pub fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, SqlError> {
     let mut text_at = text;
     let mut pattern_at = pattern;
@@ -46,12 +49,12 @@ pub fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, 
     }
 }
 
-/// Converts a text to small letters. A letter that has no single small letter stays.
+/// Converts a text to lower case. A character without a single lower-case character is not changed.
 pub(super) fn lower(text: &str) -> String {
     text.chars().map(|character| alone(character.to_lowercase()).unwrap_or(character)).collect()
 }
 
-/// Converts a text to capital letters. A letter that has no single capital letter (`ß`) stays.
+/// Converts a text to upper case. A character without a single upper-case character, such as `ß`, is not changed.
 pub(super) fn upper(text: &str) -> String {
     text.chars().map(|character| alone(character.to_uppercase()).unwrap_or(character)).collect()
 }

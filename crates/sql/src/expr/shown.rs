@@ -1,10 +1,11 @@
-//! Formats expressions for people.
+//! Formatting of bound expressions as text.
 
 use super::{ArrayFunction, Comparison, Expr, Function, SubqueryTest};
 use crate::catalog::{Table, describe};
 use hotrow_storage::{Type, Value};
 
-/// Formats an expression, near enough to SQL to be recognised. If the table is given, columns have its names.
+/// Formats an expression similarly to SQL, for EXPLAIN and the catalogs. If a table is given, columns are shown by its
+/// names.
 pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
     let show = |expr: &Expr| shown(expr, table);
     let all = |list: &[Expr], between: &str| list.iter().map(show).collect::<Vec<_>>().join(between);

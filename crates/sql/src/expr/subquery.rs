@@ -1,7 +1,7 @@
 //! Queries within expressions.
 //!
-//! An expression says which test a subquery's rows must pass. How the rows are found is a plan, which belongs to the
-//! layers above: the binder makes it, and the executor reads it.
+//! An expression contains the test that is applied to a subquery's rows. The plan that finds the rows belongs to the
+//! layers above: the binder makes it, and the executor runs it.
 
 use super::{Comparison, Expr};
 use crate::opaque::Opaque;
@@ -10,13 +10,13 @@ use hotrow_storage::Element;
 /// A query within an expression.
 #[derive(Clone, Debug)]
 pub struct Subquery {
-    /// The plan of the subquery's rows. The rows have the types in which they are compared.
+    /// The plan that finds the subquery's rows. Their types are those in which they are compared.
     pub plan: Opaque,
-    /// The test of the rows.
+    /// The test that is applied to the rows.
     pub test: SubqueryTest,
-    /// The number of the frame around the subquery.
+    /// The number of the frame around the subquery, by which its plan refers to the outer row.
     pub frame: usize,
-    /// The values that the frame shows. If the frame shows none, the answer is the same for all rows.
+    /// The values of the outer row that the frame holds. If there are none, the result is the same for all rows.
     pub arguments: Vec<Expr>,
     /// The values with which the rows are compared.
     pub operands: Vec<Expr>,
@@ -28,20 +28,19 @@ impl PartialEq for Subquery {
     }
 }
 
-/// The test that the value of a subquery comes from.
+/// The test that a subquery's rows are subjected to, and from which its value results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubqueryTest {
-    /// The value of the only row.
+    /// The value of the only row; NULL if there is none.
     Value,
     /// Whether there is a row.
     Exists,
-    /// Whether there is a row whose first columns equal the operands, where trailing blanks do not count in the columns
-    /// that say so, and for which the condition is true, if there is one. Only the condition looks at what the frame
-    /// shows.
+    /// Whether there is a row whose first columns equal the operands and for which the condition, if there is one, is
+    /// true. The flag of a column says whether trailing blanks are ignored. Only the condition may refer to the frame.
     Matches(Vec<bool>, Option<Expr>),
     /// The values of all rows as an array.
     Array(Element),
-    /// Whether the comparison holds for one row (ANY, IN), or for all rows if the flag says so. Trailing blanks do not
-    /// count in the columns that say so.
+    /// Whether the comparison is true for any row (ANY, IN), or for all rows if the flag is set (ALL). The flag of a
+    /// column in the list says whether trailing blanks are ignored.
     Compare(Comparison, bool, Vec<bool>),
 }

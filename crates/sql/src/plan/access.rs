@@ -1,4 +1,4 @@
-//! Accesses: how a plan finds and locks rows of one table.
+//! Accesses: the scan of one table in a plan, with the locks that it takes.
 
 use crate::catalog::Table;
 use crate::expr::Expr;
@@ -6,22 +6,22 @@ use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
-/// A scan of a table: the table, the path to the rows, and the filter.
+/// A scan of a table: the table, the path to the rows, the filter, and the locks.
 #[derive(Debug)]
 pub struct Access {
     /// The table.
     pub table: Arc<Table>,
-    /// The path by which the rows are found.
+    /// The access path: the way in which the scan finds its rows.
     pub path: Path,
-    /// The condition that each row on the path must satisfy, if there is one. It repeats the path's own conditions if
-    /// the path is inexact.
+    /// The condition that each row on the path must satisfy, if there is one. If the path may find more rows than its
+    /// conditions allow, the filter repeats those conditions.
     pub filter: Option<Expr>,
-    /// Whether the rows are read or changed, which decides how they are locked.
+    /// Whether the rows are read or changed, which determines the locks on them.
     pub lock: LockFor,
 }
 
 impl Path {
-    /// Returns the expressions whose values say which rows the path finds.
+    /// Returns the expressions that determine which rows the path finds.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Path::Key(values) => values.iter().collect(),
@@ -32,42 +32,43 @@ impl Path {
     }
 }
 
-/// A path to rows of a table.
+/// An access path: the way in which a scan finds its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Path {
     /// One row, by its primary key.
     Key(Vec<Expr>),
-    /// One range of an index. The range has no lists.
+    /// One range of an index. [`Range::lists`] is empty.
     Range(Range),
     /// Several ranges, for OR, for lists of values and for lists of rows. The path finds each row once, even if it is
-    /// in several ranges. All ranges have the same direction, and if they are of one index, the rows come in its order.
+    /// in several ranges. All ranges have the same direction. If they are ranges of one index, the rows are returned in
+    /// its order.
     Ranges(Vec<Range>),
     /// All rows of the table.
     Full,
 }
 
-/// A range of an index: the leading columns have given values, and the next column has bounds. With lists, it stands
-/// for as many ranges as there are combinations of the lists' values.
+/// A range of an index: the leading columns have given values, and the next column has bounds. If it has lists, it
+/// stands for one range for each combination of the lists' values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The index.
     pub index: IndexRef,
-    /// The values of the leading columns. NULL is a placeholder for a column in `lists`, and for one in `nulls`.
+    /// The values of the leading columns. For a column in `lists` or `nulls`, the value is NULL and has no meaning.
     pub equal: Vec<Expr>,
-    /// The leading columns that may have any value of a list.
+    /// The leading columns for which a list of values is given.
     pub lists: Vec<List>,
-    /// The positions of the leading columns that must be NULL, among the leading columns.
+    /// The positions of the leading columns that must be NULL.
     pub nulls: Vec<usize>,
     /// The lower bounds of the column after the leading ones. The flag says whether the bound itself is included.
     pub lower: Vec<(Expr, bool)>,
     /// The upper bounds of the column after the leading ones. The flag says whether the bound itself is included.
     pub upper: Vec<(Expr, bool)>,
-    /// The direction in which the index is walked.
+    /// The direction in which the index is scanned.
     pub direction: Direction,
 }
 
 impl Range {
-    /// Whether the range has a value, a list or a bound. Otherwise it is the whole index.
+    /// Whether the range has a value, a list or a bound. If not, it is the whole index.
     pub fn is_bounded(&self) -> bool {
         !self.equal.is_empty() || !self.lower.is_empty() || !self.upper.is_empty()
     }
@@ -78,7 +79,7 @@ impl Range {
     }
 }
 
-/// The values of which a leading column must have one: `column IN (…)`, `column = ANY (array)`.
+/// The list of values for a leading column: `column IN (…)`, `column = ANY (array)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
     /// The position of the column among the leading columns.

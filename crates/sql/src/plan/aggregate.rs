@@ -34,17 +34,17 @@ pub enum AggregateFunction {
     Array(Element),
     /// `json_agg(x)`, `jsonb_agg(x)`
     Json {
-        /// Whether the function is of `jsonb`, else of `json`.
+        /// Whether the function is `jsonb_agg`, not `json_agg`.
         binary: bool,
     },
-    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`. The call has the key as its `separator`.
+    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`. The key is in [`AggregateCall::separator`].
     JsonObject {
-        /// Whether the function is of `jsonb`, else of `json`.
+        /// Whether the function is `jsonb_object_agg`, not `json_object_agg`.
         binary: bool,
     },
     /// `variance(x)`, `stddev(x)`, and their variants for samples and populations.
     Spread {
-        /// Whether the rows are the whole population, else a sample of it.
+        /// Whether the rows are the whole population, not a sample of it.
         population: bool,
         /// Whether the result is the standard deviation, the square root of the variance.
         root: bool,
@@ -52,8 +52,8 @@ pub enum AggregateFunction {
 }
 
 impl AggregateFunction {
-    /// Whether the function strings its values together, so that the order of the rows matters. Some of these functions
-    /// include the NULLs.
+    /// Whether the function collects its values in a text, an array or a JSON value, so that the order of the rows
+    /// matters.
     pub fn collects(self) -> bool {
         use AggregateFunction as F;
         matches!(self, F::Join | F::Array(_) | F::Json { .. } | F::JsonObject { .. })
@@ -82,7 +82,7 @@ pub struct AggregateCall {
     pub argument: Option<Expr>,
     /// The separator between texts that are joined, or the key of a JSON object.
     pub separator: Option<Expr>,
-    /// The order in which values are joined or collected; other functions' results do not depend on it.
+    /// The order in which values are collected; the results of other functions do not depend on it.
     pub order: Vec<AggregateOrder>,
     /// DISTINCT: whether equal values count once.
     pub distinct: bool,

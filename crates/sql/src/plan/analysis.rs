@@ -5,14 +5,14 @@ use super::node::Node;
 use super::statement::{Plan, Statement};
 use crate::parse::ExplainOptions;
 
-/// EXPLAIN ANALYZE of a statement.
+/// The plan of EXPLAIN ANALYZE.
 #[derive(Debug)]
 pub struct Analysis {
     /// The options of EXPLAIN.
     pub options: ExplainOptions,
     /// The statement, whose operators are wrapped in counters.
     pub statement: Statement,
-    /// How long planning took, in nanoseconds.
+    /// The time that planning took, in nanoseconds.
     pub planning_ns: u64,
 }
 
@@ -31,7 +31,7 @@ impl Plan {
     }
 
     /// Returns the query of a plan, or `None` if the plan has none. The query of an UPDATE or DELETE finds the rows to
-    /// change; that of an INSERT makes the rows to insert.
+    /// change, and the query of an INSERT returns the rows to insert.
     pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
         match self {
             Plan::Query(node) => Some(node),
@@ -45,7 +45,7 @@ impl Plan {
         }
     }
 
-    /// Wraps the operators of the plan's query in counters, which also read the clock if `timed`.
+    /// Wraps the operators of the plan's query in counters, which also measure times if `timed` is set.
     pub(crate) fn measure(&mut self, timed: bool) {
         if let Some(root) = self.query_mut() {
             root.measure(timed);

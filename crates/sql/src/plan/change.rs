@@ -13,9 +13,9 @@ use hotrow_sync::Arc;
 pub struct Insert {
     /// The table that gets the rows.
     pub table: Arc<Table>,
-    /// The source of the rows. Its columns are those of `targets`, in their order.
+    /// The source of the rows. Its columns correspond to `targets`, in the same order.
     pub source: Source,
-    /// The positions of the table's columns that the source fills. The other columns take their defaults.
+    /// The positions of the table's columns for which the source has values. The other columns get their defaults.
     pub targets: Vec<usize>,
     /// The bound default of each column of the table; `None` if the column has none.
     pub defaults: Vec<Option<Expr>>,
@@ -25,7 +25,7 @@ pub struct Insert {
     pub on_conflict: OnConflict,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The work for foreign keys; `None` if no key concerns the INSERT.
+    /// The checks and actions for foreign keys; `None` if the INSERT affects no foreign key.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
@@ -36,8 +36,8 @@ pub enum OnConflict {
     Fail,
     /// DO NOTHING: the new row is skipped if it conflicts in any unique index, or in the given one.
     Skip(Option<IndexRef>),
-    /// DO UPDATE: the present row is changed if the new row conflicts with it in this index. The expressions of the
-    /// update refer to the present row's columns, and after these to the new row's.
+    /// DO UPDATE: the existing row is updated if the new row conflicts with it in this index. The expressions of the
+    /// update refer to the columns of the existing row, followed by those of the new row.
     Update(IndexRef, Box<Update>),
 }
 
@@ -59,15 +59,15 @@ pub struct Update {
     pub assignments: Vec<(usize, Expr)>,
     /// The CHECK constraints that the changed rows must satisfy.
     pub checks: Vec<BoundCheck>,
-    /// Whether a column of the primary key changes.
+    /// Whether a column of the primary key changes, so that the row is deleted and inserted under its new key.
     pub moves: bool,
-    /// The query that finds the rows to change, if they depend on other FROM items; then `access` looks each of them up
-    /// by its key. The query's rows have the key of the row to change, then the values to which `assignments` and
-    /// `returning` refer after the table's own columns.
+    /// The query that finds the rows to change, if they depend on other FROM items; `None` otherwise. Then `access`
+    /// looks up each row by its key. A row of the query consists of the key of the row to change, and then of the
+    /// values to which `assignments` and `returning` refer as columns after the table's own.
     pub source: Option<Box<Node>>,
     /// RETURNING: the result's columns, as expressions over the new row.
     pub returning: Option<Vec<Expr>>,
-    /// The work for foreign keys; `None` if no key concerns the UPDATE.
+    /// The checks and actions for foreign keys; `None` if the UPDATE affects no foreign key.
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
@@ -76,12 +76,12 @@ pub struct Update {
 pub struct Delete {
     /// The rows to delete.
     pub access: Access,
-    /// The query that finds the rows to delete, if they depend on other FROM items; then `access` looks each of them up
-    /// by its key. The query's rows have the key of the row to delete, then the values to which `returning` refers
-    /// after the table's own columns.
+    /// The query that finds the rows to delete, if they depend on other FROM items; `None` otherwise. Then `access`
+    /// looks up each row by its key. A row of the query consists of the key of the row to delete, and then of the
+    /// values to which `returning` refers as columns after the table's own.
     pub source: Option<Box<Node>>,
     /// RETURNING: the result's columns, as expressions over the deleted row.
     pub returning: Option<Vec<Expr>>,
-    /// The work for foreign keys; `None` if no key concerns the DELETE.
+    /// The checks and actions for foreign keys; `None` if the DELETE affects no foreign key.
     pub foreign_keys: Option<Arc<Graph>>,
 }

@@ -1,4 +1,4 @@
-//! Deferred checks of foreign keys: they are made at the end of the transaction, or when SET CONSTRAINTS asks for them.
+//! Deferred checks of foreign keys: they are made at the end of the transaction, or when SET CONSTRAINTS requires them.
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::plan::Graph;
@@ -6,32 +6,31 @@ use hotrow_storage::{Key, Value};
 use hotrow_sync::Arc;
 use std::collections::HashMap;
 
-/// A change of a row because of which a foreign key must be checked. The key is named by its position in the plan's
-/// [`Graph`].
+/// A change of a row that requires a check of a foreign key. The positions refer to the plan's [`Graph`].
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// The position of the row's table in the graph.
+    /// The position of the changed row's table in [`Graph::nodes`].
     pub(crate) node: usize,
-    /// The position of the key in the table's `references` or `referrers`, which depends on the kind of the change.
+    /// The position of the key in the node's `references` for [`EventKind::Refers`], and in its `referrers` otherwise.
     pub(crate) key: usize,
     /// The kind of the change.
     pub(crate) kind: EventKind,
 }
 
-/// The changes of rows that concern foreign keys.
+/// The kind of a change that requires a check of a foreign key.
 #[derive(Clone, Debug)]
 pub(crate) enum EventKind {
-    /// The row with this primary key has got these values in the key's columns, and no referenced row with these values
-    /// existed at that time.
+    /// The row with this primary key has been inserted or updated. It has these values in the key's columns, and no
+    /// referenced row had them at that time.
     Refers(Key, Vec<Value<'static>>),
     /// A row was deleted that had these values in the referenced columns.
     Deleted(Vec<Value<'static>>),
-    /// A row had the first values in the referenced columns, and now has the second ones.
+    /// The values of a row in the referenced columns have changed from the first values to the second.
     Updated(Vec<Value<'static>>, Vec<Value<'static>>),
 }
 
 impl Event {
-    /// Returns the foreign key that must be checked. `graph` is the graph of the plan that made the change.
+    /// Returns the foreign key that must be checked. `graph` must be the graph of the plan that made the change.
     pub(crate) fn foreign_key<'g>(&self, graph: &'g Graph) -> &'g ForeignKey {
         let keys = &graph.nodes[self.node];
         match self.kind {
@@ -41,16 +40,16 @@ impl Event {
     }
 }
 
-/// A deferred check.
+/// A deferred check of a foreign key.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) graph: Arc<Graph>,
     pub(crate) event: Event,
-    /// Whether SET CONSTRAINTS has had the check made.
+    /// Whether the check has been made already, because of SET CONSTRAINTS.
     done: bool,
 }
 
-/// The deferred checks of a transaction, and the modes that it has set.
+/// The deferred checks of a transaction, and the modes that it has set by SET CONSTRAINTS.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     modes: Modes,
@@ -66,7 +65,7 @@ struct Modes {
     named: HashMap<String, bool>,
 }
 
-/// The state of the deferred checks at a savepoint, for a rollback.
+/// The state of the deferred checks at a savepoint, for a rollback to it.
 #[derive(Debug)]
 pub(crate) struct DeferredMark {
     pending: usize,
@@ -74,18 +73,19 @@ pub(crate) struct DeferredMark {
 }
 
 impl Deferred {
-    /// Whether checks of a key are deferred now.
+    /// Whether checks of this key are deferred at present.
     pub(crate) fn defers(&self, key: &ForeignKey) -> bool {
         let Modes { all, named } = &self.modes;
         key.deferrable && named.get(&key.name).copied().or(*all).unwrap_or(key.deferred)
     }
 
-    /// Defers a check.
+    /// Adds a check to be made later.
     pub(crate) fn push(&mut self, graph: &Arc<Graph>, event: Event) {
         self.pending.push(Pending { graph: graph.clone(), event, done: false });
     }
 
-    /// Carries out SET CONSTRAINTS: sets the mode of the keys of these names, or of all keys if `names` is `None`.
+    /// Implements SET CONSTRAINTS: sets the mode of the keys of these names, or of all keys if `names` is `None`. Makes
+    /// no checks: the caller then makes those that are [`due`](Self::due).
     pub(crate) fn set(&mut self, names: Option<&[String]>, deferred: bool) {
         match names {
             None => self.modes = Modes { all: Some(deferred), named: HashMap::new() },
@@ -93,8 +93,9 @@ impl Deferred {
         }
     }
 
-    /// Returns the first check at position `from` or later that is due and not made yet, with its position. If the
-    /// transaction `ends`, all checks are due; else those whose keys are not deferred any more are.
+    /// Returns the first check at position `from` or later that is due and has not been made, with its position. If
+    /// `ends` is set, the transaction ends, and all checks are due. Otherwise a check is due if its key is not deferred
+    /// any more.
     pub(crate) fn due(&self, from: usize, ends: bool) -> Option<(usize, Pending)> {
         let is_due =
             |pending: &Pending| !pending.done && (ends || !self.defers(pending.event.foreign_key(&pending.graph)));
@@ -109,12 +110,12 @@ impl Deferred {
         }
     }
 
-    /// Whether no check has been deferred.
+    /// Whether there are no deferred checks.
     pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Whether a deferred check that is not made yet is of a key of this table, or of a key that refers to it.
+    /// Whether a check that has not been made concerns a key of this table, or a key that refers to this table.
     pub(crate) fn concerns(&self, table: &str) -> bool {
         self.pending.iter().filter(|pending| !pending.done).any(|Pending { graph, event, .. }| {
             let keys = &graph.nodes[event.node];
@@ -136,13 +137,13 @@ impl Deferred {
         self.pending.len()
     }
 
-    /// Drops all checks but the first `len`.
+    /// Removes all checks but the first `len`, when the statement that added them is undone.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.pending.truncate(len);
     }
 
-    /// Restores the state at a savepoint. The checks that remain must all be made again, since the rollback may have
-    /// undone the changes that made them succeed.
+    /// Restores the state at a savepoint. All remaining checks count as not made, since the rollback may have undone
+    /// the changes because of which they succeeded.
     pub(crate) fn rollback_to(&mut self, mark: &DeferredMark) {
         self.pending.truncate(mark.pending);
         self.pending.iter_mut().for_each(|pending| pending.done = false);

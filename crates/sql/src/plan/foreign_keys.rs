@@ -1,32 +1,32 @@
-//! The work for foreign keys that comes with a statement that changes rows.
+//! The checks and actions for foreign keys of a statement that changes rows.
 //!
-//! A plan that changes rows has a [`Graph`]: its table and the tables that referential actions may reach from it, each
-//! with the planned look-ups and changes of its keys. The parameters of a look-up are the values of the key's columns,
-//! in their order. The parameters of a change are the values to which the rows refer; if the change follows an update,
-//! the new values come after them.
+//! A plan that changes rows has a [`Graph`]: its table, the tables that referential actions may change, and the planned
+//! look-ups and changes for their keys. The parameters of a look-up are the values of the key's columns, in their
+//! order. The parameters of a change are the old values of the referenced columns, and after an update then the new
+//! ones.
 
 use super::{Access, Delete, Update};
 use crate::catalog::Table;
 use crate::catalog::foreign_key::ForeignKey;
 use hotrow_sync::Arc;
 
-/// The tables that a statement may change through foreign keys. The first of them is the statement's own table.
+/// The tables that a statement may change through foreign keys. The first is the statement's own table.
 #[derive(Debug, Default)]
 pub struct Graph {
     /// The tables, in the order in which the planner reached them.
     pub nodes: Vec<Keys>,
 }
 
-/// A table whose rows change, with the foreign keys on both its sides.
+/// A table whose rows a statement may change, with its foreign keys and those that refer to it.
 #[derive(Debug)]
 pub struct Keys {
     /// The table.
     pub table: Arc<Table>,
-    /// The foreign keys of this table, in the order in which they were made. The list is empty if no change can make a
-    /// row refer to another row.
+    /// The foreign keys of this table, in the order in which they were declared. The list is empty if the statement
+    /// cannot change the values of their columns.
     pub references: Vec<Reference>,
-    /// The foreign keys that refer to this table, in the order in which they were made. The list is empty if no change
-    /// can take away values to which rows refer.
+    /// The foreign keys that refer to this table, in the order in which they were declared. The list is empty if the
+    /// statement cannot remove values to which rows refer.
     pub referrers: Vec<Referred>,
 }
 
@@ -35,7 +35,7 @@ pub struct Keys {
 pub struct Reference {
     /// The key.
     pub key: ForeignKey,
-    /// The look-up of the referenced row.
+    /// The look-up of the referenced row by the values of the key's columns.
     pub lookup: Access,
 }
 
@@ -44,26 +44,26 @@ pub struct Reference {
 pub struct Referred {
     /// The key.
     pub key: ForeignKey,
-    /// The table that has the key.
+    /// The table that declares the key.
     pub child: Arc<Table>,
     /// The positions of the referenced columns in their table.
     pub columns: Vec<usize>,
     /// The look-up of a row of the referenced table by its values in these columns.
     pub lookup: Access,
-    /// The look-up of the rows that refer to such values.
+    /// The look-up of the referencing rows by these values.
     pub children: Access,
-    /// The action on the referring rows after a delete. `None` if the action is NO ACTION or RESTRICT: then no row may
-    /// refer to the deleted one.
+    /// The action on the referencing rows after a delete. `None` if the action is NO ACTION or RESTRICT: then no row
+    /// may refer to the deleted row.
     pub on_delete: Option<Change>,
-    /// The action on the referring rows after an update. `None` if the action is NO ACTION or RESTRICT: then no row may
-    /// refer to the old values.
+    /// The action on the referencing rows after an update. `None` if the action is NO ACTION or RESTRICT: then no row
+    /// may refer to the old values.
     pub on_update: Option<Change>,
 }
 
-/// A referential action that changes the referring rows.
+/// A referential action that changes the referencing rows.
 #[derive(Debug)]
 pub struct Change {
-    /// The position in the graph of the table whose rows are changed.
+    /// The position of the changed table in [`Graph::nodes`].
     pub node: usize,
     /// The plan of the change.
     pub plan: ChangePlan,
@@ -72,9 +72,9 @@ pub struct Change {
 /// The plan of a referential action.
 #[derive(Debug)]
 pub enum ChangePlan {
-    /// The rows are deleted.
+    /// Deletes the referencing rows.
     Delete(Delete),
-    /// The rows get other values.
+    /// Updates the referencing rows.
     Update(Update),
 }
 

@@ -1,29 +1,29 @@
-//! Operators that count what they do, for EXPLAIN ANALYZE.
+//! Operators that count their rows and runs, for EXPLAIN ANALYZE.
 //!
-//! A plan is measured only if it was made for that: its operators are wrapped in [`Measured`]. Other plans pay nothing.
+//! The operators of a plan are wrapped in [`Measured`] only for EXPLAIN ANALYZE, so that other plans have no overhead.
 
 use super::node::Node;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
-/// An operator that counts its rows and runs.
+/// An operator with counters of its rows and runs.
 #[derive(Debug)]
 pub struct Measured {
     /// The operator itself.
     pub node: Node,
-    /// Whether the operator reads the clock.
+    /// Whether the times are measured, too.
     pub timed: bool,
     /// The counts of the operator.
     pub counts: Counts,
 }
 
-/// The work of an operator since the last [reset](Counts::reset). Only one session at a time runs the operator.
+/// The counters of an operator since the last [reset](Counts::reset). Only one session at a time runs the operator.
 #[derive(Debug, Default)]
 pub struct Counts {
     loops: AtomicU64,
     rows: AtomicU64,
-    /// The times until the first row and in total, in nanoseconds. They exclude the time that the consumer takes for
-    /// the rows.
+    /// The times until the first row and in total, in nanoseconds, without the time that the consumer of the rows
+    /// takes.
     first_ns: AtomicU64,
     total_ns: AtomicU64,
 }
@@ -56,13 +56,13 @@ impl Counts {
         Self::read(&self.rows)
     }
 
-    /// Returns the average per run of a total, rounded.
+    /// Returns the average of a total per run, rounded.
     pub(crate) fn of_a_loop(&self, number: u64) -> u64 {
         let loops = Self::read(&self.loops).max(1);
         (number + loops / 2) / loops
     }
 
-    /// Returns the averages that EXPLAIN shows. They include the times if `timed`.
+    /// Returns the averages that EXPLAIN shows, with times if `timed` is set.
     pub(crate) fn actual(&self, timed: bool) -> Actual {
         let loops = Self::read(&self.loops);
         let ms = |count: &AtomicU64| Self::read(count) as f64 / loops.max(1) as f64 / 1e6;
@@ -95,9 +95,9 @@ impl fmt::Display for Actual {
 }
 
 impl Node {
-    /// Wraps this operator and all below it in counters, which also read the clock if `timed`. An operator that only
-    /// hands rows on is not wrapped. Neither is an operator that keeps rows for subqueries, since the executor finds it
-    /// by its variant.
+    /// Wraps this operator and all operators below it in counters, which also measure times if `timed` is set.
+    /// Operators that only pass rows on are not wrapped. Neither is an operator that stores rows for subqueries, since
+    /// the executor recognises it by its variant.
     pub(crate) fn measure(&mut self, timed: bool) {
         self.each_input_mut(&mut |input| input.measure(timed));
         if !matches!(self, Node::Materialise(..) | Node::Project(..) | Node::With(..)) {
@@ -106,8 +106,8 @@ impl Node {
         }
     }
 
-    /// Returns the counter of this operator's rows. If the operator only hands rows on, that is the counter of its
-    /// input.
+    /// Returns this operator's counters. If the operator only passes rows on, returns those of its input. Returns
+    /// `None` if neither is wrapped.
     pub(crate) fn counts(&self) -> Option<&Measured> {
         match self {
             Node::Measured(measured) => Some(measured),

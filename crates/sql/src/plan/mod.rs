@@ -1,24 +1,24 @@
 //! Plans, which the binder makes and the executor runs.
 //!
-//! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time. A node that must see all
-//! its input before its first row (sort, aggregate) keeps it.
+//! A query is a tree of [`Node`]s. Rows are pushed from the leaves to the root, one at a time. A node that needs all of
+//! its input before its first row (sort, aggregate) stores its input.
 //!
-//! While a table is walked, the transaction is busy and cannot be used for anything else. So an operator that uses the
-//! transaction at each row of its input needs an input whose rows are kept: a nested loop keeps the wanted columns of
-//! its outer side, and any other operator whose expressions have subqueries takes its rows from a
-//! [`Node::Materialise`]. So no subquery is part of an [`Access`].
+//! While a table is scanned, the transaction is in use and cannot run anything else. So an operator that uses the
+//! transaction for each row of its input needs an input whose rows are stored. A nested loop stores the wanted columns
+//! of its outer side. Any other operator whose expressions have subqueries has a [`Node::Materialise`] as its input. So
+//! no subquery is part of an [`Access`].
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `statement` | plans of statements |
 //! | `change` | INSERT, UPDATE, DELETE |
 //! | `node` | operators |
-//! | `access` | the ways to a table's rows |
-//! | `aggregate`, `window`, `table_function` | what functions over several rows, or of several rows, are asked for |
+//! | `access` | scans of tables |
+//! | `aggregate`, `window`, `table_function` | calls of functions over several rows, and of functions that return several rows |
 //! | `subquery` | the plans of subqueries in expressions |
 //! | `procedure` | the bodies of procedures |
-//! | `foreign_keys`, `deferred` | what foreign keys ask of changed rows, at once and later |
-//! | `analysis`, `measured` | EXPLAIN ANALYZE, and the operators that count for it |
+//! | `foreign_keys`, `deferred` | checks and actions for foreign keys, immediate and deferred |
+//! | `analysis`, `measured` | EXPLAIN ANALYZE, and the counters of its operators |
 
 mod access;
 mod aggregate;

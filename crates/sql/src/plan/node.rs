@@ -15,48 +15,49 @@ pub enum Node {
     One,
     /// Rows of computed values.
     Values(Vec<Vec<Expr>>),
-    /// The rows that an access finds in a table.
+    /// The rows that a scan of a table finds.
     Table(Access),
     /// The rows of a system relation.
     System(&'static SystemRelation),
-    /// The rows that a function makes.
+    /// The rows that a set-returning function returns.
     Function(Box<RowsOf>),
     /// The rows of the input for which the condition is true.
     Filter(Box<Node>, Expr),
     /// One row for each group of the input: the values of the GROUP BY expressions, then the results of the aggregate
     /// functions.
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
-    /// The rows of the input with the results of window functions.
+    /// The rows of the input, each with the results of window functions as further columns.
     Window(Box<Window>),
     /// The values of the expressions for each row of the input.
     Project(Box<Node>, Vec<Expr>),
-    /// The rows of set-returning functions beside each row of the input. An input row comes as many times as the
-    /// longest of its functions has rows. The result has the functions' columns, with NULLs after the end of a shorter
-    /// function, then the input's columns.
+    /// The rows of set-returning functions in the select list. For each input row, there are as many rows as the
+    /// longest of the functions returns. A row consists of the functions' columns, which are NULL after the end of a
+    /// shorter function, and then of the input's columns.
     ProjectSet(Box<Node>, Vec<RowsOf>),
-    /// The rows of the input in order, cut to the given number of columns. If the second number is n and not zero, of
-    /// all rows that are equal in the first n keys only the first is returned (DISTINCT ON).
+    /// The sorted rows of the input, with only the first columns: as many as the first number says. If the second
+    /// number is n and not zero, only the first of all rows with equal values in the first n keys is returned (DISTINCT
+    /// ON).
     Sort(Box<Node>, Vec<SortKey>, usize, usize),
     /// The rows of the input without duplicates.
     Distinct(Box<Node>),
     /// LIMIT and OFFSET: the first expression is the limit, the second the offset.
     Limit(Box<Node>, Option<Expr>, Option<Expr>),
-    /// The given columns of all input rows, which are kept before the first of them goes on. The operator serves as
-    /// input of an operator whose expressions have subqueries.
+    /// The given columns of the input's rows. All of them are stored before the first row is passed on. The operator is
+    /// the input of an operator whose expressions have subqueries.
     Materialise(Box<Node>, Vec<usize>),
-    /// A join that runs its inner side for each row of the outer side.
+    /// A join that runs its inner side for each row of its outer side.
     NestedLoop(Box<NestedLoop>),
-    /// A join that looks up matching rows among the kept rows of its inner side.
+    /// A join that looks up matching rows among the stored rows of its inner side.
     HashJoin(Box<HashJoin>),
     /// The rows of all inputs, one input after the other.
     Append(Vec<Node>),
     /// INTERSECT and EXCEPT.
     Match(Box<Match>),
-    /// WITH: the queries whose rows are kept, each with its number, and the query that uses them.
+    /// WITH: the queries whose rows are stored, each with its number, and the query that uses their rows.
     With(Vec<(usize, Node)>, Box<Node>),
-    /// The kept rows of the query of WITH with this number.
+    /// The stored rows of the WITH query with this number.
     Reference(usize),
-    /// WITH RECURSIVE: a query that uses its own rows.
+    /// WITH RECURSIVE: a query that refers to itself.
     Recursive(Box<Recursive>),
     /// An operator that is wrapped in a counter for EXPLAIN ANALYZE.
     Measured(Box<Measured>),
@@ -86,7 +87,7 @@ impl Node {
         }
     }
 
-    /// Calls `visit` for each direct input of the operator, so that it can be changed.
+    /// Calls `visit` for each direct input of the operator, which it may change.
     pub fn each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match self {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
@@ -126,38 +127,38 @@ pub enum JoinKind {
     Anti,
 }
 
-/// A join whose inner side runs once for each row of the outer side, and finds its rows by means of that row. A row of
-/// the join has the kept outer columns, then those of the inner side.
+/// A join whose inner side runs once for each row of the outer side, and can use the columns of that row. A row of the
+/// join has the stored outer columns, then those of the inner side.
 #[derive(Debug)]
 pub struct NestedLoop {
     /// The kind of the join, which is inner or left.
     pub kind: JoinKind,
-    /// The side whose rows are kept before the inner side first runs.
+    /// The outer side, whose rows are stored before the inner side first runs.
     pub outer: Node,
-    /// The positions of the outer columns that are kept.
+    /// The positions of the outer columns that are stored.
     pub keep: Vec<usize>,
-    /// The number of the frame through which the inner side sees the outer row.
+    /// The number of the frame in which the inner side finds the outer row.
     pub frame: usize,
-    /// The columns that the frame shows, as positions among the kept columns.
+    /// The columns of the frame, as positions among the stored columns.
     pub shown: Vec<usize>,
-    /// The side that runs for each outer row. It contains the join's conditions.
+    /// The inner side, which runs for each outer row. It contains the join's conditions.
     pub inner: Node,
 }
 
-/// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the
-/// wanted columns of the outer side, then the kept columns of the inner side. A row of a semi or anti join has only the
-/// former.
+/// A join that stores its inner side, in a hash table if there are equality conditions. A row of the join has the
+/// wanted columns of the outer side, then the stored columns of the inner side. A row of a semi or anti join has only
+/// the outer columns.
 #[derive(Debug)]
 pub struct HashJoin {
-    /// The kind of the join. All kinds are possible.
+    /// The kind of the join, which may be any.
     pub kind: JoinKind,
-    /// The side whose rows are matched one by one and not kept.
+    /// The outer side, whose rows are matched one by one and not stored.
     pub outer: Node,
-    /// The positions of the outer columns that the join's rows have.
+    /// The positions of the outer columns that are passed on.
     pub outer_columns: Vec<usize>,
-    /// The side that is kept.
+    /// The inner side, whose rows are stored.
     pub inner: Node,
-    /// The positions of the inner columns that are kept.
+    /// The positions of the inner columns that are stored.
     pub inner_columns: Vec<usize>,
     /// The pairs of values that must be equal.
     pub keys: Vec<JoinKey>,
@@ -168,21 +169,21 @@ pub struct HashJoin {
 /// Two expressions that must be equal in a join, one for each side.
 #[derive(Debug)]
 pub struct JoinKey {
-    /// The expression over the wanted columns of the outer side.
+    /// The expression over the outer columns of the join's row.
     pub outer: Expr,
-    /// The expression over the kept columns of the inner side.
+    /// The expression over the stored columns of the inner side.
     pub inner: Expr,
-    /// Whether the comparison ignores trailing blanks, as that of `char` does.
+    /// Whether the comparison ignores trailing blanks, as for `char`.
     pub blanks: bool,
 }
 
-/// INTERSECT and EXCEPT: the rows of one query that another query returns as well, or does not return.
+/// INTERSECT and EXCEPT: the rows of one query that another query also returns, or does not return.
 #[derive(Debug)]
 pub struct Match {
-    /// Whether the operation is EXCEPT, else INTERSECT.
+    /// Whether the operation is EXCEPT, not INTERSECT.
     pub except: bool,
-    /// Whether duplicates count (ALL). If so, a row comes as many times as the difference of its counts on both sides
-    /// (EXCEPT), or as the lesser of them (INTERSECT). Otherwise each row comes once.
+    /// Whether duplicates count (ALL). If so, a row is returned as often as the difference of its counts on both sides
+    /// (EXCEPT), or their minimum (INTERSECT). Otherwise each row is returned once.
     pub all: bool,
     /// The query whose rows are returned.
     pub left: Node,
@@ -190,11 +191,11 @@ pub struct Match {
     pub right: Node,
 }
 
-/// WITH RECURSIVE: the rows of the start, then repeatedly the rows that the step makes from those of the step before.
-/// The query ends when a step makes no rows.
+/// WITH RECURSIVE: returns the rows of the start, and then those of repeated steps, each of which runs over the rows of
+/// the previous step. The query ends when a step returns no rows.
 #[derive(Debug)]
 pub struct Recursive {
-    /// The number under which a step finds the rows of the step before.
+    /// The number under which a step refers to the rows of the previous step (see [`Node::Reference`]).
     pub rows: usize,
     /// The number of columns.
     pub width: usize,
@@ -202,7 +203,7 @@ pub struct Recursive {
     pub distinct: bool,
     /// The part that does not refer to the query itself.
     pub start: Node,
-    /// The part that refers to the query itself. It runs over the rows of the step before.
+    /// The part that refers to the query itself. It runs over the rows of the previous step.
     pub step: Node,
 }
 

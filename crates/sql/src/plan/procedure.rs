@@ -1,7 +1,7 @@
 //! The bodies of procedures, bound and planned.
 //!
-//! A running body has a frame of values: first the arguments, then `found`, then the declared variables. The
-//! expressions of the body refer to these values as parameters, by their positions in the frame.
+//! A running body has a frame of values: first the arguments, then the variable `found`, then the declared variables.
+//! The expressions of the body refer to these values as parameters, by their positions in the frame.
 
 use super::Plan;
 use crate::catalog::Used;
@@ -16,11 +16,11 @@ use hotrow_sync::Arc;
 pub struct Body {
     /// The number of values in a frame.
     pub slots: usize,
-    /// The depth of nested calls that the body needs, with its own call counted.
+    /// The depth of nested calls when the body runs, including its own.
     pub depth: usize,
     /// The statements of the body, in order.
     pub steps: Vec<Step>,
-    /// The definitions from which the body and the procedures that it calls were made.
+    /// The definitions on which the body and the procedures that it calls depend.
     pub used: Used,
 }
 
@@ -48,7 +48,7 @@ pub enum StepKind {
     Return,
 }
 
-/// A variable that takes a column's value.
+/// A variable to which a column's value is assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The position of the variable in the frame.
@@ -71,7 +71,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the OUT and INOUT arguments with their positions.
+    /// Returns the OUT and INOUT arguments, each with its position among all arguments.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.procedure.arguments.iter().enumerate().filter(|(_, argument)| argument.mode != ArgumentMode::In)
     }

@@ -53,8 +53,8 @@ pub struct Declare {
     pub query: Arc<Statement>,
 }
 
-/// Returns the error of running a plan in a read-only transaction, or `None` if it may run. A plan must neither write
-/// rows nor lock them for an update. The statements of a procedure are checked one by one when they run.
+/// Returns the error for a plan that is not allowed in a read-only transaction because it writes rows, or locks rows
+/// for an update. Returns `None` if the plan may run. The statements of a procedure are checked only when they run.
 pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     let what = match plan {
         Plan::Insert(_) => "INSERT",
@@ -78,8 +78,8 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
 }
 
-/// Whether a plan reads rows, and neither writes rows nor locks any for an update. Utility statements and DDL do not
-/// count as reading.
+/// Whether a plan reads rows, and neither writes rows nor locks rows for an update. Returns false for utility
+/// statements and DDL.
 pub fn only_reads(plan: &Plan) -> bool {
     fn steps_read(steps: &[Step]) -> bool {
         steps.iter().all(|step| match &step.kind {
@@ -107,32 +107,32 @@ fn locks_rows(node: &Node) -> bool {
     locks
 }
 
-/// A statement, parsed, bound and planned. All sessions that run it share it.
+/// A statement, parsed, bound and planned. Sessions share it through the plan cache.
 #[derive(Debug)]
 pub struct Statement {
-    /// The text that the statement was made from.
+    /// The text that contains the statement, and perhaps others.
     pub(crate) sql: Arc<str>,
     /// The types that the client has declared for the parameters; `None` where it has declared none.
     pub(crate) declared: Vec<Option<Type>>,
-    /// The types of the parameters that the binder has inferred.
+    /// The inferred types of the parameters.
     pub(crate) params: Vec<Type>,
     /// The columns of the result; `None` if the statement has no result.
     pub(crate) columns: Option<Vec<OutputColumn>>,
     /// The plan.
     pub(crate) plan: Plan,
-    /// The definitions that the plan was made from.
+    /// The definitions that the plan depends on.
     pub(crate) used: Used,
-    /// The range of the statement's tokens. The text may contain other statements as well.
+    /// The range of the statement's tokens among the tokens of `sql`.
     pub(crate) tokens: std::ops::Range<usize>,
-    /// The latest version of the catalog at which the plan is known to be valid.
+    /// The latest version of the catalog for which the plan is known to be valid.
     pub(crate) version: AtomicU64,
     /// The search path with which the names were resolved; `None` stands for `public` alone.
     pub(crate) path: Option<Arc<[String]>>,
     /// Whether the plan depends on uncommitted changes of the catalog, which only one transaction sees.
     pub(crate) private: bool,
-    /// The estimates of tables' rows that decided how the plan joins.
+    /// The estimates of the tables' row counts from which the plan's joins were chosen.
     pub(crate) expected: Vec<Expected>,
-    /// The statement that has replaced this one because its plan had become invalid; `None` if there is none.
+    /// The statement that has replaced this one after its plan became invalid; `None` if there is none.
     pub(crate) successor: Mutex<Option<Arc<Statement>>>,
 }
 
@@ -160,7 +160,7 @@ impl Statement {
         Self { columns: Some(vec![column]), plan: Plan::Explain(rows), ..self }
     }
 
-    /// Makes the EXPLAIN ANALYZE of a statement. Planning the statement has taken `planning_ns` nanoseconds.
+    /// Makes the EXPLAIN ANALYZE of a statement, whose planning took `planning_ns` nanoseconds.
     pub(crate) fn analyze(mut statement: Statement, options: ExplainOptions, planning_ns: u64) -> Self {
         statement.plan.measure(options.timing);
         Self {
@@ -179,8 +179,7 @@ impl Statement {
         }
     }
 
-    /// Returns the part of the text that belongs to this statement. If the text has several statements, it is tokenized
-    /// again.
+    /// Returns this statement's part of the text. If the text has several statements, it is tokenized again.
     pub(crate) fn text(&self) -> &str {
         let (sql, mut tokens) = (self.sql.trim_end_matches([';', ' ', '\n']), Vec::new());
         if !sql.contains(';') || tokenize(sql, &mut tokens).is_err() {

@@ -1,16 +1,16 @@
-//! Functions whose results are rows.
+//! Set-returning functions: functions whose results are rows.
 
 use crate::expr::Expr;
 use hotrow_storage::Type;
 
-/// A call of a function whose result is a set of rows.
+/// A call of a set-returning function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowsOf {
     /// The function that is called.
     pub function: TableFunction,
-    /// The arguments. If the function is a FROM item, they refer to another item's columns through a frame.
+    /// The arguments. If the function is a FROM item, they refer to columns of other items through a frame.
     pub arguments: Vec<Expr>,
-    /// WITH ORDINALITY: whether a last column has the number of each row, counted from one.
+    /// WITH ORDINALITY: whether the last column is the number of each row, counted from one.
     pub numbered: bool,
 }
 
@@ -28,14 +28,15 @@ impl RowsOf {
     }
 }
 
-/// The functions whose result is a set of rows.
+/// The set-returning functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFunction {
     /// `unnest`: the elements of each array in a column of its own. A shorter array has NULLs after its end.
     Unnest,
-    /// `generate_series`: the values from the first argument to the second, by the third argument or by one.
+    /// `generate_series`: the values from the first argument to the second, in steps of the third argument, which is
+    /// one by default.
     Series,
-    /// `generate_subscripts`: the subscripts of an array, from the last to the first if the third argument is true.
+    /// `generate_subscripts`: the subscripts of an array, in reverse order if the third argument is true.
     Subscripts,
     /// `_pg_expandarray`: the elements of an array, each with its number, counted from one.
     ExpandArray,
@@ -44,18 +45,18 @@ pub enum TableFunction {
     Ancestors,
     /// `pg_get_keywords`: PostgreSQL's keywords, which tools put in quotes.
     Keywords,
-    /// A function that takes a JSON value apart.
+    /// A function of the parts of a JSON value.
     Json(JsonRows),
 }
 
-/// A function that takes a JSON value apart, such as `json_each`.
+/// A function that returns the parts of a JSON value as rows, such as `json_each`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonRows {
-    /// The parts that become rows.
+    /// The parts that the function returns.
     pub parts: Parts,
-    /// Whether the argument is a `jsonb`, else a `json`.
+    /// Whether the argument is a `jsonb`, not a `json`.
     pub binary: bool,
-    /// Whether values are returned as texts, else as JSON.
+    /// Whether values are returned as texts, not as JSON.
     pub as_text: bool,
 }
 

@@ -7,14 +7,14 @@ use crate::plan::{AggregateCall, Node, SortKey};
 /// The operator of window functions. Its rows have the input's columns, then the functions' results.
 #[derive(Debug)]
 pub struct Window {
-    /// The input, which has a column for each expression over which the functions are computed.
+    /// The input. It has a column for each expression that the functions use.
     pub input: Node,
-    /// The functions, grouped by the order in which they need the rows. The operator returns the rows in the last of
-    /// these orders.
+    /// The functions, grouped by the sort order that they need. The operator returns the rows in the last of these
+    /// orders.
     pub sorts: Vec<WindowSort>,
 }
 
-/// The window functions that need the rows in one order.
+/// The window functions that need the rows in the same order.
 #[derive(Debug)]
 pub struct WindowSort {
     /// The sort order: the keys of the partition, then those of ORDER BY.
@@ -51,11 +51,11 @@ pub enum WindowFunction {
     Tile(Expr),
     /// `lag(value [, offset [, default]])` and `lead` with the same arguments.
     Shift {
-        /// Whether the function looks at later rows (`lead`).
+        /// Whether the function reads later rows (`lead`), not earlier ones (`lag`).
         ahead: bool,
-        /// The value of the row that the function looks at.
+        /// The value that is returned, as an expression over the row at the offset.
         value: Expr,
-        /// The distance of that row from the current one.
+        /// The distance of that row from the current row.
         offset: Expr,
         /// The result if there is no such row, as an expression over the current row.
         otherwise: Expr,
@@ -73,17 +73,17 @@ pub enum WindowFunction {
 /// The rows around the current one, within its partition, over which a window function is computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowFrame {
-    /// The unit in which offsets count.
+    /// The unit of the offsets.
     pub units: FrameUnits,
     /// The beginning of the frame.
     pub start: FrameBound,
     /// The end of the frame.
     pub end: FrameBound,
-    /// The rows that are left out of the frame.
+    /// The rows that are excluded from the frame.
     pub exclusion: Exclusion,
 }
 
-/// The units in which the offsets of a frame count. They also decide what the current row means as a bound.
+/// The units of the offsets of a frame. They also determine the meaning of the current row as a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnits {
     /// Offsets count rows. The current row as a bound is that row alone.
@@ -117,7 +117,7 @@ impl WindowFrame {
         exclusion: Exclusion::Nothing,
     };
 
-    /// Returns the offsets of the bounds. They refer to no column.
+    /// Returns the offsets of the bounds. They are constant within a statement, since they refer to no column.
     pub fn offsets(&self) -> impl Iterator<Item = &Expr> {
         [&self.start, &self.end].into_iter().filter_map(|bound| match bound {
             FrameBound::Preceding(offset) | FrameBound::Following(offset) => Some(offset),
@@ -144,7 +144,7 @@ impl WindowCall {
         }
     }
 
-    /// Returns the expressions that are evaluated over rows, so that they can be rewritten.
+    /// Returns the expressions that are evaluated over rows, to change them.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.function {
             WindowFunction::RowNumber

@@ -40,6 +40,7 @@ impl Session {
             targets = (0..table.visible()).collect();
         }
         if copy.from {
+            table.check_changeable()?;
             if self.transaction.locks.is_exclusive(&table.lock) {
                 self.engine.txn.own_table(table.id, Ownership::Locked);
             }

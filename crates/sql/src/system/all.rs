@@ -63,7 +63,8 @@ fn column_type(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns the relation that a name means, with or without its schema.
+/// Returns the system relation of this name, written as `name` or `schema.name`. Without a schema, it is looked up in
+/// `pg_catalog`.
 pub(crate) fn relation(parts: &[String]) -> Option<&'static SystemRelation> {
     let key = match parts {
         [name] => ("pg_catalog", name.as_str()),

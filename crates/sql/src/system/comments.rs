@@ -1,4 +1,4 @@
-//! `pg_description`: the comments that COMMENT ON has set, by the numbers of their objects.
+//! `pg_description`: the comments that COMMENT ON has set, by the OIDs of their objects.
 
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::pg_catalog;
@@ -93,8 +93,8 @@ pub(super) fn descriptions(context: &SessionContext, rows: &mut Rows<'_>) {
     }
 }
 
-/// Returns the comment on an object, or on one of its columns if `column` is not zero. If a catalog is given, the
-/// object must be one of that catalog.
+/// Returns the comment on the object with this OID, or on its column with this number, if `column` is not zero. If
+/// `catalog` is given, the object must be listed in that catalog, such as `pg_class`.
 pub(crate) fn comment_on(
     context: &SessionContext,
     object: u32,

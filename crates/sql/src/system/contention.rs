@@ -10,7 +10,7 @@ use crate::watched::Spot;
 use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 
-/// Returns the function that makes the rows of the relation of this name, or `None` if no function here does.
+/// Returns the function that builds the rows of this relation, or `None` if this module does not build them.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     (name == "hotrow_contention").then_some(make)
 }

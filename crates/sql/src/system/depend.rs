@@ -26,8 +26,8 @@ fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
     ]);
 }
 
-/// Makes the rows of `pg_depend`: for sequences, defaults, indexes and constraints, the columns and indexes that they
-/// need.
+/// Builds the rows of `pg_depend`: for sequences, defaults, indexes and constraints, the columns and indexes on which
+/// they depend.
 pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     for table in context.view().tables() {
         of_table(context, &table, rows);

@@ -32,12 +32,12 @@ pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
     all
 }
 
-/// Whether the table would have triggers in PostgreSQL: it has foreign keys, or foreign keys lead to it.
+/// Whether the table would have triggers in PostgreSQL: it has foreign keys, or foreign keys refer to it.
 pub(super) fn has_triggers(table: &Table) -> bool {
     !table.rules.foreign_keys.is_empty() || !table.rules.referrers.is_empty()
 }
 
-/// Returns the names of columns as a list with commas.
+/// Returns the names of columns, quoted where necessary and separated by commas.
 pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
     let names: Vec<_> = positions.iter().map(|&at| quoted(&table.schema.columns[at].name)).collect();
     names.join(", ")
@@ -68,7 +68,7 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
     })
 }
 
-/// Returns the name of the unique index by which a foreign key finds its rows.
+/// Returns the name of the unique index in which a foreign key looks up the referenced rows.
 pub(super) fn referenced_index(context: &SessionContext, key: &ForeignKey) -> Option<String> {
     let table = context.view().table(&key.table)?;
     let columns: Option<Vec<_>> = key.referenced.iter().map(|name| table.schema.column(name)).collect();
@@ -85,8 +85,8 @@ fn find(context: &SessionContext, number: u32) -> Option<Object> {
     objects::objects(context).into_iter().find(|object| object.number == number)
 }
 
-/// Returns the CREATE INDEX statement of the index with this number. If `column` is not zero, returns the name of that
-/// column of the index, counted from one. Returns `None` if there is no such index or column.
+/// Returns the CREATE INDEX statement of the index with this OID. If `column` is not zero, returns the name of the
+/// index's column with this number instead. Returns `None` if there is no such index or column.
 pub(crate) fn index_definition(context: &SessionContext, number: u32, column: usize) -> Option<String> {
     let object = find(context, number)?;
     let Kind::Index(table, index) = &object.kind else { return None };
@@ -118,7 +118,7 @@ pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
     if table.is_ordered(index) { "btree" } else { "hash" }
 }
 
-/// Returns the definition of the constraint with this number, or `None` if there is no such constraint.
+/// Returns the definition of the constraint with this OID as SQL, or `None` if there is no such constraint.
 pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
     let tables = context.view().tables();
     tables.iter().find_map(|table| {
@@ -169,7 +169,7 @@ pub(super) fn of_constraint(view: View<'_>, table: &Table, constraint: &Constrai
     }
 }
 
-/// Returns the name of a referential action.
+/// Returns the SQL name of a referential action.
 pub(super) fn action_name(action: ReferentialAction) -> &'static str {
     match action {
         ReferentialAction::NoAction => "NO ACTION",
@@ -180,7 +180,7 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
     }
 }
 
-/// Returns the query of the view with this number, or `None` if there is no such view.
+/// Returns the query of the view with this OID as SQL, or `None` if there is no such view.
 pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<String> {
     let Kind::View(view) = find(context, number)?.kind else { return None };
     Some(of_view(&view))
@@ -191,7 +191,8 @@ pub(super) fn of_view(view: &Arc<crate::catalog::view::StoredView>) -> String {
     format!(" {};", restored(view.query.to_string()))
 }
 
-/// Returns the name of a type in SQL, with its modifier.
+/// Returns the SQL name of the type with this OID and modifier, as `format_type` does. Returns `-` for zero, and `???`
+/// for an unknown OID.
 pub(crate) fn format_type(number: u32, modifier: i32) -> String {
     objects::declared(number, modifier)
         .or_else(|| objects::type_of_number(number))

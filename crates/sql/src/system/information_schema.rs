@@ -9,7 +9,7 @@ use crate::context::SessionContext;
 use crate::schema;
 use hotrow_storage::{IndexRef, Type, Value};
 
-/// Returns the function that makes the rows of the relation of this name, or `None` if the relation is always empty.
+/// Returns the function that builds the rows of this relation, or `None` if the relation is always empty.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "information_schema_catalog_name" => catalog_name,

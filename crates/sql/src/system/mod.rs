@@ -1,11 +1,11 @@
-//! System relations, which show what the server knows as rows to query. Their rows are made when a query asks for them.
-//! They belong to no transaction, but show the catalog as the transaction sees it.
+//! System relations: the catalogs of PostgreSQL, `information_schema`, and views of the server's state. Their rows are
+//! built when a query reads them. They are not transactional, but show the catalog as the transaction sees it.
 //!
 //! | file | relations |
 //! | --- | --- |
 //! | `relation`, `all` | the type of a system relation, and the list of all |
-//! | `relations.txt` | the names and columns of PostgreSQL's catalogs and of ours |
-//! | `rows` | the choice of the file that makes the rows of a relation; a relation without one is empty |
+//! | `relations.txt` | the names and columns of PostgreSQL's catalogs and of Hotrow's own |
+//! | `rows` | the dispatch to the module that builds the rows of a relation; other relations are empty |
 //! | `contention` | `hotrow_contention` |
 //! | `pg_catalog`, `pg_views` | rows of `pg_catalog`: its tables, its views |
 //! | `information_schema` | rows of `information_schema` |
@@ -14,7 +14,7 @@
 //! | `other_types` | types that only columns of catalogs have |
 //! | `depend` | rows of `pg_depend` |
 //! | `comments` | `pg_description` |
-//! | `objects` | the objects of the database with their numbers |
+//! | `objects` | the objects of the database with their OIDs |
 //! | `describe` | definitions as SQL |
 
 mod all;

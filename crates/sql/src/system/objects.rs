@@ -1,8 +1,8 @@
-//! The objects of a database with their numbers: relations, constraints and types with the OIDs by which the catalogs
-//! refer to each other.
+//! The objects of a database with the OIDs by which the catalogs refer to them: relations, constraints, schemas and
+//! types.
 //!
-//! A user's relation is given a number when a catalog that shows it is first read, and keeps the number as long as it
-//! keeps its name. Types have PostgreSQL's numbers.
+//! A user's relation gets an OID when it is first shown in a catalog, and has the same OID as long as it has the same
+//! name. Types have PostgreSQL's OIDs.
 
 use super::all;
 use super::other_types::{OTHERS, functions};
@@ -16,18 +16,18 @@ use crate::types::{from_oid, oid as type_oid};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 
-/// The numbers of the schemas `pg_catalog`, `public` and `information_schema`.
+/// The OIDs of the schemas `pg_catalog`, `public` and `information_schema`.
 pub(super) const PG_CATALOG: u32 = 11;
 pub(super) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_000;
 
-/// The numbers of the catalogs to which others refer.
+/// The OID of the catalog `pg_class`.
 pub(super) const PG_CLASS: u32 = 1259;
 
-/// The number of the database.
+/// The OID of the database.
 pub(super) const POSTGRES: u32 = 5;
 
-/// The number of the role `postgres`, which owns everything.
+/// The OID of the role `postgres`, which owns all objects.
 pub(super) const OWNER: u32 = 10;
 
 /// The kind of a relation, with its definition.
@@ -40,12 +40,12 @@ pub(super) enum Kind {
     System(&'static SystemRelation),
 }
 
-/// A relation with its number.
+/// A relation with its OID.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) number: u32,
     pub(super) name: String,
-    /// The relation's [full name](schema), if it is one of the user's.
+    /// The relation's [full name](schema), if it is a user's relation.
     pub(super) full: String,
     pub(super) schema: u32,
     pub(super) schema_name: String,
@@ -53,7 +53,7 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// Returns PostgreSQL's letter for the kind of the relation.
+    /// Returns PostgreSQL's letter for the kind of the relation (`relkind`).
     pub(super) fn letter(&self) -> &'static str {
         match &self.kind {
             Kind::Table(_) => "r",
@@ -71,7 +71,7 @@ impl Object {
     }
 }
 
-/// Returns all relations: those of the user, ordered by name, and then those of the system.
+/// Returns all relations: those of users, ordered by name, and then the system relations.
 pub(super) fn objects(context: &SessionContext) -> Vec<Object> {
     let (view, catalog) = (context.view(), &context.shared().catalog);
     let of_user = |full: &str, kind| {
@@ -112,8 +112,8 @@ fn system_object(relation: &'static SystemRelation) -> Object {
     }
 }
 
-/// Returns the number of the system relation at a position of the list. It is PostgreSQL's own if clients or other
-/// catalogs know it.
+/// Returns the OID of the system relation `name`, which is at position `at` of the list. It is PostgreSQL's own OID if
+/// clients or other catalogs refer to it.
 pub(super) fn number_of_system(at: usize, name: &str) -> u32 {
     match name {
         "pg_type" => 1247,
@@ -128,28 +128,28 @@ pub(super) fn number_of_system(at: usize, name: &str) -> u32 {
     }
 }
 
-/// Returns the number of a system relation.
+/// Returns the OID of a system relation.
 pub(crate) fn number_of_system_relation(relation: &'static SystemRelation) -> u32 {
     relation.number
 }
 
-/// Returns a table's indexes as users know them: without the primary index if the key is hidden.
+/// Returns the indexes of a table that users can see: without the primary index if its key is hidden.
 pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
     let hidden = table.is_key_hidden();
     table.indexes().filter(move |index| !hidden || *index != IndexRef::Primary)
 }
 
-/// Returns the number of a constraint.
+/// Returns the OID of a constraint.
 pub(super) fn number_of_constraint(context: &SessionContext, table: &Table, constraint: &str) -> u32 {
     context.shared().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
 }
 
-/// Returns the number of a column's default.
+/// Returns the OID of a column's default.
 pub(super) fn number_of_default(context: &SessionContext, table: &Table, column: usize) -> u32 {
     context.shared().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
 }
 
-/// Returns the number of the relation that a text means, such as `t`, `public.t`, `pg_class`, or `None` if there is
+/// Returns the OID of the relation that a text names, such as `t`, `public.t` or `pg_class`, or `None` if there is
 /// none.
 pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option<u32> {
     let written = written_name(name).ok()?;
@@ -163,8 +163,8 @@ pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option
     of_user.or_else(system)
 }
 
-/// Returns the name of the relation with a number, with its schema if it needs one, or `None` if there is no such
-/// relation.
+/// Returns the name of the relation with this OID, with its schema if the search path does not find it. Returns `None`
+/// if there is no such relation.
 pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Option<String> {
     objects(context).into_iter().find(|object| object.number == number).map(|object| match object.schema {
         INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
@@ -173,22 +173,22 @@ pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Optio
     })
 }
 
-/// Returns the name of the schema with a number, or `None` if there is no such schema.
+/// Returns the name of the schema with this OID, or `None` if there is no such schema.
 pub(crate) fn schema_of_number(context: &SessionContext, number: u32) -> Option<String> {
     schemas(context).into_iter().find(|(known, _)| *known == number).map(|(_, name)| name)
 }
 
-/// Returns the number of one of the user's schemas, or of `public`.
+/// Returns the OID of a user's schema, or of `public`.
 pub(super) fn number_of_schema(context: &SessionContext, name: &str) -> u32 {
     if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog.number(&format!("\0schema\0{name}")) }
 }
 
-/// Returns the number of the schema with a name, or `None` if there is no such schema.
+/// Returns the OID of the schema with this name, or `None` if there is no such schema.
 pub(crate) fn number_of_schema_name(context: &SessionContext, name: &str) -> Option<u32> {
     schemas(context).into_iter().find(|(_, known)| known == name).map(|(number, _)| number)
 }
 
-/// Returns the numbers and names of all schemas.
+/// Returns the OIDs and names of all schemas.
 pub(super) fn schemas(context: &SessionContext) -> Vec<(u32, String)> {
     let mut all = vec![
         (PG_CATALOG, "pg_catalog".to_owned()),
@@ -200,8 +200,8 @@ pub(super) fn schemas(context: &SessionContext) -> Vec<(u32, String)> {
     all
 }
 
-/// Returns the size in bytes of the table with a number, its indexes included. The size of any other relation is zero.
-/// Returns `None` if there is no relation with the number.
+/// Returns the size in bytes of the table with this OID, including its indexes. The size of any other relation is zero.
+/// Returns `None` if there is no relation with this OID.
 pub(crate) fn size(context: &SessionContext, number: u32) -> Option<u64> {
     let found = objects(context).into_iter().find(|object| object.number == number)?;
     Some(match &found.kind {
@@ -210,7 +210,8 @@ pub(crate) fn size(context: &SessionContext, number: u32) -> Option<u64> {
     })
 }
 
-/// Whether a relation is found by its name without a schema. Returns `None` if there is no relation with the number.
+/// Whether the relation with this OID is found by its name without a schema. Returns `None` if there is no such
+/// relation.
 pub(crate) fn is_visible(context: &SessionContext, number: u32) -> Option<bool> {
     let found = objects(context).into_iter().find(|object| object.number == number);
     found.map(|object| match object.kind {
@@ -219,8 +220,8 @@ pub(crate) fn is_visible(context: &SessionContext, number: u32) -> Option<bool> 
     })
 }
 
-/// A type as the catalogs know it: its number, its name, its name in SQL, its size in bytes (-1 if it varies), its
-/// category, and the number of its array type.
+/// A type as the catalogs show it: its OID, its name, its name in SQL, its size in bytes (-1 if it varies), its
+/// category, and the OID of its array type.
 pub(super) struct KnownType {
     pub(super) number: u32,
     pub(super) name: &'static str,
@@ -264,7 +265,7 @@ pub(super) const TYPES: [KnownType; 19] = [
     known(2950, "uuid", "uuid", 16, "U", 2951),
 ];
 
-/// Returns the number of the type that a text means by any of the type's names, or `None` if there is none.
+/// Returns the OID of the type that a text names, by its name in the catalogs or in SQL, or `None` if there is none.
 pub(crate) fn number_of_type(name: &str) -> Option<u32> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     // Without quotes, `char` is another type: SQL's.
@@ -281,7 +282,7 @@ pub(crate) fn number_of_type(name: &str) -> Option<u32> {
     })
 }
 
-/// Returns the name in SQL of the type with a number, or `None` if there is no such type.
+/// Returns the name in SQL of the type with this OID, or `None` if there is no such type.
 pub(crate) fn type_of_number(number: u32) -> Option<String> {
     TYPES.iter().chain(&OTHERS).find_map(|known| match number {
         _ if known.number == number => Some(known.sql.to_owned()),
@@ -290,13 +291,13 @@ pub(crate) fn type_of_number(number: u32) -> Option<String> {
     })
 }
 
-/// Whether a name is that of a function that reads or writes the values of a type.
+/// Whether a function of this name parses or formats the values of a type, such as `int4in`.
 pub(crate) fn is_type_function(name: &str) -> bool {
     let own = |known: &KnownType| functions(known.name).iter().any(|function| function == name);
     TYPES.iter().chain(&OTHERS).any(own) || functions("array_").iter().any(|function| function == name)
 }
 
-/// Returns the name by which the catalogs know a type.
+/// Returns the name of a type in the catalogs, such as `int4` or `_int4`.
 pub(super) fn short_name(ty: Type) -> String {
     if let Type::Array(element) = ty
         && !element.is_vector()
@@ -307,7 +308,8 @@ pub(super) fn short_name(ty: Type) -> String {
     TYPES.iter().chain(&OTHERS).find(|known| known.number == number).map_or("text", |known| known.name).to_owned()
 }
 
-/// Returns a type with its modifier as a column's declaration writes it, or `None` if there is no such type.
+/// Returns the type with this OID and modifier as a column's declaration writes it, such as `numeric(4,2)`, or `None`
+/// if there is no such type.
 pub(super) fn declared(number: u32, modifier: i32) -> Option<String> {
     match number {
         // Without a length, the type is shown as `bpchar`, since a `character` column always has a length.

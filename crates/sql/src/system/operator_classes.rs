@@ -1,5 +1,5 @@
-//! Operator classes: the ways in which an index orders or hashes values of a type. A type has at most one for each
-//! index method. Their numbers are PostgreSQL's.
+//! Operator classes: the orders or hash functions with which an index can be built over values of a type. A type has at
+//! most one for each index method. Their OIDs are PostgreSQL's.
 
 use super::objects::{OWNER, PG_CATALOG};
 use super::relation::{Rows, oid, text};
@@ -7,7 +7,7 @@ use crate::context::SessionContext;
 use crate::types::oid as type_oid;
 use hotrow_storage::{Type, Value};
 
-/// The numbers of the index methods.
+/// The OIDs of the index methods `btree` and `hash`.
 pub(super) const BTREE: u32 = 403;
 pub(super) const HASH: u32 = 405;
 
@@ -40,7 +40,8 @@ const CLASSES: [Class; 22] = [
     (18, "char_ops", (10_007, 429), (10_008, 431)),
 ];
 
-/// Returns the number of the class by which an index of this method has columns of a type, or zero if there is none.
+/// Returns the OID of the operator class that an index with this method uses for columns of a type, or zero if there is
+/// none.
 pub(super) fn of(method: u32, ty: Type) -> u32 {
     let class = CLASSES.iter().find(|(known, ..)| *known == accepted(ty));
     class.map_or(0, |(_, _, ordered, hashed)| if method == BTREE { ordered.0 } else { hashed.0 })
@@ -50,7 +51,8 @@ pub(super) fn of(method: u32, ty: Type) -> u32 {
 const MORE: [(u32, &str); 4] =
     [(25, "varchar_ops"), (25, "text_pattern_ops"), (25, "varchar_pattern_ops"), (1042, "bpchar_pattern_ops")];
 
-/// Whether the class with a name is one for columns of a type. Returns `None` if there is no class of this name.
+/// Whether the operator class of this name can be used for columns of a type. Returns `None` if there is no class of
+/// this name.
 pub(crate) fn has(name: &str, ty: Type) -> Option<bool> {
     let known = CLASSES.iter().map(|&(number, name, ..)| (number, name)).chain(MORE);
     let mut named = known.filter(|(_, known)| *known == name).map(|(number, _)| number).peekable();
@@ -67,7 +69,7 @@ fn accepted(ty: Type) -> u32 {
     }
 }
 
-/// Makes the rows of `pg_opclass`.
+/// Builds the rows of `pg_opclass`.
 pub(super) fn rows(_: &SessionContext, rows: &mut Rows<'_>) {
     for (ty, name, ordered, hashed) in CLASSES {
         for (method, (number, family)) in [(BTREE, ordered), (HASH, hashed)] {

@@ -2,7 +2,7 @@
 
 use super::objects::{KnownType, known};
 
-/// The types that only columns of catalogs have, with PostgreSQL's numbers.
+/// The types that only columns of catalogs have, with PostgreSQL's OIDs.
 pub(super) const OTHERS: [KnownType; 12] = [
     known(18, "char", "\"char\"", 1, "Z", 1002),
     known(19, "name", "name", 64, "S", 1003),
@@ -18,7 +18,7 @@ pub(super) const OTHERS: [KnownType; 12] = [
     known(4089, "regnamespace", "regnamespace", 4, "N", 4090),
 ];
 
-/// Returns the number of the element type of a type that has elements but is no ordinary array, and zero for any other
+/// Returns the OID of the element type of a type that has elements but is no ordinary array, and zero for any other
 /// type.
 pub(super) fn element(name: &str) -> u32 {
     match name {
@@ -29,7 +29,7 @@ pub(super) fn element(name: &str) -> u32 {
     }
 }
 
-/// Returns the number of a type's collation, or zero if it has none.
+/// Returns the OID of a type's collation, or zero if it has none.
 pub(super) fn collation(known: &KnownType) -> u32 {
     match known.name {
         "name" => 950,
@@ -38,14 +38,14 @@ pub(super) fn collation(known: &KnownType) -> u32 {
     }
 }
 
-/// Returns the names of the functions that read and write a type: two for the text format, two for the binary one.
+/// Returns the names of the functions that parse and format a type: two for the text format, two for the binary format.
 pub(super) fn functions(name: &str) -> [String; 4] {
     let apart = ["date", "time", "timetz", "timestamp", "timestamptz", "interval", "numeric", "uuid", "json", "jsonb"];
     let between = if apart.contains(&name) { "_" } else { "" };
     ["in", "out", "recv", "send"].map(|end| format!("{name}{between}{end}"))
 }
 
-/// Returns the letter of a type's alignment: one, two, four or eight bytes.
+/// Returns the letter of a type's alignment in `pg_type`: one, two, four or eight bytes.
 pub(super) fn alignment(known: &KnownType) -> &'static str {
     match (known.name, known.bytes) {
         ("name" | "uuid", _) | (_, 1) => "c",
@@ -55,7 +55,7 @@ pub(super) fn alignment(known: &KnownType) -> &'static str {
     }
 }
 
-/// Returns the letter for PostgreSQL's storage of long values of a type.
+/// Returns the letter in `pg_type` for the storage of long values of a type.
 pub(super) fn storage(known: &KnownType) -> &'static str {
     match known.name {
         "numeric" => "m",

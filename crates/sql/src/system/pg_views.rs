@@ -8,7 +8,7 @@ use crate::schema;
 use crate::settings::Known;
 use hotrow_storage::Value;
 
-/// Returns the function that makes the rows of the relation of this name, or `None` if no function here does.
+/// Returns the function that builds the rows of this relation, or `None` if this module does not build them.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "pg_tables" => tables,

@@ -1,4 +1,4 @@
-//! The dispatch from a system relation to the function that makes its rows.
+//! The dispatch from a system relation to the function that builds its rows.
 
 use super::relation::{Maker, Rows, SystemRelation, oid};
 use super::{contention, information_schema, pg_catalog, pg_views, sessions};
@@ -6,7 +6,7 @@ use crate::context::SessionContext;
 use hotrow_storage::Value;
 
 impl SystemRelation {
-    /// Returns the relation's rows at this moment, as a session sees them, with all columns.
+    /// Builds the relation's rows, as the session sees them at this moment, with all columns.
     pub fn rows(&self, context: &SessionContext) -> Vec<Vec<Value<'static>>> {
         let mut rows = Rows { relation: self, rows: Vec::new() };
         // A relation for which no file makes rows is empty.

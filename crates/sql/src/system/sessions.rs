@@ -15,7 +15,7 @@ use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{LockPart, LockTarget};
 
-/// Returns the function that makes the rows of the relation of this name, or `None` if no function here does.
+/// Returns the function that builds the rows of this relation, or `None` if this module does not build them.
 pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "pg_stat_activity" => activity,

@@ -6,7 +6,8 @@ use super::procedures::{
     UpdateSubscriberData,
 };
 use super::schema::{Number, Tables, call_forwarding};
-use crate::ClientIdentity;
+use crate::assignment::draw_weighted;
+use crate::{ClientIdentity, Hand};
 use fastrand::Rng;
 use hotrow_storage::{Row, RowLayout};
 use hotrow_sync::Arc;
@@ -63,6 +64,9 @@ pub(super) const KINDS: [&str; 7] = [
     "delete-call-forwarding",
 ];
 
+/// The group of each transaction, by the table that it is about: subscribers, access infos, or call forwardings.
+pub(super) const GROUPS: [usize; KINDS.len()] = [0, 2, 1, 0, 0, 2, 2];
+
 /// The positions of transactions in [`KINDS`].
 const GET_SUBSCRIBER_DATA: usize = 0;
 const GET_NEW_DESTINATION: usize = 1;
@@ -77,7 +81,7 @@ impl Mix {
     ///
     /// The SLI paper gives the forward mix as 71.4, 28.5 and 28.5 per cent, which add up to more than 100: the first is
     /// 10 of 14, as in the standard mix, so the other two are 2 of 14 each.
-    fn weights(self) -> [u32; KINDS.len()] {
+    pub(super) fn weights(self) -> [u32; KINDS.len()] {
         match self {
             Mix::Standard => [35, 10, 35, 2, 14, 2, 2],
             Mix::Forward => [0, 10, 0, 0, 0, 2, 2],
@@ -174,7 +178,8 @@ pub struct Client {
     rng: Rng,
     subscribers: Subscribers,
     weights: [u32; KINDS.len()],
-    total_weight: u32,
+    /// The source of the transactions' types, or `None` if they are drawn by `weights`.
+    hand: Option<Hand>,
     forwarding: RefCell<Row>,
     inserted: u64,
     deleted: u64,
@@ -183,14 +188,13 @@ pub struct Client {
 
 impl Client {
     pub(super) fn new(options: &Options, tables: Tables, identity: ClientIdentity) -> Self {
-        let weights = options.mix.weights();
         let layout = Arc::new(RowLayout::new(&call_forwarding().columns));
         Self {
             tables,
             rng: identity.rng(),
             subscribers: Subscribers::new(options),
-            weights,
-            total_weight: weights.iter().sum(),
+            weights: options.mix.weights(),
+            hand: None,
             forwarding: RefCell::new(Row::new(&layout)),
             inserted: 0,
             deleted: 0,
@@ -210,14 +214,10 @@ impl Client {
 
     #[inline]
     fn draw_kind(&mut self) -> usize {
-        let mut point = self.rng.u32(..self.total_weight);
-        for (kind, &weight) in self.weights.iter().enumerate() {
-            if point < weight {
-                return kind;
-            }
-            point -= weight;
+        match &mut self.hand {
+            None => draw_weighted(&mut self.rng, &self.weights),
+            Some(hand) => hand.draw(&mut self.rng),
         }
-        unreachable!("the point is below the sum of the weights")
     }
 
     fn draw_type(&mut self) -> i16 {
@@ -332,6 +332,10 @@ impl crate::Client for Client {
         self.committed(&request, succeeded);
         runner.note(request.kind(), succeeded);
         Ok(())
+    }
+
+    fn deal(&mut self, hand: Hand) {
+        self.hand = Some(hand);
     }
 }
 

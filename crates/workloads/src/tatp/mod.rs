@@ -22,7 +22,7 @@ pub use procedures::{
 };
 pub use schema::{BY_NUMBER, Number, Tables, access_info, call_forwarding, special_facility, subscriber};
 
-use crate::{ClientIdentity, LoadError, Progress, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Types, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -54,6 +54,10 @@ impl crate::Workload for Tatp {
 
     fn kinds(&self) -> &'static [&'static str] {
         &generate::KINDS
+    }
+
+    fn types(&self) -> Option<Types> {
+        Some(Types::new(&self.options.mix.weights(), &generate::GROUPS))
     }
 
     fn schemas(&self) -> Vec<TableSchema> {

@@ -8,8 +8,9 @@ use super::procedures::{
 use super::random::{Constants, Random};
 use super::schema::Tables;
 use super::tally::Tallies;
-use crate::ClientIdentity;
+use crate::assignment::draw_weighted;
 use crate::time::now_us;
+use crate::{ClientIdentity, Hand};
 use hotrow_txn::{Abort, Runner};
 
 /// A kind of transactions. As a number, it is a position in [`KINDS`].
@@ -33,12 +34,17 @@ const ALL: [Kind; KINDS.len()] = [Kind::NewOrder, Kind::Payment, Kind::OrderStat
 /// The names of the kinds of transactions in reports.
 pub(super) const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
+/// The group of each kind, by the tables that it changes or reads most: stocks and new orders, payments, or old orders.
+pub(super) const GROUPS: [usize; KINDS.len()] = [0, 1, 2, 2, 0];
+
 /// Generates and runs the transactions of one worker, and counts the effects of those that committed.
 #[derive(Debug)]
 pub struct Client {
     random: Random,
     options: Options,
     weights: [u32; KINDS.len()],
+    /// The source of the transactions' kinds, or `None` if they are drawn by `weights`.
+    hand: Option<Hand>,
     /// The warehouse to which the worker is bound, or `None` if each transaction draws a warehouse.
     bound: Option<i32>,
     new_order: NewOrder,
@@ -60,6 +66,7 @@ impl Client {
             random,
             options: options.clone(),
             weights: options.mix.weights(),
+            hand: None,
             bound,
             new_order: NewOrder::new(tables),
             payment: Payment::new(tables, identity.number),
@@ -84,8 +91,11 @@ impl Client {
 
     /// Draws the kind of the next transaction.
     fn kind(&mut self) -> Kind {
-        let mut ticket = self.random.rng.u32(..self.weights.iter().sum::<u32>());
-        ALL[self.weights.iter().position(|&weight| take(&mut ticket, weight)).unwrap_or_default()]
+        let number = match &mut self.hand {
+            None => draw_weighted(&mut self.random.rng, &self.weights),
+            Some(hand) => hand.draw(&mut self.random.rng),
+        };
+        ALL[number]
     }
 
     /// Draws the warehouse and the district of the next transaction.
@@ -235,13 +245,6 @@ impl Client {
     }
 }
 
-/// Returns whether the ticket is below `weight`, and subtracts `weight` from it for the next kind.
-fn take(ticket: &mut u32, weight: u32) -> bool {
-    let wins = *ticket < weight;
-    *ticket = ticket.wrapping_sub(weight);
-    wins
-}
-
 impl crate::Client for Client {
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
         let kind = self.draw();
@@ -258,5 +261,9 @@ impl crate::Client for Client {
         let succeeded = self.committed(kind, &delivered);
         runner.note(kind as usize, succeeded);
         Ok(())
+    }
+
+    fn deal(&mut self, hand: Hand) {
+        self.hand = Some(hand);
     }
 }

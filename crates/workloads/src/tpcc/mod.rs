@@ -30,9 +30,11 @@ pub use options::{Home, Mix, Options};
 pub use procedures::{
     Customer, Delivered, Delivery, Line, NewOrder, OrderState, OrderStatus, Ordered, Paid, Payment, StockLevel,
 };
-pub use schema::{Tables, customers, districts, histories, items, new_orders, order_lines, orders, stocks, warehouses};
+pub use schema::{
+    Tables, customers, districts, histories, history_key, items, new_orders, order_lines, orders, stocks, warehouses,
+};
 
-use crate::{ClientIdentity, LoadError, Progress, Violation};
+use crate::{ClientIdentity, LoadError, Progress, Types, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -63,6 +65,10 @@ impl crate::Workload for Tpcc {
 
     fn kinds(&self) -> &'static [&'static str] {
         &generate::KINDS
+    }
+
+    fn types(&self) -> Option<Types> {
+        Some(Types::new(&self.options.mix.weights(), &generate::GROUPS))
     }
 
     fn schemas(&self) -> Vec<TableSchema> {

@@ -1,7 +1,9 @@
 //! The nine tables, column for column as BenchBase makes them in PostgreSQL.
 
 use super::columns::{customer, district, history, item, new_order, order, order_line, stock, warehouse};
-use hotrow_storage::{Column, IndexId, IndexKind, IndexRef, IndexSchema, Precision, TableId, TableSchema, Type};
+use hotrow_storage::{
+    Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeyBuilder, Precision, TableId, TableSchema, Type, Value,
+};
 
 /// The tables' numbers in one database.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +133,8 @@ pub fn customers() -> TableSchema {
     schema
 }
 
-/// Defines the table `history`. It has no primary key in SQL, so the hidden row number is its key.
+/// Defines the table `history`. It has no primary key in SQL. Its key is the hidden row number, behind the partition
+/// key, as SQL makes it of `PARTITION BY HASH (h_w_id)`.
 pub fn histories() -> TableSchema {
     let columns = vec![
         int("h_c_id"),
@@ -144,9 +147,17 @@ pub fn histories() -> TableSchema {
         varchar("h_data", 24),
         Column::new(HIDDEN, Type::Int8),
     ];
-    let mut schema = TableSchema::new("history", columns, &[history::ROW_ID]);
+    let mut schema = of_warehouse("history", columns, &[history::WAREHOUSE, history::ROW_ID]);
     schema.ordered = false;
     schema
+}
+
+/// Returns the key of a row of the table `history`.
+pub fn history_key(warehouse: i32, row_id: i64) -> Key {
+    let mut key = KeyBuilder::default();
+    key.push(Type::Int4, false, &Value::Int4(warehouse));
+    key.push(Type::Int8, false, &Value::Int8(row_id));
+    key.finish()
 }
 
 /// Defines the table `oorder`.
@@ -210,11 +221,11 @@ pub fn stocks() -> TableSchema {
     of_warehouse("stock", columns, &[stock::WAREHOUSE, stock::ITEM])
 }
 
-/// Defines the table `item`.
+/// Defines the table `item`, which no transaction writes to.
 pub fn items() -> TableSchema {
     let columns =
         vec![int("i_id"), varchar("i_name", 24), decimal("i_price", 5, 2), varchar("i_data", 50), int("i_im_id")];
-    TableSchema::new("item", columns, &[item::ID])
+    TableSchema { constant: true, ..TableSchema::new("item", columns, &[item::ID]) }
 }
 
 #[cfg(test)]

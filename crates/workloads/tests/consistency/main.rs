@@ -2,7 +2,9 @@
 
 mod fixture;
 mod hekaton;
+mod hotspots;
 mod micro;
+mod partitions;
 mod tatp;
 mod tpcc;
 

@@ -5,7 +5,9 @@ use hotrow_storage::{Key, RowMut, TableId, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Abort, Transaction};
 use hotrow_workloads::tpcc::{Tables, Tpcc};
-use hotrow_workloads::tpcc::{customer, district, history, new_order, order, order_line, stock, warehouse};
+use hotrow_workloads::tpcc::{
+    customer, district, history, history_key, new_order, order, order_line, stock, warehouse,
+};
 use hotrow_workloads::{ClientIdentity, Violation, Workload};
 use std::ops::ControlFlow;
 
@@ -69,7 +71,7 @@ fn sums_of_payments() {
     check(moved, &[9, 15], "condition 9, warehouse 1, district 3: d_ytd is ");
     check(|tables| vec![district(tables, 3, 1)], &[1, 9, 15], "but the sum of d_ytd ");
     // The history row that the load made for customer 5 of warehouse 1, district 1.
-    let entry = |tables: Tables| change(tables.history, Key::Int(-5), add_scaled(history::AMOUNT, 100));
+    let entry = |tables: Tables| change(tables.history, history_key(1, -5), add_scaled(history::AMOUNT, 100));
     check(
         |tables| vec![entry(tables)],
         &[8, 9, 10],
@@ -194,8 +196,10 @@ fn commits_that_left_no_trace() {
     let outcome = fixture.workload.check(&*fixture.engine, fixture.tables, &fixture.clients[1..]);
     assert!(matches!(outcome, Err(Violation::Corruption(_))), "{outcome:?}");
     assert!(conditions(&outcome).contains(&15), "{outcome:?}");
-    let entry = |worker: i64| (worker + 1) << 40 | 1;
-    fixture.tamper_with(|txn| txn.delete(fixture.tables.history, &Key::Int(entry(0))).map(drop));
+    // The first payment of client 0, in whichever warehouse it was.
+    let entry = |warehouse| history_key(warehouse, 1 << 40 | 1);
+    let delete = |txn: &mut dyn Transaction, warehouse| txn.delete(fixture.tables.history, &entry(warehouse)).map(drop);
+    fixture.tamper_with(|txn| (1..=2).try_for_each(|warehouse| delete(txn, warehouse)));
     let outcome = fixture.check();
     assert!(
         matches!(&outcome, Err(Violation::Corruption(what)) if what.contains("payments are there, but ")),

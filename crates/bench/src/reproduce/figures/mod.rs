@@ -30,7 +30,14 @@ mod orthrus_8;
 mod orthrus_9;
 mod orthrus_stores;
 mod orthrus_tpcc;
+mod sli;
+mod sli_1;
+mod sli_10;
+mod sli_11;
 mod sli_6;
+mod sli_7;
+mod sli_8;
+mod sli_9;
 mod vll;
 mod vll_10;
 mod vll_14;
@@ -60,7 +67,13 @@ pub(crate) static FIGURES: &[&Figure] = &[
     &vll_14::FIGURE,
     &vll_15::FIGURE,
     &vll_16::FIGURE,
+    &sli_1::FIGURE,
     &sli_6::FIGURE,
+    &sli_7::FIGURE,
+    &sli_8::FIGURE,
+    &sli_9::FIGURE,
+    &sli_10::FIGURE,
+    &sli_11::FIGURE,
     &hekaton_4::FIGURE,
     &hekaton_5::FIGURE,
     &hekaton_table_3::FIGURE,

@@ -1,9 +1,10 @@
-//! A panel as a picture: curves, stacked bars, or a table.
+//! A panel as a picture: curves, stacked bars, bars side by side, or a table.
 
 use super::sheet::{self, Drawn, FAINT, GREY, INK, PALETTE, Sheet, Side, Spot};
-use crate::numbers::grouped;
+use crate::numbers::{brief, grouped};
+use crate::report::EngineReport;
 use crate::reproduce::plan::{Chart, Panel, Point, Series};
-use crate::reproduce::results::{Results, Summary, median};
+use crate::reproduce::results::{At, Results, Summary, median};
 use plotters::style::RGBColor;
 
 const WIDTH: i32 = 520;
@@ -38,9 +39,17 @@ pub(crate) fn draw(results: &Results, panel: usize) -> Result<String, String> {
             let height = BOTTOM + BELOW + legend + MARGIN / 2;
             sheet::draw((WIDTH, height), |sheet| Curves { sheet, results, number: panel, panel: shown }.draw(x))
         }
-        Chart::Bars { .. } => {
+        Chart::Bars { .. } | Chart::LockBars { .. } => {
+            let beside = match results.plan.chart {
+                Chart::LockBars { .. } => Beside::Locks,
+                _ => Beside::Throughput,
+            };
             let height = TOP + BAR * shown.points.len() as i32 + legend + 2 * MARGIN;
-            sheet::draw((WIDTH, height), |sheet| Bars { sheet, results, number: panel, panel: shown }.draw())
+            sheet::draw((WIDTH, height), |sheet| Bars { sheet, results, number: panel, panel: shown, beside }.draw())
+        }
+        Chart::Ratios { .. } => {
+            let height = TOP + ratios_height(shown) * shown.points.len() as i32 + legend + 2 * MARGIN;
+            sheet::draw((WIDTH, height), |sheet| Ratios { sheet, results, panel: shown }.draw())
         }
         Chart::Table { .. } => {
             let height = TOP + TABLE_ROW * (shown.series.len() as i32 + 1) + MARGIN;
@@ -226,18 +235,47 @@ impl YAxis {
     }
 }
 
+/// The number that stands at the right of a bar.
+#[derive(Clone, Copy)]
+enum Beside {
+    /// Committed transactions per second.
+    Throughput,
+    /// Granted locks per transaction.
+    Locks,
+}
+
+impl Beside {
+    /// Returns the head of the column.
+    fn head(self) -> &'static str {
+        match self {
+            Beside::Throughput => "txn/s",
+            Beside::Locks => "locks/txn",
+        }
+    }
+
+    /// Returns the text for the median of the runs at a bar, or `None` if there are no runs.
+    fn text(self, runs: &[EngineReport]) -> Option<String> {
+        let median_of = |of: fn(&EngineReport) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>());
+        match self {
+            Beside::Throughput => median_of(EngineReport::throughput).map(grouped),
+            Beside::Locks => median_of(|run| run.costs.locks_per_txn).map(brief),
+        }
+    }
+}
+
 struct Bars<'a, 'b, 'c> {
     sheet: &'a Sheet<'b, 'c>,
     results: &'a Results,
     number: usize,
     panel: &'a Panel,
+    beside: Beside,
 }
 
 impl<'c> Bars<'_, '_, 'c> {
     fn draw(&self) -> Drawn<'c> {
         self.sheet.text(&format!("({}) {}", self.panel.id, self.panel.title), (MARGIN, TITLE), 14, Side::Left)?;
         self.sheet.text(self.results.plan.value, (BARS_LEFT, TOP - 12), 11, Side::Left)?;
-        self.sheet.text("txn/s", (WIDTH - MARGIN, TOP - 12), 11, Side::Right)?;
+        self.sheet.text(self.beside.head(), (WIDTH - MARGIN, TOP - 12), 11, Side::Right)?;
         for number in 0..self.panel.points.len() {
             self.bar(number, TOP + number as i32 * BAR)?;
         }
@@ -265,11 +303,69 @@ impl<'c> Bars<'_, '_, 'c> {
             below += summary.median;
         }
         let runs = self.panel.series.first().map_or(&[][..], |series| self.results.runs(self.number, point, series));
-        let throughputs: Vec<_> = runs.iter().map(|run| run.throughput()).collect();
-        match median(&throughputs) {
-            Some(throughput) => self.sheet.text(&grouped(throughput), (WIDTH - MARGIN, middle), 12, Side::Right),
+        match self.beside.text(runs) {
+            Some(text) => self.sheet.text(&text, (WIDTH - MARGIN, middle), 12, Side::Right),
             None => Ok(()),
         }
+    }
+}
+
+/// The height of a bar among those of one point, and the space between the bars of two points.
+const THIN_BAR: i32 = 12;
+const GAP: i32 = 8;
+
+/// Returns the height of all bars of one point of a panel, with the space below them.
+fn ratios_height(panel: &Panel) -> i32 {
+    THIN_BAR * panel.series.len() as i32 + GAP
+}
+
+struct Ratios<'a, 'b, 'c> {
+    sheet: &'a Sheet<'b, 'c>,
+    results: &'a Results,
+    panel: &'a Panel,
+}
+
+impl<'c> Ratios<'_, '_, 'c> {
+    fn draw(&self) -> Drawn<'c> {
+        self.sheet.text(&format!("({}) {}", self.panel.id, self.panel.title), (MARGIN, TITLE), 14, Side::Left)?;
+        if let Some(first) = self.panel.series.first() {
+            let what = format!("{} as ratios; 1 is {}", self.results.plan.value, first.name);
+            self.sheet.text(&what, (BARS_LEFT, TOP - 12), 11, Side::Left)?;
+        }
+        let points = 0..self.panel.points.len();
+        let all =
+            points.clone().flat_map(|point| (0..self.panel.series.len()).filter_map(move |s| self.ratio(point, s)));
+        let most = all.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max);
+        for point in points {
+            self.bars(point, TOP + ratios_height(self.panel) * point as i32, most)?;
+        }
+        let top = TOP + ratios_height(self.panel) * self.panel.points.len() as i32 + MARGIN;
+        legend(self.sheet, self.panel, top, |number, (x, y)| {
+            self.sheet.rectangle(color(self.panel, number), (x, y - 6), (x + 22, y + 6))
+        })
+    }
+
+    /// Returns the ratio of a series to the first one at a point, or `None` if one of the two was not measured.
+    fn ratio(&self, point: usize, series: usize) -> Option<f64> {
+        let (first, other) = (self.panel.series.first()?, self.panel.series.get(series)?);
+        self.results.ratio(self.panel.id, At::Number(point), other.name, first.name)
+    }
+
+    /// Draws the bars of a point below `top`. A ratio of `most` takes all the room.
+    fn bars(&self, point: usize, top: i32, most: f64) -> Drawn<'c> {
+        let middle = top + THIN_BAR * self.panel.series.len() as i32 / 2;
+        self.sheet.text(&self.panel.points[point].label, (BARS_LEFT - 8, middle), 12, Side::Right)?;
+        for number in 0..self.panel.series.len() {
+            let Some(ratio) = self.ratio(point, number).filter(|ratio| ratio.is_finite()) else { continue };
+            let end = BARS_LEFT + (ratio / most * f64::from(BARS_RIGHT - BARS_LEFT)).round() as i32;
+            let top = top + THIN_BAR * number as i32;
+            self.sheet.rectangle(color(self.panel, number), (BARS_LEFT, top), (end, top + THIN_BAR - 2))?;
+            if number > 0 {
+                let middle = top + THIN_BAR / 2 - 1;
+                self.sheet.text(&format!("{ratio:.2}"), (end + 4, middle), 10, Side::Left)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -20,7 +20,9 @@ use super::write::Linked;
 use super::write_set::WriteSet;
 use crate::shared::table;
 use crate::shared::time_outs::LimitedWaiter;
-use hotrow_storage::{End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, TableId, VersionTable};
+use hotrow_storage::{
+    End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, StoredTable, TableId, VersionTable,
+};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter, Wake};
@@ -383,6 +385,18 @@ fn scene<'g>(
     if fixed.is_some_and(is_younger) { Err(Abort::TableChanged) } else { Ok((guard, table)) }
 }
 
+/// Returns the guard and the table of a call that writes, as [`scene`] does. Fails if the table is constant.
+#[inline]
+fn scene_to_write<'g>(
+    participant: &'g Participant,
+    database: &'g Database,
+    id: TableId,
+    fixed: Option<Timestamp>,
+) -> Result<(Guard<'g>, &'g VersionTable<Words>), Abort> {
+    let (guard, table) = scene(participant, database, id, fixed)?;
+    if table.schema().constant { Err(Abort::User) } else { Ok((guard, table)) }
+}
+
 impl Transaction for HekatonTransaction {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         debug_assert!(!self.life.running, "a transaction is running");
@@ -446,7 +460,7 @@ impl Transaction for HekatonTransaction {
     ) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let read_time = self.read_time();
-        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
+        let scene = scene_to_write(&self.participant, &self.database, id, self.reader.fixed)?;
         let Some((version, lock)) = self.reader.read_to_write(scene, key, read_time)? else {
             return Ok(Write::Absent);
         };
@@ -463,7 +477,7 @@ impl Transaction for HekatonTransaction {
 
     fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
         self.enter_to_write()?;
-        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
+        let scene = scene_to_write(&self.participant, &self.database, id, self.reader.fixed)?;
         let before = self.changes.len();
         self.reader.look.statistics.locks += 1;
         let outcome = match self.changes.insert(&mut self.reader, scene, row) {
@@ -478,7 +492,7 @@ impl Transaction for HekatonTransaction {
     fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let read_time = self.read_time();
-        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
+        let scene = scene_to_write(&self.participant, &self.database, id, self.reader.fixed)?;
         let Some((version, lock)) = self.reader.read_to_write(scene, key, read_time)? else {
             return Ok(Write::Absent);
         };

@@ -36,7 +36,7 @@ pub trait Admission: Send + 'static {
     fn begin(&mut self, _label: u32) {}
 
     /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of
-    /// `accesses`: its first rows are those of the accesses, but for tables that do not exist.
+    /// `accesses`: its first rows are those of the accesses, but for tables that are constant or do not exist.
     ///
     /// # Errors
     /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The

@@ -103,8 +103,8 @@ impl Needs {
 pub enum Place {
     /// One partition: the lock is about rows that live there.
     Partition(u16),
-    /// One partition that all transactions agree on, by this hash: the lock is about columns that rows of any partition
-    /// may have.
+    /// One partition that all transactions agree on, by this hash: the lock is about columns that rows of several
+    /// partitions may have.
     Hashed(u64),
     /// All partitions.
     Everywhere,
@@ -275,8 +275,8 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// Finds out which locks `accesses` need. If `needs` has records, absent rows get records that are not present, to
-    /// carry their locks.
+    /// Finds out which locks `accesses` need; constant tables need none. If `needs` has records, absent rows get
+    /// records that are not present, to carry their locks.
     #[inline]
     pub(super) fn resolve(&mut self, scene: Scene<'_, H>, accesses: &Accesses, needs: Needs) -> Result<(), TooLarge> {
         self.clear();
@@ -304,6 +304,9 @@ impl<H: RecordHeader> Plan<H> {
             // Of a table that does not exist nothing is locked; touching it fails.
             let Some(table) = tables.get(access.table) else { continue };
             let likely = table.prefetch_record(scene.guard, &access.key, access.hash);
+            if table.is_constant() {
+                continue;
+            }
             let row = PlannedRow::unfound(table, &access.key, access.lock_name(), access.intent, needs);
             self.rows.push(row.with(likely.map(|record| record.ptr()).filter(|_| needs.records)));
             if !needs.records && likely.is_none() {
@@ -315,7 +318,7 @@ impl<H: RecordHeader> Plan<H> {
         }
         let mut position = 0;
         for access in accesses {
-            let Some(table) = tables.get(access.table) else { continue };
+            let Some(table) = tables.get(access.table).filter(|table| !table.is_constant()) else { continue };
             let likely = self.rows[position].record;
             if !likely.is_some_and(|record| scene.deref(table, record).has_key(&access.key)) {
                 self.rows[position].record = Some(self.record_of(scene, table, access));
@@ -368,7 +371,7 @@ impl<H: RecordHeader> Plan<H> {
         needs: Needs,
         rows: &mut Vec<PlannedRow<H>>,
     ) -> Result<(), TooLarge> {
-        let Some(table) = scene.table(range.table) else { return Ok(()) };
+        let Some(table) = scene.table(range.table).filter(|table| !table.is_constant()) else { return Ok(()) };
         prefixes::push_range(&mut self.prefixes, range);
         if needs.has_partitions() {
             self.places.push(place_of_range(table, needs, range.index, &range.lower, &range.upper));
@@ -396,7 +399,7 @@ impl<H: RecordHeader> Plan<H> {
 
     /// Adds the locks of an index entry that will come or go.
     fn entry(&mut self, scene: Scene<'_, H>, entry: &EntryAccess, needs: Needs) {
-        let Some(table) = scene.table(entry.table) else { return };
+        let Some(table) = scene.table(entry.table).filter(|table| !table.is_constant()) else { return };
         if needs.has_partitions() {
             self.places.push(Place::Partition(needs.partition_of(table, &entry.key)));
         }
@@ -408,7 +411,7 @@ impl<H: RecordHeader> Plan<H> {
                 let index = table.secondary_index(id);
                 if index.is_exclusive() {
                     prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &entry.columns);
-                    if needs.has_partitions() {
+                    if needs.has_partitions() && !table.begins_with_partition_key(entry.index) {
                         self.places.push(Place::Hashed(entry.columns.hash64()));
                     }
                 }
@@ -420,7 +423,7 @@ impl<H: RecordHeader> Plan<H> {
 
     /// Adds the locks of index entries that will come or go, of which only the beginnings of their keys are known.
     fn entries(&mut self, scene: Scene<'_, H>, entries: &EntriesAccess, needs: Needs) {
-        let Some(table) = scene.table(entries.table) else { return };
+        let Some(table) = scene.table(entries.table).filter(|table| !table.is_constant()) else { return };
         let EntriesAccess { table: id, index, ref prefix } = *entries;
         let [lower, upper] = [(); 2].map(|()| Bound::Included(prefix.clone()));
         if needs.has_partitions() {
@@ -567,7 +570,7 @@ fn place_of_range<H: RecordHeader>(
     lower: &Bound<Key>,
     upper: &Bound<Key>,
 ) -> Place {
-    let key = (index == IndexRef::Primary).then(|| table.key_of_partition_range(lower, upper)).flatten();
+    let key = table.key_of_partition_range(index, lower, upper);
     key.map_or(Place::Everywhere, |key| Place::Partition(needs.partition_of(table, key)))
 }
 

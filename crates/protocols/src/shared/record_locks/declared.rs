@@ -116,8 +116,8 @@ impl<L: RecordLock> Declared<L> {
             for row in rows {
                 let Access { table, key, hash, intent } = of_row(row);
                 let (hash, mode) = (*hash, mode(*intent));
-                // A table that is gone has no rows to lock. The access to it fails.
-                let Some(table) = database.table(guard, *table) else { continue };
+                // A table that is gone has no rows to lock, and the access to it fails. A constant one needs no locks.
+                let Some(table) = database.table(guard, *table).filter(|table| !table.is_constant()) else { continue };
                 let found = locks.row(table, guard, (key, hash), mode)?;
                 let locked = |record: RecordRef<'_, L>| Locked { table: table.id(), hash, record: record.ptr(), mode };
                 self.locked[row.place as usize] = found.map(locked);

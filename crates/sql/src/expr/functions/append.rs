@@ -1,4 +1,4 @@
-//! The texts of values, one after the other.
+//! Appending of values as text, for `concat` and similar functions.
 
 use crate::SqlError;
 use crate::expr::Env;
@@ -7,7 +7,10 @@ use crate::types::{encode_text, type_of};
 use bytes::BytesMut;
 use hotrow_storage::Value;
 
-/// Appends a value's text in the session's styles.
+/// Appends a value as text, in the session's styles.
+///
+/// # Errors
+/// 54000 or 53200 if the text becomes too long.
 pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     let size = match value {
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),

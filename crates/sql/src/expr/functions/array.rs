@@ -1,6 +1,7 @@
-//! Functions of arrays, and the operators of arrays.
+//! Functions and operators of arrays.
 //!
-//! The binder chooses the function, because its arguments and its result depend on the type of the elements.
+//! The binder selects the function, because the types of its arguments and its result depend on the type of the
+//! elements.
 
 use super::argument::{text_of, value_bytes};
 use super::function::ArrayFunction;

@@ -1,4 +1,4 @@
-//! Calls of functions, and the properties of functions that are known before a call.
+//! Calls of functions, and the properties of functions that the planner uses.
 
 use super::argument::{Arguments, MOST_ARGUMENTS, value_bytes};
 use super::function::{Field, Function, SessionFunction, TimeFunction};
@@ -7,13 +7,13 @@ use crate::{MemoryLimit, SqlError};
 use hotrow_storage::Value;
 
 impl Function {
-    /// Returns the function that extracts a part of a date or timestamp.
+    /// Returns the function that implements EXTRACT of a field from a date or timestamp.
     pub fn extract(field: Field) -> Self {
         Function::Time(TimeFunction::Extract(field))
     }
 
-    /// Returns the written form of a call of a function of the session without arguments, or `None` for any other
-    /// function.
+    /// Returns the SQL text of a call without arguments, such as `now()` or `CURRENT_DATE`, if the function is one of
+    /// the session. Returns `None` for any other function.
     pub(crate) fn written(self) -> Option<&'static str> {
         match self {
             Function::Session(function) => function.written(),
@@ -21,7 +21,7 @@ impl Function {
         }
     }
 
-    /// Whether two calls with the same arguments may differ within one statement.
+    /// Whether two calls with the same arguments may have different results within one statement.
     pub fn is_volatile(self) -> bool {
         match self {
             Function::Session(function) => function.is_volatile(),
@@ -30,9 +30,8 @@ impl Function {
         }
     }
 
-    /// Whether a call has effects that no rollback undoes and that other sessions could notice, or on which later
-    /// statements depend. Taking a number of a sequence is not undone either, but does not count: a gap harms no
-    /// session.
+    /// Whether a call has side effects that no rollback undoes, and that other sessions could notice or later
+    /// statements depend on. A number that is taken from a sequence does not count: a gap harms no session.
     pub(crate) fn acts(self) -> bool {
         match self {
             Function::Session(function) => function.acts(),
@@ -50,8 +49,8 @@ impl Function {
         }
     }
 
-    /// Calls a function of JSON at plan time, over constants. Returns `None` if it is not a function of JSON, or if the
-    /// call fails.
+    /// Evaluates a function of JSON over constants at plan time. Returns `None` for any other function, or if the call
+    /// fails.
     pub(crate) fn of_constants(self, constants: &[&Value<'static>]) -> Option<Value<'static>> {
         let Function::Json(function) = self else { return None };
         let mut values: Arguments<'static> = [const { Value::Null }; MOST_ARGUMENTS];
@@ -61,7 +60,7 @@ impl Function {
         function.call(&values, MemoryLimit::NONE).ok()
     }
 
-    /// Whether a call suspends the session for long, so that the caller must hold nothing meanwhile.
+    /// Whether a call suspends the session for long. Its caller must hold no latch, and must not have a scan open.
     pub(crate) fn waits(self) -> bool {
         matches!(self, Function::Session(SessionFunction::Sleep))
     }

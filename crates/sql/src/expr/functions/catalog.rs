@@ -1,5 +1,5 @@
-//! Functions that look into the catalogs. The result for a relation that does not exist is NULL, since the number of an
-//! object may be out of date.
+//! Functions that read the catalogs. The result for an object that does not exist is NULL, since its OID may be out of
+//! date.
 
 use super::argument::{Arguments, integer_of, text_of};
 use super::function::{CatalogFunction, Function, Overload};
@@ -20,7 +20,7 @@ macro_rules! overloads {
     };
 }
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int2, Int4, Int8, Text};
     match name {
@@ -129,7 +129,7 @@ fn of_privileges(name: &str) -> &'static [Overload] {
 }
 
 impl CatalogFunction {
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look into the catalogs in this place")) };
         let number = u32::try_from(integer_of(first)).unwrap_or_default();

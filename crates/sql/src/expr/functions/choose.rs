@@ -1,10 +1,10 @@
-//! The choice of the function that a call means, by PostgreSQL's rules.
+//! Overload resolution: the selection of the function for a call, by PostgreSQL's rules.
 //!
-//! Candidates are the functions of that name with as many arguments, to whose types the given types can be cast. The
-//! candidates with the most exact matches stay; of these, the candidates with the most arguments of types that are
-//! preferred in their category. Arguments of unknown type (literals and parameters) then count as strings if some
-//! candidate takes a string there, or else as the category that all candidates agree on. If several candidates are
-//! left, the call is ambiguous.
+//! Candidates are the functions of the name with the given number of arguments to whose types the given types can be
+//! cast. The candidates with the most exact matches are selected; of these, the candidates with the most arguments of
+//! types that are preferred in their category. Then arguments of unknown type (literals and parameters) count as
+//! strings if any candidate accepts a string there, or else as the category on which all candidates agree. If several
+//! candidates remain, the call is ambiguous.
 
 use super::function::{Function, Overload};
 use super::{catalog, interval, json, lock, number, pattern, sequence, session, setting, text, time};
@@ -12,19 +12,19 @@ use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
 use std::mem::discriminant;
 
-/// The outcome of the choice.
+/// The result of overload resolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// One function is left: the function, the types that its arguments are cast to, and its result's type.
+    /// A single function: the function, the types to which its arguments are cast, and the type of its result.
     One(Function, Vec<Type>, Type),
-    /// No function takes such arguments.
+    /// No function accepts such arguments.
     None,
-    /// Several functions fit equally well.
+    /// Several functions match equally well.
     Ambiguous,
 }
 
-/// Chooses the function that a call by `name` with arguments of these types means. `None` is the type of an argument
-/// whose type is not known.
+/// Selects the function for a call by `name` with arguments of these types. `None` is the type of an argument whose
+/// type is unknown, such as a literal.
 pub fn choose(name: &str, given: &[Option<Type>]) -> Choice {
     let mut candidates = overloads(name);
     candidates.retain(|candidate| fits(candidate, given));

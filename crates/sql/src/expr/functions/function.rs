@@ -1,11 +1,11 @@
-//! The functions of SQL, as calls name them once their names and arguments have been resolved.
+//! The functions of SQL, as bound expressions refer to them after overload resolution.
 
 use crate::advisory::Scope;
 use crate::expr::Comparison;
 use crate::table_lock::Mode;
 use hotrow_storage::{Element, Type};
 
-/// A function of SQL, by what it works on.
+/// A function of SQL. The variants group the functions by the values that they work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// A function of numbers.
@@ -36,7 +36,7 @@ pub enum Function {
     Array(ArrayFunction),
 }
 
-/// A function with the types that it takes and returns. Lengths and scales are not part of these types.
+/// A function with the types of its arguments and its result. Lengths and scales are not part of these types.
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
     pub(super) function: Function,
@@ -125,11 +125,11 @@ pub enum TextFunction {
 /// A function of regular expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatternFunction {
-    /// Whether a text matches.
+    /// `~`, `~*`, `!~`, `!~*`: whether a text matches a pattern.
     Matches {
-        /// Whether upper and lower case are the same.
+        /// Whether case is ignored.
         ignore_case: bool,
-        /// Whether the result is the opposite: whether the text does not match.
+        /// Whether the result is negated: whether the text does not match.
         negated: bool,
     },
     /// `SIMILAR TO`; the third argument is the escape character.
@@ -202,7 +202,7 @@ pub enum IntervalFunction {
     MakeTime,
 }
 
-/// A function that looks into the catalog for a sequence.
+/// A function of sequences, such as `nextval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum SequenceFunction {
@@ -213,30 +213,32 @@ pub enum SequenceFunction {
     SerialSequence,
 }
 
-/// A function of the catalogs.
+/// A function that reads the catalogs, such as `format_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum CatalogFunction {
     FormatType,
     UserById,
     IsVisible,
-    /// Whether an object that is not a relation is visible by its name. It always is.
+    /// Whether an object other than a relation is visible by its name, such as `pg_type_is_visible`. The result is
+    /// always true.
     AnyIsVisible,
     Expression,
     IndexDefinition,
     ConstraintDefinition,
     ViewDefinition,
-    /// The comment on an object, perhaps on one of a certain catalog.
+    /// The comment on an object (`obj_description`). An argument may name the catalog of the object.
     Comment,
     ColumnComment,
-    /// The comment on an object that all databases share, which never exists.
+    /// The comment on an object that all databases share (`shobj_description`). The result is always NULL.
     SharedComment,
     Encoding,
-    /// Whether a role has a privilege. Every role may do everything.
+    /// Whether a role has a privilege, such as `has_table_privilege`. The result is true, since every role has all
+    /// privileges.
     Privilege,
     PrettySize,
     IsInRecovery,
-    /// The number of a relation by its name; NULL, or for `regclass` an error, if there is none.
+    /// The OID of a relation by its name. If there is none, the result is NULL, or an error in a cast to `regclass`.
     ToRelation,
     RelationNumber,
     RelationName,
@@ -245,23 +247,25 @@ pub enum CatalogFunction {
     TypeName,
     SchemaNumber,
     SchemaName,
-    /// A function by its name. Only the functions of the system exist; they have no numbers, so the result is a name.
+    /// A function by its name, in a cast to `regproc`. Only the system's functions exist, and they have no OIDs, so the
+    /// result is a name.
     ProcedureNamed,
     ProcedureName,
-    /// The schemas that are searched. If the argument is true, those of the system are among them.
+    /// `current_schemas`: the schemas of the search path, including those of the system if the argument is true.
     CurrentSchemas,
-    /// The functions for objects that do not exist here (statistics' columns, a function's arguments, triggers): the
-    /// result is NULL.
+    /// Functions of kinds of objects that do not exist here, such as triggers and extended statistics. The result is
+    /// NULL.
     NoText,
     Size,
     DatabaseSize,
     EncodingNumber,
     Empty,
-    /// The number of the schema of temporary tables, which is zero: there is no such schema.
+    /// The OID of the schema of temporary tables (`pg_my_temp_schema`). The result is zero, since there is no such
+    /// schema.
     NoSchema,
 }
 
-/// A function of the session or of nothing. Only `Age` and `Sleep` take an argument.
+/// A function of the session, or one without arguments. Only `Age` and `Sleep` take an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum SessionFunction {
@@ -287,9 +291,9 @@ pub enum SessionFunction {
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum LockFunction {
     BlockingPids,
-    /// Whether one of the given sessions blocks a session.
+    /// Whether any of the given sessions blocks a session (`pg_isolation_test_session_is_blocked`).
     IsBlocked,
-    /// Takes an advisory lock, and waits for it.
+    /// Takes an advisory lock, and waits until it is free.
     Lock(Mode, Scope),
     /// Takes an advisory lock if it is free.
     TryLock(Mode, Scope),
@@ -306,7 +310,7 @@ pub enum LockFunction {
 pub enum SettingFunction {
     /// `current_setting(name [, missing_ok])`
     Current,
-    /// `set_config(name, value, is_local)`: NULL is the default value.
+    /// `set_config(name, value, is_local)`: a NULL as `value` resets the setting to its default.
     Set,
     /// `txid_current()`
     TransactionNumber,
@@ -319,13 +323,13 @@ pub enum SettingFunction {
 pub enum JsonFunction {
     /// `->`, `->>`: a part of the value, as a text if the flag is set.
     Part(bool),
-    /// `#>`, `#>>`: the part to which a path leads, as a text if the flag is set.
+    /// `#>`, `#>>`: the part at the end of a path, as a text if the flag is set.
     Path(bool),
-    /// A subscript: a part of the value, by a number or by a key that is a text.
+    /// A subscript: the element with an index, or the value of a key.
     Subscript,
     /// `?`
     HasKey,
-    /// `?|`, `?&`: whether any of the keys is there, or whether all are if the flag is set.
+    /// `?|`, `?&`: whether the value has any of the keys, or all of them if the flag is set.
     HasKeys(bool),
     /// `@>`
     Contains,
@@ -351,19 +355,19 @@ pub enum JsonFunction {
     Pretty,
 }
 
-/// A function of arrays. Where a variant has an `Element`, that is the type of the elements of the result, or of those
-/// that are shown.
+/// A function of arrays. The `Element` of a variant is the type of the result's elements, or of the argument's elements
+/// if the result is no array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayFunction {
     /// `ARRAY[…]`
     Make(Element),
-    /// `value <op> ANY (array)`, or ALL if the first flag is set. If the second flag is set, trailing blanks do not
-    /// count.
+    /// `value <op> ANY (array)`, or ALL if the first flag is set. If the second flag is set, trailing blanks are
+    /// ignored (`char`).
     Any(Comparison, bool, bool),
     /// `array[index]`
     Subscript,
-    /// `array[from:to]`, of an array with these elements. The flags say which bounds are given; a bound that is left
-    /// out is an end of the array.
+    /// `array[from:to]`, of an array with these elements. The flags say whether the lower and the upper bound are
+    /// given. A missing bound is an end of the array.
     Slice(Element, bool, bool),
     /// `array || array`
     Concat(Element),
@@ -405,29 +409,29 @@ pub enum ArrayFunction {
     FromText,
 }
 
-/// A function of any number of arguments, which may be NULL.
+/// A function with any number of arguments, which may be NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variadic {
-    /// The greatest argument; NULLs are left out.
+    /// `greatest`: the greatest argument. NULLs are ignored.
     Greatest,
-    /// The least argument; NULLs are left out.
+    /// `least`: the least argument. NULLs are ignored.
     Least,
-    /// All arguments as one text; NULLs are left out.
+    /// `concat`: all arguments as one text. NULLs are ignored.
     Concat,
-    /// The arguments after the first as one text, with the first between them; NULLs are left out.
+    /// `concat_ws`: the arguments after the first as one text, separated by the first. NULLs are ignored.
     ConcatWithSeparator,
-    /// The first argument as a template, with the others in its places.
+    /// `format`: the first argument is a template, in whose places the others are inserted.
     Format,
-    /// The number of arguments that are NULL.
+    /// `num_nulls`: the number of arguments that are NULL.
     CountNulls,
-    /// The number of arguments that are not NULL.
+    /// `num_nonnulls`: the number of arguments that are not NULL.
     CountValues,
-    /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
+    /// `make_interval`: the interval of the given years, months, weeks, days, hours, minutes and seconds.
     MakeInterval,
-    /// Keys and values as a JSON object, which is a `jsonb` if the flag is set.
+    /// `json_build_object`: an object of alternating keys and values. The flag says whether it is a `jsonb`.
     JsonObject(bool),
-    /// Values as a JSON array, which is a `jsonb` if the flag is set.
+    /// `json_build_array`: an array of the arguments. The flag says whether it is a `jsonb`.
     JsonArray(bool),
-    /// A value as JSON, which is a `jsonb` if the flag is set.
+    /// `to_json`: the argument as JSON. The flag says whether it is a `jsonb`.
     ToJson(bool),
 }

@@ -9,7 +9,7 @@ use crate::types::{check_timestamp, days_from_parts};
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Interval, Type, Value};
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Float8, Int4, Interval, Time, Timestamp, TimestampTz};
     macro_rules! overloads {
@@ -40,7 +40,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl IntervalFunction {
-    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
+    /// Returns the result of the function. The arguments must have the types of one of its overloads.
     pub(super) fn call(self, arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
         let [first, second, third, ..] = arguments;
         Ok(match (self, first, second) {
@@ -71,8 +71,8 @@ impl IntervalFunction {
     }
 }
 
-/// Returns the interval that `make_interval` makes of numbers from years to seconds. A number that is missing counts as
-/// zero.
+/// Implements `make_interval`: returns the interval of the given years, months, weeks, days, hours, minutes and
+/// seconds. A NULL counts as zero.
 pub fn make_interval(parts: &[Value<'_>; 7]) -> Result<Interval, SqlError> {
     let [years, months, weeks, days, hours, minutes, seconds] = parts;
     let total = |large: &Value<'_>, factor: i64, small: &Value<'_>| integer_of(large) * factor + integer_of(small);
@@ -91,7 +91,11 @@ pub fn make_interval(parts: &[Value<'_>; 7]) -> Result<Interval, SqlError> {
     made().ok_or_else(out_of_range)
 }
 
-/// Returns the years, months, days and time from one moment to another, as people count them.
+/// Implements `age`: returns the years, months, days and time between two moments, given in microseconds since
+/// 2000-01-01, by the calendar.
+///
+/// # Errors
+/// 22008 if a moment is infinite or out of range.
 pub fn age(later: i64, earlier: i64) -> Result<Interval, SqlError> {
     if [later, earlier].iter().any(|moment| matches!(*moment, i64::MIN | i64::MAX)) {
         return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range"));
@@ -195,7 +199,7 @@ fn make_time(hour: i64, minute: i64, second: f64) -> Result<i64, SqlError> {
     Ok(time)
 }
 
-/// Extracts a part of a time of day.
+/// Implements EXTRACT of a field from a time of day, given in microseconds since midnight.
 pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Decimal, SqlError> {
     match field {
         Field::Epoch => Ok(Decimal::new(time, 6)),
@@ -220,7 +224,7 @@ fn clock(field: Field, micros: i64) -> Option<Decimal> {
     })
 }
 
-/// Extracts a part of an interval.
+/// Implements EXTRACT of a field from an interval.
 pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlError> {
     let (years, months) = (interval.months / 12, interval.months % 12);
     let whole = match field {
@@ -242,7 +246,7 @@ pub(super) fn extract(field: Field, interval: Interval) -> Result<Decimal, SqlEr
     Ok(Decimal::from(whole))
 }
 
-/// Returns the seconds of an interval, added up as PostgreSQL does. A year has 365.25 days, a month 30.
+/// Returns an interval in seconds, with PostgreSQL's conventions: a year has 365.25 days, and a month 30.
 pub(super) fn seconds(interval: Interval) -> f64 {
     let day = (DAY / SECOND) as f64;
     let (years, months) = (f64::from(interval.months / 12), f64::from(interval.months % 12));
@@ -250,7 +254,7 @@ pub(super) fn seconds(interval: Interval) -> f64 {
     clock + 365.25 * day * years + 30.0 * day * months + day * f64::from(interval.days)
 }
 
-/// `date_trunc` of an interval.
+/// Implements `date_trunc` for an interval. `name` is the name of the field, for errors.
 pub(super) fn truncate(field: Field, interval: Interval, name: &str) -> Result<Interval, SqlError> {
     use crate::types::interval_text::{Unit, cut};
     let years =

@@ -1,4 +1,4 @@
-//! Functions of JSON, and the operators of JSON.
+//! Functions and operators of JSON.
 
 use super::argument::{Arguments, text_of};
 use super::function::{Function, JsonFunction, Overload};
@@ -8,7 +8,7 @@ use hotrow_storage::{Element, Type, Value};
 
 const TEXTS: Type = Type::Array(Element::Text);
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use JsonFunction as F;
     use Type::{Bool, Int4, Json, Jsonb, Text};
@@ -102,7 +102,7 @@ fn like(value: &Value<'_>, part: &str) -> Value<'static> {
 }
 
 impl JsonFunction {
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
         let text = json_of(first);

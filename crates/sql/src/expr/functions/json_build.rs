@@ -1,4 +1,4 @@
-//! Builds JSON from values of other types.
+//! Construction of JSON from values of other types.
 
 use super::append::append;
 use super::argument::invalid;
@@ -9,7 +9,10 @@ use crate::{MemoryLimit, SqlError};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::Value;
 
-/// Returns a `json` of this text, or a `jsonb` if `binary` is set.
+/// Makes a JSON value of a complete text: a `jsonb` if `binary` is set, and a `json` otherwise.
+///
+/// # Errors
+/// The errors of the normalisation of `jsonb`, or 53200 if there is no memory.
 pub(crate) fn finish(out: BytesMut, binary: bool, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
     let text = String::from_utf8_lossy(&out).into_owned();
     if !binary {
@@ -73,10 +76,10 @@ pub(super) fn value(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>)
     finish(out, binary, env.memory)
 }
 
-/// Appends the key of an object.
+/// Appends a value as the key of an object.
 ///
 /// # Errors
-/// 22023 for a value that cannot be a key.
+/// 22023 if the value cannot be a key: NULL, an array or JSON.
 pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     match key {
         Value::Null => Err(invalid("field name must not be null")),
@@ -87,7 +90,7 @@ pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> R
     }
 }
 
-/// Appends a value as JSON. Numbers, words, arrays and JSON stay what they are; all other values become strings.
+/// Appends a value as JSON. Numbers, Booleans, arrays and JSON are written as such, and all other values as strings.
 pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     match value {
         Value::Null => out.put_slice(b"null"),

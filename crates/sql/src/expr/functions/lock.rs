@@ -1,5 +1,4 @@
-//! Functions of locks and of the sessions that hold them: which sessions block others, advisory locks, and how sessions
-//! are ended.
+//! Functions of locks and sessions: advisory locks, blocking sessions, cancellation and termination of sessions.
 
 use super::argument::{Arguments, integer_of};
 use super::function::{Function, LockFunction, Overload};
@@ -17,7 +16,7 @@ use hotrow_sync::Arc;
 use hotrow_txn::Abort;
 use std::time::Duration;
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Mode::{Exclusive, Shared};
     use Type::{Bool, Int4, Int8, Text};
@@ -62,7 +61,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl LockFunction {
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look at the locks in this place")) };
         let blockers = || match i32::try_from(integer_of(first)) {

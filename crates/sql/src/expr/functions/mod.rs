@@ -1,33 +1,33 @@
-//! Functions: which there are, which one a call means, and what they do.
+//! The functions of SQL: their names, overload resolution, and their evaluation.
 //!
 //! | file | functions |
 //! | --- | --- |
-//! | `function` | which there are |
-//! | `argument` | their arguments |
-//! | `append` | the texts of arguments |
+//! | `function` | the list of all functions |
+//! | `argument` | the values of arguments |
+//! | `append` | arguments as text |
 //! | `call` | what all calls have in common |
-//! | `choose` | which of several functions of one name a call means |
-//! | `number` | of numbers |
-//! | `text` | of strings |
-//! | `variadic` | of any number of arguments: `concat`, `format`, `greatest` |
-//! | `json` | of JSON |
-//! | `json_build` | of any number of arguments, as JSON |
-//! | `pattern` | of regular expressions |
+//! | `choose` | overload resolution |
+//! | `number` | functions of numbers |
+//! | `text` | functions of strings |
+//! | `variadic` | functions with any number of arguments: `concat`, `format`, `greatest` |
+//! | `json` | functions of JSON |
+//! | `json_build` | functions that make JSON of their arguments |
+//! | `pattern` | functions of regular expressions |
 //! | `moment` | dates and timestamps, split into the parts of the calendar |
-//! | `time` | of dates and timestamps |
-//! | `interval` | of intervals and times of day |
-//! | `template` | dates by a template: `to_char` |
-//! | `template_read`, `template_date` | the same way back: `to_date`, `to_timestamp`; the date from its parts |
-//! | `sequence` | of sequences |
-//! | `catalog` | of the catalogs |
-//! | `lock` | of locks |
-//! | `session` | of the session and of nothing |
-//! | `setting` | of settings |
-//! | `array` | of arrays |
+//! | `time` | functions of dates and timestamps |
+//! | `interval` | functions of intervals and times of day |
+//! | `template` | formatting of dates by a template: `to_char` |
+//! | `template_read`, `template_date` | parsing of dates by a template: `to_date`, `to_timestamp`; the date from its parts |
+//! | `sequence` | functions of sequences |
+//! | `catalog` | functions that read the catalogs |
+//! | `lock` | functions of locks |
+//! | `session` | functions of the session, and functions without arguments |
+//! | `setting` | functions of settings |
+//! | `array` | functions of arrays |
 //!
-//! Each file lists its functions by name, with the types that they take and return, and has a `call` that evaluates
-//! them. If an argument is NULL, the function is not called, and the result is NULL. Only functions in `variadic` and
-//! `array`, and `set_config`, may differ from that.
+//! A module lists its functions by name, with the types of their arguments and results, and has a `call` that evaluates
+//! them. If an argument is NULL, the function is not called, and the result is NULL. Exceptions are functions in
+//! `variadic` and `array`, and `set_config`.
 
 mod append;
 mod argument;

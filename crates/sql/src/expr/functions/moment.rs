@@ -1,4 +1,4 @@
-//! Moments, split into the parts of the calendar, and the errors for units that a type does not have.
+//! Moments (dates and timestamps), split into the parts of the calendar, and errors about unknown parts.
 
 use super::argument::invalid;
 use crate::types::{date_parts, days_from_parts};
@@ -12,7 +12,7 @@ pub(super) const SECOND: i64 = 1_000_000;
 /// The Julian day of 2000-01-01.
 pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
 
-/// Returns the error 22023 for a name that no field has.
+/// Returns error 22023, which says that a unit of time is unknown. `type_name` is the type from which it was requested.
 pub fn unknown_unit(name: &str, type_name: &str) -> SqlError {
     invalid(format!("unit \"{}\" not recognized for type {type_name}", name.to_lowercase()))
 }
@@ -21,7 +21,7 @@ pub(super) fn unsupported_unit(name: &str, type_name: &str) -> SqlError {
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("unit \"{name}\" not supported for type {type_name}"))
 }
 
-/// A moment, split into the parts of the calendar.
+/// A moment, split into the parts of the calendar. The months and days count from 1.
 pub(super) struct Moment {
     /// Days since 2000-01-01.
     pub days: i64,
@@ -34,14 +34,15 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Splits a moment, in microseconds since 2000, into its parts. Returns `None` for the infinities.
+    /// Splits a moment, in microseconds since 2000-01-01, into its parts. Returns `None` if it is infinite.
     pub fn of(micros: i64) -> Option<Self> {
         let (days, time) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
         let (year, month, day) = date_parts(i32::try_from(days).ok()?)?;
         Some(Self { days, year: year.into(), month: month.into(), day: day.into(), time })
     }
 
-    /// Returns the days since 2000-01-01 of a day of the calendar, or of the first day of all if there is no such day.
+    /// Returns the days since 2000-01-01 of a date. If the calendar has no such date, returns the first date of the
+    /// range.
     pub fn days_of(year: i64, month: i32, day: i32) -> i64 {
         let days = i32::try_from(year).ok().and_then(|year| days_from_parts(year, month, day));
         i64::from(days.unwrap_or(*crate::types::DATE_RANGE.start()))
@@ -58,14 +59,14 @@ impl Moment {
         self.days - Self::days_of(self.year, 1, 1) + 1
     }
 
-    /// Returns the year and the week of ISO 8601, which are those of the week's Thursday.
+    /// Returns the ISO year and the ISO week of the moment.
     pub fn iso_week(&self) -> (i64, i64) {
         let thursday = self.days - self.iso_day_of_week() + 4;
         let year = i32::try_from(thursday).ok().and_then(date_parts).map_or(self.year, |(year, ..)| year.into());
         (year, (thursday - Self::days_of(year, 1, 1)) / 7 + 1)
     }
 
-    /// Returns the year as people count, without a year 0.
+    /// Returns the year in the usual numbering, which has no year 0: -1 is 1 BC.
     pub fn people_year(&self) -> i64 {
         people_year(self.year)
     }

@@ -19,7 +19,7 @@ const fn of(function: NumberFunction, arguments: &'static [Type], result: Type) 
     Overload { function: Function::Number(function), arguments, result }
 }
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use NumberFunction as F;
     use Type::{Float4, Float8, Int2, Int4, Int8, Text};
@@ -81,7 +81,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl NumberFunction {
-    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
+    /// Returns the result of the function. The arguments must have the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
         let [first, second, ..] = arguments;
         Ok(match (self, first) {

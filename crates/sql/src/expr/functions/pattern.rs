@@ -1,9 +1,9 @@
-//! Functions of regular expressions, PostgreSQL's advanced ones.
+//! Functions of regular expressions, in PostgreSQL's syntax of advanced regular expressions.
 //!
-//! Patterns are translated for the crate `regex`, whose time is proportional to the text and the pattern. It has no
-//! back-references and no look-around, and patterns with these are refused. Of several alternatives the first that
-//! matches is taken, while PostgreSQL takes the longest. The difference shows in the texts that are replaced and
-//! extracted, not in whether a text matches.
+//! Patterns are translated for the crate `regex`, whose matching time is proportional to the text and the pattern. It
+//! supports no back-references and no look-around, so patterns with these are refused. Of several alternatives it
+//! matches the first, while PostgreSQL matches the longest. The difference affects the texts that are replaced and
+//! extracted, but not whether a text matches.
 
 use super::argument::{Arguments, integer_of, invalid, text_of};
 use super::function::{Function, Overload, PatternFunction};
@@ -14,7 +14,7 @@ use hotrow_storage::{ArrayBuilder, Element, Type, Value};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int4, Text};
     const TEXTS: Type = Type::Array(Element::Text);
@@ -72,7 +72,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl PatternFunction {
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = &arguments;
         let (text, pattern) = (text_of(first), text_of(second));

@@ -7,7 +7,7 @@ use crate::error::unsupported;
 use crate::expr::Env;
 use hotrow_storage::{Type, Value};
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int8, Text};
     macro_rules! overloads {
@@ -32,7 +32,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl SequenceFunction {
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(
         self,
         [first, second, third, ..]: &Arguments<'a>,

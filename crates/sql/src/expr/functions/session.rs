@@ -11,7 +11,7 @@ use crate::types::now;
 use hotrow_storage::{Type, Value};
 use std::time::Duration;
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     macro_rules! returning {
         ($function:ident, $result:ident) => {
@@ -61,7 +61,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl SessionFunction {
-    /// Whether two calls may differ within one statement.
+    /// Whether two calls may have different results within one statement.
     pub(super) fn is_volatile(self) -> bool {
         matches!(
             self,
@@ -72,12 +72,12 @@ impl SessionFunction {
         )
     }
 
-    /// Whether a call has effects that other sessions could notice.
+    /// Whether a call has side effects that other sessions could notice.
     pub(super) fn acts(self) -> bool {
         self == SessionFunction::Sleep
     }
 
-    /// Returns the written form of a call, or `None` if the function takes arguments.
+    /// Returns the SQL text of a call, such as `now()`, or `None` if the function takes arguments.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {
             SessionFunction::Now => "now()",
@@ -97,7 +97,7 @@ impl SessionFunction {
         })
     }
 
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
             SessionFunction::Random => Value::Float8(random()),

@@ -7,7 +7,7 @@ use crate::expr::Env;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int8, Text, TimestampTz};
     macro_rules! overloads {
@@ -36,7 +36,7 @@ impl SettingFunction {
         self != SettingFunction::Set
     }
 
-    /// Returns the value of the function.
+    /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look at the session in this place")) };
         let [name, second, third, ..] = arguments;

@@ -1,4 +1,4 @@
-//! Writes dates and timestamps by a template, such as `YYYY-MM-DD HH24:MI:SS`.
+//! Formatting of dates and timestamps by a template, such as `YYYY-MM-DD HH24:MI:SS`.
 
 use super::moment::{JULIAN_EPOCH, Moment, people_year};
 use crate::memory::check_size;
@@ -137,19 +137,19 @@ impl Pattern {
     }
 }
 
-/// A piece of a template.
+/// A part of a template: a pattern, or literal text.
 pub(super) enum Piece<'t> {
     Pattern {
         pattern: Pattern,
-        /// The pattern as the template writes it: its case counts.
+        /// The pattern as it is written in the template: its case determines the case of the output.
         written: &'t str,
-        /// Whether the template says `FM`: without padding.
+        /// Whether the modifier `FM` is given: the output is not padded.
         plain: bool,
-        /// The suffix `TH` or `th`, if the template has it behind the pattern.
+        /// The suffix `TH` or `th`, if it follows the pattern.
         ordinal: Option<&'t str>,
     },
     Text(&'t str),
-    /// `FX`: what is read has to be as it is written.
+    /// `FX`: the input must have exactly the template's format.
     Fixed,
 }
 
@@ -215,7 +215,8 @@ fn quoted<'t>(mut text: &'t str, pieces: &mut Vec<Piece<'t>>) -> &'t str {
     ""
 }
 
-/// Formats a moment, in microseconds since 2000, by a template. An infinite moment becomes the empty text.
+/// Formats a moment, in microseconds since 2000-01-01, by a template. An infinite moment is formatted as an empty text.
+/// `zoned` is set for a `timestamptz`.
 pub(super) fn write(micros: i64, template: &str, zoned: bool, memory: MemoryLimit) -> Result<String, SqlError> {
     check_size(template.len().saturating_mul(4), memory)?;
     let mut out = String::new();

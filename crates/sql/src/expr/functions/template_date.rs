@@ -4,11 +4,11 @@ use super::moment::JULIAN_EPOCH;
 use crate::types::{date_parts, days_from_parts};
 use crate::{SqlError, state};
 
-/// The parts of a date that have been read so far. Parts that have not been read are zero.
+/// The parts of a date that have been parsed so far. A part that has not been parsed is zero.
 #[derive(Default)]
 pub(super) struct DateParts {
     pub(super) year: i64,
-    /// The number of digits that the pattern of the year has.
+    /// The number of digits of the year in its pattern.
     pub(super) year_digits: usize,
     pub(super) century: i64,
     pub(super) before_christ: bool,
@@ -46,10 +46,10 @@ impl DateParts {
         }
     }
 
-    /// Returns the day, in days since 2000. `is_iso` says that the parts are those of the ISO calendar of weeks.
+    /// Returns the date in days since 2000-01-01. If `is_iso` is set, the parts are those of the ISO week calendar.
     ///
     /// # Errors
-    /// `None` if there is no such day, or the error that says why the day cannot be known.
+    /// `None` if there is no such date, or an error that says which part is missing.
     pub(super) fn days(&self, is_iso: bool) -> Result<i64, Option<SqlError>> {
         let year = self.whole_year();
         let mut parts = (year, 1, 1);

@@ -1,4 +1,4 @@
-//! Reads dates and timestamps by a template.
+//! Parsing of dates and timestamps by a template: `to_date`, `to_timestamp`.
 
 use super::moment::{DAY, SECOND};
 use super::template::{DAYS, MONTHS, Pattern, Piece, ROMAN, pieces};
@@ -67,7 +67,10 @@ impl Convention {
     }
 }
 
-/// Reads a moment by a template. Returns microseconds since 2000.
+/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC.
+///
+/// # Errors
+/// The text does not match the template, a part is out of range, or the template has `FX`, which is not supported.
 pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
     let mut read = Read::default();
     let mut rest = text.trim_start();

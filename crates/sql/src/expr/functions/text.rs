@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 const CHAR: Type = Type::Char(1);
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use TextFunction as F;
     use Type::{Bool, Bytea, Int4, Text};
@@ -66,7 +66,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl TextFunction {
-    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
+    /// Returns the result of the function. The arguments must have the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
         match first {
@@ -263,7 +263,7 @@ fn character(number: i64) -> Result<String, SqlError> {
     }
 }
 
-/// Returns a name as an identifier has to be written to mean it, in quotes if necessary.
+/// Implements `quote_ident`: returns a name as an SQL identifier, in double quotes if it needs them.
 pub(super) fn quote_identifier(name: &str) -> String {
     let is_plain = |(at, byte): (usize, u8)| matches!(byte, b'a'..=b'z' | b'_') || (at > 0 && byte.is_ascii_digit());
     let plain = !name.is_empty() && name.bytes().enumerate().all(is_plain);
@@ -273,7 +273,7 @@ pub(super) fn quote_identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns a string constant that means this text.
+/// Implements `quote_literal`: returns a text as an SQL string literal.
 pub(super) fn quote_literal(text: &str) -> String {
     let escaped = text.replace('\'', "''").replace('\\', "\\\\");
     let prefix = if text.contains('\\') { "E" } else { "" };

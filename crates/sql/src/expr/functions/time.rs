@@ -48,7 +48,7 @@ impl Field {
         }
     }
 
-    /// Whether the field is a part of the clock, which a date does not have.
+    /// Whether the field is a part of the time of day, which a date does not have.
     pub fn is_of_clock(self) -> bool {
         use Field::{Hour, Microseconds, Milliseconds, Minute, Second, Timezone};
         matches!(self, Hour | Minute | Second | Milliseconds | Microseconds | Timezone)
@@ -61,7 +61,7 @@ impl Field {
     }
 }
 
-/// Returns this module's overloads of the SQL function with this name; none if it has no such function.
+/// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Date, Float8, Int4, Interval, Text, Time, Timestamp, TimestampTz};
     macro_rules! overloads {
@@ -104,7 +104,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
 impl TimeFunction {
-    /// Returns the value of the function. Its arguments are of the types of one of its overloads.
+    /// Returns the result of the function. The arguments must have the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, ..] = arguments;
         match self {

@@ -1,4 +1,4 @@
-//! Functions of any number of arguments.
+//! Functions with any number of arguments.
 
 use super::append::append;
 use super::argument::invalid;
@@ -13,8 +13,8 @@ use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
 impl Variadic {
-    /// Returns the function with this name that takes any values as they are, and the type of its result. Returns
-    /// `None` if no such function takes this number of arguments.
+    /// Returns the variadic function with this name and the type of its result. Returns `None` if there is none that
+    /// accepts this number of arguments.
     pub fn named(name: &str, arguments: usize) -> Option<(Self, Type)> {
         Some(match (name, arguments) {
             ("concat", 1..) => (Variadic::Concat, Type::Text),
@@ -32,12 +32,12 @@ impl Variadic {
         })
     }
 
-    /// Whether the first argument has to be a text.
+    /// Whether the first argument must be a text.
     pub fn begins_with_text(self) -> bool {
         matches!(self, Variadic::ConcatWithSeparator | Variadic::Format)
     }
 
-    /// Evaluates the arguments, and returns the value of the function.
+    /// Evaluates the arguments over a row, and returns the result of the function.
     pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         match self {
             Variadic::Greatest | Variadic::Least => self.extreme(arguments, env, row),

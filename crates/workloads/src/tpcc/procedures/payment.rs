@@ -1,7 +1,7 @@
 //! Payment (clause 2.5): a customer pays.
 
 use super::super::columns::{customer, district, history, warehouse};
-use super::super::schema::{Tables, histories};
+use super::super::schema::{Tables, histories, history_key};
 use super::by_name::Customer;
 use super::{ROW_IDS_PER_WORKER, change, done};
 use hotrow_storage::{IndexRef, Key, Row, RowLayout, RowMut, Value};
@@ -95,7 +95,7 @@ impl Procedure for Payment {
         customer.access(self.tables, customer_warehouse, customer_district, Intent::Write, accesses);
         accesses.push(self.tables.district, Key::int4s([warehouse, district]), Intent::Write);
         accesses.push(self.tables.warehouse, Key::Int(i64::from(warehouse)), Intent::Write);
-        let entry = Key::Int(self.row_id);
+        let entry = history_key(warehouse, self.row_id);
         accesses.push_entry(self.tables.history, IndexRef::Primary, entry.clone(), entry);
     }
 

@@ -107,7 +107,9 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     }
 
     fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
-        let place = if self.admission.needs().has_partitions() { Place::Hashed(columns.hash64()) } else { self.row };
-        self.lock(table, IndexRef::Secondary(index), columns, place)
+        let index = IndexRef::Secondary(index);
+        let is_spread = self.admission.needs().has_partitions() && !table.begins_with_partition_key(index);
+        let place = if is_spread { Place::Hashed(columns.hash64()) } else { self.row };
+        self.lock(table, index, columns, place)
     }
 }

@@ -13,7 +13,7 @@ use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
 use crate::shared::outside_plan::{push_entries, push_insert, push_range};
 use crate::shared::time_outs::LimitedWaiter;
-use crate::shared::{begin_call, record, table};
+use crate::shared::{begin_call, record, table, table_to_write};
 use entries::{EntryLocks, Owned};
 use hotrow_storage::{
     Database, IndexRef, Key, Participant, RecordPtr, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
@@ -98,12 +98,14 @@ impl<A: Admission> PlannedTransaction<A> {
         begin_call(self.running, &mut self.participant)
     }
 
+    /// Begins a call that writes to a table. Fails if the transaction only reads, or the table is constant.
     #[inline]
-    fn enter_to_write(&mut self) -> Result<(), Abort> {
+    fn enter_to_write(&mut self, id: TableId) -> Result<(), Abort> {
         self.enter()?;
         if self.read_only {
             return Err(Abort::User);
         }
+        table_to_write(&self.database, self.participant.guard(), id)?;
         if self.pass.lets_readers_in() { self.exclude_readers() } else { Ok(()) }
     }
 
@@ -267,7 +269,8 @@ impl<A: Admission> PlannedTransaction<A> {
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, id)?;
         let name = Access::name(id, hash);
-        let reachable = self.owns(id)
+        let reachable = table.is_constant()
+            || self.owns(id)
             || self
                 .plan
                 .next_if(|row| row.name == name && row.record.is_none() && covers(row.intent, intent))
@@ -438,7 +441,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         key: &Key,
         change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
     ) -> Result<Write, Abort> {
-        self.enter_to_write()?;
+        self.enter_to_write(id)?;
         let Some(pointer) = self.reach(id, key, Intent::Write)? else { return Ok(Write::Absent) };
         let Writer { scene, mut locks, changes, missing } = self.writer();
         let table = table(scene.database, scene.guard, id)?;
@@ -457,7 +460,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     }
 
     fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
-        self.enter_to_write()?;
+        self.enter_to_write(id)?;
         let guard = self.participant.guard();
         let table_of = table(&self.database, guard, id)?;
         let key = table_of.key_of(row);
@@ -490,7 +493,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     }
 
     fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
-        self.enter_to_write()?;
+        self.enter_to_write(id)?;
         let Some(pointer) = self.reach(id, key, Intent::Write)? else { return Ok(Write::Absent) };
         let Writer { scene, mut locks, changes, missing } = self.writer();
         let table = table(scene.database, scene.guard, id)?;

@@ -12,8 +12,9 @@ use hotrow_txn::{Abort, Access, Direction, Intent, Scan};
 use std::ops::ControlFlow;
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// Scans a range that is locked, or in a table in which the transaction is alone. Fails with [`Abort::Conflict`] if
-    /// the scan leaves what is locked. `left_at` is then the first key beyond that, if the scan was to break off there.
+    /// Scans a range that is locked, or in a table that is constant or in which the transaction is alone. Fails with
+    /// [`Abort::Conflict`] if the scan leaves what is locked. `left_at` is then the first key beyond that, if the scan
+    /// was to break off there.
     pub(super) fn scan_locked(
         &mut self,
         scan: &Scan,
@@ -21,9 +22,9 @@ impl<A: Admission> PlannedTransaction<A> {
         left_at: &mut Option<Key>,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
-        let owned = self.owns(scan.table);
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, scan.table)?;
+        let owned = table.is_constant() || self.owns(scan.table);
         let (plan, admission) = (&mut self.plan, &mut self.admission);
         let planned = if owned { Some(Reach::Whole) } else { plan.reach_of(scan, is_ordered(table, scan.index)) };
         let planned = planned.ok_or(Abort::Conflict)?;
