@@ -64,7 +64,7 @@ impl Grant {
 
     #[inline]
     fn of(request: RequestPtr, is_new: bool, is_hot: bool) -> Self {
-        let flags = 1 | u8::from(is_new) * Self::NEW | u8::from(is_hot) * Self::HOT;
+        let flags = 1 | (u8::from(is_new) * Self::NEW) | (u8::from(is_hot) * Self::HOT);
         Self { request, flags: NonZeroU8::new(flags).expect("a bit is always set") }
     }
 
