@@ -132,7 +132,7 @@ mod tests {
             costs.breakdown.insert(part.to_owned(), serde_json::json!(0.25));
             costs.breakdown_us.insert(part.to_owned(), serde_json::json!(0.5));
             let lines = lines(&turns, |out, engines| print_breakdown(out, engines, 80));
-            assert_eq!(lines.len(), 1 + 2 + expected + 1, "{lines:#?}");
+            assert_eq!(lines.len(), (1 + 2 + expected + 1) + (1 + 2 + 4 + 1) + 2, "{lines:#?}");
             let line = lines.iter().find(|line| line.starts_with(part)).expect("the part has a line");
             assert!(line.contains("0.00    0 %") && line.ends_with("0.50   25 %"), "{line}");
         }
