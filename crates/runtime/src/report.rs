@@ -112,8 +112,8 @@ impl Breakdown {
     /// was suspended for `suspended_ns`, to wait or to back off. Reading the clock takes `clock_ns`.
     ///
     /// The time between two readings of the clock includes one reading: half of the first, and half of the second. So
-    /// the time of each timed call of the lock manager includes one reading, and so does the time around the calls.
-    /// Both are subtracted.
+    /// the time of each timed call, of the lock manager or for inheritance, includes one reading, and so does the time
+    /// around the calls. Both are subtracted.
     pub(crate) fn of_one(
         latency_ns: u64,
         retries_ns: u64,
@@ -128,12 +128,13 @@ impl Breakdown {
         let contention_ns = counted.hierarchy.contention_ns.min(lock_manager_ns);
         let other_ns = retries_ns.min(rest_ns);
         let readings_ns = |readings: u64| (readings as f64 * clock_ns) as u64;
+        let (calls, inheritance_calls) = (counted.timed_calls, counted.hierarchy.inheritance_calls);
         Self {
             samples: 1,
-            work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(counted.timed_calls + 1)),
-            lock_manager_ns: (lock_manager_ns - contention_ns).saturating_sub(readings_ns(counted.timed_calls)),
+            work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(calls + inheritance_calls + 1)),
+            lock_manager_ns: (lock_manager_ns - contention_ns).saturating_sub(readings_ns(calls)),
             contention_ns,
-            inheritance_ns,
+            inheritance_ns: inheritance_ns.saturating_sub(readings_ns(inheritance_calls)),
             wait_ns,
             log_ns: 0,
             other_ns,
@@ -407,12 +408,18 @@ mod tests {
 
     #[test]
     fn contention_is_a_part_of_its_own_and_so_is_inheritance() {
-        let hierarchy =
-            HierarchyStatistics { contention_ns: 100, inheritance_ns: 50, ..HierarchyStatistics::default() };
-        let counted = Statistics { lock_manager_ns: 300, hierarchy, ..Statistics::default() };
-        let breakdown = Breakdown::of_one(1000, 0, 0, &counted, 0.0);
-        let parts = [breakdown.work_ns, breakdown.lock_manager_ns, breakdown.contention_ns, breakdown.inheritance_ns];
-        assert_eq!((parts, breakdown.total_ns()), ([650, 200, 100, 50], 1000));
+        let hierarchy = HierarchyStatistics {
+            contention_ns: 100,
+            inheritance_ns: 50,
+            inheritance_calls: 2,
+            ..HierarchyStatistics::default()
+        };
+        let counted = Statistics { lock_manager_ns: 300, timed_calls: 1, hierarchy, ..Statistics::default() };
+        for (clock, expected) in [(0.0, [650, 200, 100, 50]), (20.0, [570, 180, 100, 10])] {
+            let breakdown = Breakdown::of_one(1000, 0, 0, &counted, clock);
+            let Breakdown { work_ns, lock_manager_ns, contention_ns, inheritance_ns, .. } = breakdown;
+            assert_eq!([work_ns, lock_manager_ns, contention_ns, inheritance_ns], expected, "clock {clock}");
+        }
     }
 
     #[test]

@@ -72,8 +72,11 @@ pub struct HierarchyStatistics {
     /// The nanoseconds of [`Statistics::lock_manager_ns`] that were spent spinning for taken latches.
     pub contention_ns: u64,
     /// The nanoseconds spent on inheritance: on choosing, passing on and releasing inherited locks. They are not part
-    /// of [`Statistics::lock_manager_ns`].
+    /// of [`Statistics::lock_manager_ns`]. They include the cost of reading the clock for each timed call.
     pub inheritance_ns: u64,
+    /// The calls for inheritance that were timed; for each, the clock is read before and after. They are not among
+    /// [`Statistics::timed_calls`].
+    pub inheritance_calls: u64,
 }
 
 impl HierarchyStatistics {
@@ -103,6 +106,7 @@ impl HierarchyStatistics {
             invalidated: make(self.invalidated, other.invalidated),
             contention_ns: make(self.contention_ns, other.contention_ns),
             inheritance_ns: make(self.inheritance_ns, other.inheritance_ns),
+            inheritance_calls: make(self.inheritance_calls, other.inheritance_calls),
         }
     }
 }

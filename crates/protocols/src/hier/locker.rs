@@ -16,7 +16,7 @@ use crate::shared::mode::Mode as FlatMode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
-use hotrow_sync::Waiter;
+use hotrow_sync::{Time, Waiter};
 use hotrow_txn::{Abort, Access, Accesses, Deadlock, Intent, LockPart, LockTarget, Statistics};
 use std::mem;
 
@@ -358,11 +358,7 @@ impl Locker {
         let start = self.statistics.timed.then(|| self.waiter().now());
         let inheritance = self.inheritance.as_mut()?;
         let reclaimed = inheritance.reclaim(&mut self.requester, place, mode, is_orphan, &mut self.statistics);
-        if let Some(start) = start {
-            let taken = self.waiter().now().since(start);
-            self.statistics.hierarchy.inheritance_ns += taken.as_nanos() as u64;
-            self.statistics.timed_calls += 1;
-        }
+        self.count_inheritance(start);
         let (parent, limit) = (parent.unwrap_or(0), self.limit(place));
         let lock = HigherLock { parent, below: 0, limit, ..reclaimed? };
         self.statistics.locks += 1;
@@ -465,9 +461,16 @@ impl Locker {
         let Some(inheritance) = &mut self.inheritance else { return };
         let start = self.statistics.timed.then(|| self.requester.waiter().now());
         inheritance.end(&mut self.requester, &mut self.statistics);
+        self.count_inheritance(start);
+    }
+
+    /// Counts a call for inheritance that began at `start`, if times are measured.
+    #[inline]
+    fn count_inheritance(&mut self, start: Option<Time>) {
         if let Some(start) = start {
             let taken = self.waiter().now().since(start);
             self.statistics.hierarchy.inheritance_ns += taken.as_nanos() as u64;
+            self.statistics.hierarchy.inheritance_calls += 1;
         }
     }
 
