@@ -4,8 +4,8 @@ use crate::tokens::{Token, tokenize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The folders whose files were made by tools and are not read.
-const SKIPPED_FOLDERS: [&str; 4] = ["target", "out", ".git", "__pycache__"];
+/// The folders whose files were made by tools and are not read. In a further worktree of git `.git` is a file.
+const SKIPPED: [&str; 4] = ["target", "out", ".git", "__pycache__"];
 
 /// A text file of the repository.
 pub struct File {
@@ -94,10 +94,11 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
+        if SKIPPED.contains(&name.as_str()) {
+            continue;
+        }
         if entry.file_type()?.is_dir() {
-            if !SKIPPED_FOLDERS.contains(&name.as_str()) {
-                read_folder(&entry.path(), &path, files)?;
-            }
+            read_folder(&entry.path(), &path, files)?;
         } else if !name.ends_with(".log")
             && let Ok(text) = fs::read_to_string(entry.path())
         {

@@ -88,19 +88,19 @@ impl Kinds {
 pub struct Breakdown {
     /// The number of sampled transactions.
     pub samples: u64,
-    /// The time for the transaction's own work: index, records, the procedure.
+    /// The time of the last attempt's own work, outside of all parts below: index, records, the procedure.
     pub work_ns: u64,
-    /// The time in the lock manager, without waits and without [contention](Self::contention_ns).
+    /// The time of all attempts in the lock manager, without waits and without [contention](Self::contention_ns).
     pub lock_manager_ns: u64,
     /// The time of the lock manager in which it spun for latches that were taken, if the engine measures it.
     pub contention_ns: u64,
     /// The time for passing locks on from transaction to transaction.
     pub inheritance_ns: u64,
-    /// The time of waits for locks.
+    /// The time of all attempts in which they waited for locks.
     pub wait_ns: u64,
-    /// The time for writing the log.
+    /// The time for writing the log: zero, since there is no log yet.
     pub log_ns: u64,
-    /// The time of attempts that aborted, and of the back-off after them.
+    /// The time of the earlier attempts, which aborted, and of the back-off after them, outside of all parts above.
     pub other_ns: u64,
     /// The part of [`other_ns`](Self::other_ns) in which the transaction was suspended: the back-off.
     pub paused_ns: u64,
@@ -144,8 +144,12 @@ impl Breakdown {
 
     /// Returns the sum of all parts.
     pub fn total_ns(&self) -> u64 {
-        let locking_ns = self.lock_manager_ns + self.contention_ns + self.inheritance_ns;
-        self.work_ns + locking_ns + self.wait_ns + self.log_ns + self.other_ns
+        self.work_ns + self.locking_ns() + self.wait_ns + self.log_ns + self.other_ns
+    }
+
+    /// Returns the sum of the parts that managing locks takes, without waits.
+    fn locking_ns(&self) -> u64 {
+        self.lock_manager_ns + self.contention_ns + self.inheritance_ns
     }
 
     /// Returns each part's name in reports, and its share of the total. All shares are zero if nothing was sampled.
@@ -286,11 +290,12 @@ impl Counts {
     ///
     /// While one transaction of a thread waits, the thread runs another one. So waits of transactions are not the
     /// thread's. The thread waits when it has nothing to run, or no core to run it. The rest of its time is divided as
-    /// the sampled transactions divide their time outside of waits.
+    /// the sampled transactions divide their time outside of waits. The lock manager's part includes contention for its
+    /// latches and inheritance.
     pub fn execution_shares(&self) -> Option<[(&'static str, f64); 4]> {
         let busy = self.execution.busy_share()?;
-        let Breakdown { work_ns, lock_manager_ns, log_ns, other_ns, paused_ns, .. } = self.breakdown;
-        let parts = [work_ns + log_ns, lock_manager_ns, other_ns - paused_ns];
+        let Breakdown { work_ns, log_ns, other_ns, paused_ns, .. } = self.breakdown;
+        let parts = [work_ns + log_ns, self.breakdown.locking_ns(), other_ns - paused_ns];
         let sampled = parts.iter().sum::<u64>();
         if sampled == 0 {
             return None;
@@ -368,19 +373,24 @@ mod tests {
             (time(1000, 400, 600), [0, 0, 70, 0, 0], None),
             (time(0, 0, 0), [1, 1, 1, 0, 0], None),
         ] {
-            let breakdown = Breakdown {
-                samples: 1,
-                work_ns: work,
-                lock_manager_ns: locks,
-                wait_ns: waits,
-                log_ns: 0,
-                other_ns: aborts,
-                paused_ns: pauses,
-                ..Breakdown::default()
-            };
-            let counts = Counts { execution, breakdown, ..Counts::default() };
-            let shares = counts.execution_shares().map(|shares| shares.map(|(_, share)| (share * 1e4).round() / 1e2));
-            assert_eq!(shares, expected, "{counts:?}");
+            // What the lock manager takes is one part of the thread's time, whatever it is for.
+            for (lock_manager_ns, contention_ns, inheritance_ns) in [(locks, 0, 0), (0, locks, 0), (0, 0, locks)] {
+                let breakdown = Breakdown {
+                    samples: 1,
+                    work_ns: work,
+                    lock_manager_ns,
+                    contention_ns,
+                    inheritance_ns,
+                    wait_ns: waits,
+                    log_ns: 0,
+                    other_ns: aborts,
+                    paused_ns: pauses,
+                };
+                let counts = Counts { execution, breakdown, ..Counts::default() };
+                let shares = counts.execution_shares();
+                let shares = shares.map(|shares| shares.map(|(_, share)| (share * 1e4).round() / 1e2));
+                assert_eq!(shares, expected, "{counts:?}");
+            }
         }
     }
 

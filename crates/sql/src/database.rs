@@ -58,8 +58,8 @@ impl Database {
     /// is that of its engine schema.
     ///
     /// From then on, rows of the table must be changed through SQL only: otherwise other sessions might see a part of a
-    /// change. Statements that would change rows of a [constant](hotrow_storage::TableSchema::constant) table fail with
-    /// 42809.
+    /// change. INSERT, UPDATE, DELETE, COPY FROM and TRUNCATE of a [constant](hotrow_storage::TableSchema::constant) table
+    /// fail with 42809, and so does a foreign key whose actions would change its rows.
     ///
     /// # Errors
     ///

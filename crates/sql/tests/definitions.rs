@@ -3,6 +3,7 @@
 mod common;
 
 use common::{check, database, error, outcome, query, run, session};
+use hotrow_sql::state;
 
 #[test]
 fn tables_are_made_truncated_and_dropped() {
@@ -169,15 +170,30 @@ fn an_adopted_table_may_be_constant() {
         database.engine().load(table, row.as_ref()).expect("the first row");
         database.adopt(table).expect("the name is free");
         let mut session = session(&database);
+        run(&mut session, "create table kind (id bigint primary key); insert into kind values (1)");
+        run(&mut session, "alter table item add foreign key (id) references kind");
         for sql in [
             "insert into item values (2, 'two')",
             "insert into item values (1, 'two') on conflict (id) do update set name = 'two'",
             "update item set name = 'two'",
             "update item set name = other.name from item other where other.id = item.id",
             "delete from item where id = 1",
+            "copy item from stdin",
+            "truncate item",
+            "truncate kind cascade",
+            "alter table item add foreign key (id) references kind on delete cascade",
+            "alter table item add foreign key (id) references kind on update set null",
         ] {
-            assert_eq!(error(&mut session, sql).message, "cannot change constant table \"item\"", "{engine}: {sql}");
+            let error = error(&mut session, sql);
+            let told = (error.state, &*error.message);
+            assert_eq!(told, (state::WRONG_OBJECT_TYPE, "cannot change constant table \"item\""), "{engine}: {sql}");
         }
+        // The rows that it refers to are held, and it goes on in a transaction after a refused statement.
+        assert_eq!(outcome(&mut session, "delete from kind"), "23503", "{engine}");
+        run(&mut session, "begin; savepoint s");
+        error(&mut session, "delete from item");
+        run(&mut session, "rollback to s; insert into kind values (2); commit");
+        assert_eq!(outcome(&mut session, "select count(*) from kind, item"), "2", "{engine}");
         for sql in ["select name from item where id = 1 for update", "select name from item where name like 'o%'"] {
             assert_eq!(outcome(&mut session, sql), "one", "{engine}: {sql}");
         }

@@ -2,7 +2,8 @@
 
 use crate::tables::{Shape, row, values_of};
 use crate::{first_writer_wins, for_each_engine, refusing};
-use hotrow_storage::{IndexId, IndexRef, Key, TableId, TableSchema, Value};
+use hotrow_check::RedoRecorder;
+use hotrow_storage::{IndexId, IndexRef, Key, Position, RedoSink, TableId, TableSchema, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, LockFor, RangeAccess, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
@@ -111,6 +112,8 @@ fn every_write(case: &Case<'_>, txn: &mut dyn Transaction) -> [(&'static str, Re
 #[test]
 fn every_write_of_a_constant_table_is_refused_and_changes_nothing() {
     for_each_engine(|engine| {
+        let redo = RedoRecorder::new();
+        engine.set_redo(redo.clone());
         let case = Case::new(engine);
         let accesses = case.accesses();
         for accesses in [None, Some(&accesses)] {
@@ -126,6 +129,7 @@ fn every_write_of_a_constant_table_is_refused_and_changes_nothing() {
             txn.abort();
         }
         assert_eq!((engine.row_count(case.constant), engine.audit()), (3, Ok(())), "{}", case.name());
+        assert_eq!((redo.appended(), redo.compare(&**engine)), (Position(0), Ok(())), "{}", case.name());
     });
 }
 
@@ -162,11 +166,16 @@ fn constant_rows_are_read_beside_others() {
 fn rows_that_are_not_in_the_access_set_are_read_if_they_are_constant() {
     for_each_engine(|engine| {
         let case = Case::new(engine);
-        let accesses = Accesses::new();
-        let begin = Begin { accesses: Some(&accesses), ..Begin::default() };
-        let mut txn = case.begin(&begin).expect("nobody else is there");
-        case.check_reads(&mut *txn);
-        txn.commit().expect("nobody else is there");
+        let mut of_other = Accesses::new();
+        of_other.push(case.other, SHAPE.key(0), Intent::Read);
+        for accesses in [Accesses::new(), of_other] {
+            for read_only in [false, true] {
+                let begin = Begin { accesses: Some(&accesses), read_only, ..Begin::default() };
+                let mut txn = case.begin(&begin).expect("nobody else is there");
+                case.check_reads(&mut *txn);
+                txn.commit().expect("nobody else is there");
+            }
+        }
     });
 }
 

@@ -127,7 +127,7 @@ impl Binder<'_> {
             Action::SetDefault => child.default_of(column),
             _ => Expr::NULL,
         };
-        if matches!(action, Action::NoAction | Action::Restrict) {
+        if !action.changes_rows() {
             return Ok(None);
         }
         if action == Action::SetDefault {

@@ -25,6 +25,13 @@ pub enum ReferentialAction {
     SetDefault,
 }
 
+impl ReferentialAction {
+    /// Whether the action changes the referencing rows.
+    pub fn changes_rows(self) -> bool {
+        !matches!(self, ReferentialAction::NoAction | ReferentialAction::Restrict)
+    }
+}
+
 /// A FOREIGN KEY constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {

@@ -81,6 +81,9 @@ impl Ddl<'_> {
             deferred,
             validated: validate,
         };
+        if key.on_delete.changes_rows() || key.on_update.changes_rows() {
+            table.check_changeable()?;
+        }
         check_types(table, &parent, &key)?;
         if validate {
             self.check_foreign_key(table, &parent, &key)?;
@@ -370,7 +373,10 @@ impl Ddl<'_> {
             }
             at += 1;
         }
-        tables.iter().try_for_each(|table| self.check_settled(table, "TRUNCATE"))?;
+        tables.iter().try_for_each(|table| {
+            table.check_changeable()?;
+            self.check_settled(table, "TRUNCATE")
+        })?;
         Ok(tables)
     }
 }

@@ -15,7 +15,7 @@ pub(super) static FIGURE: Figure = Figure {
     there: "TATP (NDBB) in Shore-MT on 64 hardware threads, from a light to a heavy load: the part of a transaction's \
             CPU time in the lock manager, divided into useful work and contention. Waits for locks and for the disk \
             are left out.",
-    here: "The hierarchy of locks without (a) and with inheritance (b). One transaction in 128 has its time taken with \
+    here: "The hierarchy of locks without (a) and with inheritance (b). One transaction in 32 has its time taken with \
            a clock; contention is the time in which the lock manager spins for a latch. Load is the number of threads. \
            Beyond the number of cores threads take turns, and seldom meet at a latch.",
     plan,

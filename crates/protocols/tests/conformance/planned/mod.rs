@@ -5,9 +5,11 @@
 //! | --- | --- |
 //! | `rows` | absent rows, rows that come and go, unique columns, large sets |
 //! | `ranges` | scans beside those who insert, delete and move rows |
+//! | `partition_keys` | ranges and unique columns of indexes that begin with the partition key |
 //! | `waits` | a queue of transactions, from any place of which one goes away |
 //! | `threads` | many threads on few rows |
 
+mod partition_keys;
 mod ranges;
 mod rows;
 mod threads;
