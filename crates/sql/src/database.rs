@@ -58,8 +58,9 @@ impl Database {
     /// is that of its engine schema.
     ///
     /// From then on, rows of the table must be changed through SQL only: otherwise other sessions might see a part of a
-    /// change. INSERT, UPDATE, DELETE, COPY FROM and TRUNCATE of a [constant](hotrow_storage::TableSchema::constant) table
-    /// fail with 42809, and so does a foreign key whose actions would change its rows.
+    /// change. INSERT, UPDATE, DELETE, COPY FROM and TRUNCATE of a
+    /// [constant](hotrow_storage::TableSchema::constant) table fail with 42809, and so does a foreign key whose actions
+    /// would change its rows.
     ///
     /// # Errors
     ///

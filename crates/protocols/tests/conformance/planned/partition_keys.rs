@@ -1,4 +1,5 @@
-//! Indexes that begin with the partition key: a range with one value of it is in one partition, and so are equal columns.
+//! Indexes that begin with the partition key: a range with one value of it is in one partition, and so are equal
+//! columns.
 
 use super::attempts;
 use crate::refusing;
