@@ -70,7 +70,8 @@ pub struct TableSchema {
     /// put the rows whose partition key is `v` into part `v mod parts`. Other engines ignore it.
     pub partitioned: bool,
     /// Whether the table is constant: its rows come from [loading](crate::StoredTable::load) alone and never change.
-    /// Engines refuse to write to it, read it without locks, and need no partition key of it.
+    /// Engines refuse to write to it, and need no partition key of it. Engines whose rows change in place read it
+    /// without locks.
     pub constant: bool,
     /// The secondary indexes.
     pub indexes: Vec<IndexSchema>,

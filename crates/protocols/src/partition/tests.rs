@@ -471,12 +471,16 @@ fn settings_are_refused_that_no_thread_could_serve() {
 #[test]
 fn tables_are_refused_whose_rows_have_no_partition() {
     let (instance, _) = open::<Queueing>();
-    let text = Column::new("name", Type::Text);
+    let of = |column| TableSchema { partitioned: true, ..TableSchema::new("t", vec![column], &[0]) };
+    let text = of(Column::new("name", Type::Text));
     let cases = [
         (schema(), true),
         (TableSchema { partitioned: false, ..schema() }, false),
         (TableSchema { partitioned: false, constant: true, ..schema() }, true),
-        (TableSchema { partitioned: true, ..TableSchema::new("t", vec![text], &[0]) }, false),
+        (of(Column::new("id", Type::Int8)), true),
+        (of(Column::nullable("id", Type::Int8)), false),
+        (TableSchema { constant: true, ..text.clone() }, false),
+        (text, false),
     ];
     for (schema, expected) in cases {
         let admitted = instance.admits(&schema);

@@ -12,12 +12,14 @@ pub(crate) const PARTITIONS_MAX: usize = 1 << 12;
 /// Fails with a text for users if it is not known. `engine` is the name of the engine that needs to know.
 pub(crate) fn check_schema(engine: &str, schema: &TableSchema) -> Result<(), String> {
     let first = schema.key.first().and_then(|&column| schema.columns.get(column));
-    let is_integer = first.is_some_and(|column| matches!(column.ty, Type::Int2 | Type::Int4 | Type::Int8));
-    if schema.constant || schema.partitioned && is_integer {
+    let is_integer =
+        first.is_some_and(|column| !column.nullable && matches!(column.ty, Type::Int2 | Type::Int4 | Type::Int8));
+    let is_known = if schema.partitioned { is_integer } else { schema.constant };
+    if is_known {
         return Ok(());
     }
     Err(format!(
         "{engine} keeps partitions apart and needs to know the partition of each row: declare a partition key, PARTITION BY \
-         HASH (the first column of the primary key, an integer)"
+         HASH (the first column of the primary key, an integer that is NOT NULL)"
     ))
 }

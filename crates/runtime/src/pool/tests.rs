@@ -296,36 +296,56 @@ fn a_run_is_stopped_while_everybody_waits() {
     assert_eq!((report.counts.committed, report.stopped_early), (0, true));
 }
 
+/// The rest of two workers, one of which only serves the other.
+#[derive(Default)]
+struct Rest {
+    /// Whether the worker that runs transactions, and the one that serves it, have been about to sleep.
+    dozed: [AtomicBool; 2],
+    /// Both have been about to sleep.
+    both: Event,
+}
+
 /// Duties of a worker that runs transactions or only serves others.
-struct Serves(bool);
+struct Serves {
+    serves: bool,
+    rest: Arc<Rest>,
+}
 
 impl Duties for Serves {
     fn has_room(&self) -> bool {
-        !self.0
+        !self.serves
     }
 
     fn runs_transactions(&self) -> bool {
-        !self.0
+        !self.serves
+    }
+
+    fn doze(&mut self) -> bool {
+        self.rest.dozed[usize::from(self.serves)].store(true, Ordering::Release);
+        if self.rest.dozed.iter().all(|dozed| dozed.load(Ordering::Acquire)) {
+            self.rest.both.happen();
+        }
+        true
     }
 }
 
 #[test]
 fn a_thread_is_idle_while_all_its_transactions_wait() {
-    const PAUSE: Duration = Duration::from_millis(2);
-    let mut config = config(2, 2, Some(4));
+    let (mut config, rest) = (config(2, 2, Some(4)), Arc::<Rest>::default());
+    config.run.spin = Duration::from_micros(50);
     (config.run.one_shot.sample_every, config.run.one_shot.breakdown_every) = (1, 1);
-    // Worker 1 only serves worker 0, whose transactions pause two at a time.
-    let serves = |worker: WorkerId| Serves(worker.0 == 1);
+    // Worker 1 only serves worker 0, whose first two transactions wait until both workers rest.
+    let serves = |worker: WorkerId| Serves { serves: worker.0 == 1, rest: rest.clone() };
     let report = drive_with(&config, serves, |_, waiter, _| {
-        assert_eq!(waiter.pause(PAUSE), Wake::TimedOut);
+        assert_eq!(rest.both.wait(waiter), Wake::Ready);
         Ok(())
     });
     let counts = report.expect("nothing fails").counts;
-    // The thread does other things for a moment before it rests.
-    let paused_ns = 2 * PAUSE.as_nanos() as u64;
-    let (execution, service) = (counts.execution, counts.service);
-    assert!(execution.idle_ns > paused_ns / 2 && execution.idle_ns <= execution.total_ns, "{execution:?}");
-    assert!(service.idle_ns > 0 && service.idle_ns <= service.total_ns, "{service:?}");
+    // A worker that is about to sleep has spun for this long.
+    let spin_ns = config.run.spin.as_nanos() as u64;
+    for time in [counts.execution, counts.service] {
+        assert!(time.idle_ns >= spin_ns && time.idle_ns <= time.total_ns, "{time:?}");
+    }
     let shares = counts.execution_shares().expect("all transactions were sampled");
     let sum: f64 = shares.iter().map(|(_, share)| share).sum();
     assert!((sum - 1.0).abs() < 1e-9 && shares.iter().all(|(_, share)| (0.0..=1.0).contains(share)), "{shares:?}");

@@ -15,8 +15,8 @@ pub(super) static FIGURE: Figure = Figure {
     there: "The TATP (NDBB) mix, TPC-B and TPC-C's Payment in Shore-MT without inheritance, from a machine that is \
             nearly idle to one whose 64 hardware threads are all busy.",
     here: "The hierarchy of locks without inheritance. Load is the number of threads, up to four for each core; the \
-           paper gives its program a part of the machine. TATP has as many subscribers as there, TPC-B and TPC-C have \
-           fewer branches and warehouses.",
+           paper gives its program a part of the machine. In full, TATP has as many subscribers as there; TPC-B and \
+           TPC-C always have fewer branches and warehouses.",
     plan,
     claims: &CLAIMS,
 };

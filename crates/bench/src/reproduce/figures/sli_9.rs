@@ -27,6 +27,9 @@ const INVALIDATED: &str = "invalidated";
 const DISCARDED: &str = "discarded";
 const RELEASED: &str = "not passed on";
 
+/// What becomes of locks that are passed on.
+const PASSED: [&str; 3] = [USED, INVALIDATED, DISCARDED];
+
 /// The panels of hot locks, and of all.
 const HOT: &str = "a";
 const ALL: &str = "b";
@@ -59,9 +62,9 @@ static CLAIMS: [Claim; 3] = [
         text: "Most heritable locks of the shorter transactions are hot and passed on.",
         criterion: "In (a), more than 50 % of the TATP mix's heritable locks are passed on.",
         judge: |results| {
-            let released = of(results, HOT, &[RELEASED], TATP_MIX)?;
-            let evidence = format!("{:.1} % of the TATP mix's heritable locks are passed on", 100.0 - released);
-            Some(Finding { holds: released < 50.0, evidence })
+            let passed = of(results, HOT, &PASSED, TATP_MIX)?;
+            let evidence = format!("{passed:.1} % of the TATP mix's heritable locks are passed on");
+            Some(Finding { holds: passed > 50.0, evidence })
         },
         weaker: Some(Weaker {
             criterion: "In (b), where every lock is hot, more of the TATP mix's inherited locks are used than \
@@ -80,7 +83,7 @@ static CLAIMS: [Claim; 3] = [
         criterion: "In (a), at most 5 % of Stock Level's heritable locks are passed on. What is practically none is \
                     ours.",
         judge: |results| {
-            let passed = of(results, HOT, &[USED, INVALIDATED, DISCARDED], STOCK_LEVEL)?;
+            let passed = of(results, HOT, &PASSED, STOCK_LEVEL)?;
             let evidence = format!("{passed:.1} % of Stock Level's heritable locks are passed on");
             Some(Finding { holds: passed <= 5.0, evidence })
         },
@@ -144,6 +147,12 @@ mod tests {
         };
         check(&FIGURE, other, &[false; 3]);
         check_weaker(&FIGURE, other, &[false; 2]);
+    }
+
+    #[test]
+    fn without_any_heritable_lock_none_is_passed_on() {
+        check(&FIGURE, |_| 0.0, &[false, true, false]);
+        check_weaker(&FIGURE, |_| 0.0, &[false; 2]);
     }
 
     #[test]
