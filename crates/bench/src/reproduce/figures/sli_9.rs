@@ -27,7 +27,7 @@ const INVALIDATED: &str = "invalidated";
 const DISCARDED: &str = "discarded";
 const RELEASED: &str = "not passed on";
 
-/// What becomes of locks that are passed on.
+/// The outcomes of locks that are passed on.
 const PASSED: [&str; 3] = [USED, INVALIDATED, DISCARDED];
 
 /// The panels of hot locks, and of all.
