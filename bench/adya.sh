@@ -59,7 +59,7 @@ stop_server() {
 trap stop_server EXIT
 
 start_server() {
-  "$hotrow" serve --listen "127.0.0.1:$port" --engine "$1" >"$out/server.log" 2>&1 &
+  "$hotrow" serve --in-memory --listen "127.0.0.1:$port" --engine "$1" >"$out/server.log" 2>&1 &
   server_pid=$!
   local tries=0
   until grep -q 'listens on' "$out/server.log"; do

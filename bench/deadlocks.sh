@@ -106,7 +106,7 @@ printf '%-10s %-14s %12s %12s %20s\n' mix engine txn/s retries 'longest txn, ms'
 for repetition in $(seq "$repetitions"); do
   for mix in range update opposite; do
     for engine in ${engines//,/ }; do
-      "$hotrow" serve --engine "$engine" --listen "127.0.0.1:$port" >"$scratch/server.log" 2>&1 &
+      "$hotrow" serve --in-memory --engine "$engine" --listen "127.0.0.1:$port" >"$scratch/server.log" 2>&1 &
       server_pid=$!
       own="host=127.0.0.1 port=$port user=postgres dbname=postgres"
       tries=0

@@ -104,7 +104,7 @@ median() { sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
 failures=0
 printf '%-12s %12s %12s %7s\n' engine 'alone µs' 'beside µs' ratio
 for engine in ${engines//,/ }; do
-  target/release/hotrow serve --listen "127.0.0.1:$port" --engine "$engine" >"$scratch/server.log" 2>&1 &
+  target/release/hotrow serve --in-memory --listen "127.0.0.1:$port" --engine "$engine" >"$scratch/server.log" 2>&1 &
   server=$!
   pids=("$server")
   tries=0

@@ -45,7 +45,7 @@ sql() { timeout 60 psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }
 failures=0
 measure() {
   local engine=$1 tries=0 log=$scratch/run.log retries counted served
-  "$program" serve --listen "127.0.0.1:$port" --engine "$engine" --metrics "127.0.0.1:$((port + 1))" \
+  "$program" serve --in-memory --listen "127.0.0.1:$port" --engine "$engine" --metrics "127.0.0.1:$((port + 1))" \
     ${isolation:+--isolation "$isolation"} >"$scratch/server.log" 2>&1 &
   server_pid=$!
   until sql -c 'CREATE TABLE hot (id int PRIMARY KEY, n int)' -c 'INSERT INTO hot VALUES (1, 0)' >/dev/null 2>&1; do

@@ -35,7 +35,7 @@ if [ -n "$server" ]; then
   host=${server%:*} port=${server##*:}
 else
   host=127.0.0.1
-  target/release/hotrow serve --listen "$host:$port" ${engine:+--engine "$engine"} >"$scratch/server.log" 2>&1 &
+  target/release/hotrow serve --in-memory --listen "$host:$port" ${engine:+--engine "$engine"} >"$scratch/server.log" 2>&1 &
   server_pid=$!
 fi
 export PGHOST=$host PGPORT=$port PGUSER=postgres PGDATABASE=postgres PGCONNECT_TIMEOUT=10

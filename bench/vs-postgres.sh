@@ -74,7 +74,7 @@ as_owner "$bin/pg_ctl" -D "$data/pg" -w -l "$data/postgres.log" -o "-p $postgres
   { cat "$out/pg_ctl.log" "$data/postgres.log" >&2; exit 1; }
 postgres_pid=$(head -1 "$data/pg/postmaster.pid")
 
-"$hotrow" serve --listen "127.0.0.1:$hotrow_port" --socket-dir "$data" ${engine:+--engine "$engine"} "${serve_options[@]}" >"$out/hotrow.log" 2>&1 &
+"$hotrow" serve --in-memory --listen "127.0.0.1:$hotrow_port" --socket-dir "$data" ${engine:+--engine "$engine"} "${serve_options[@]}" >"$out/hotrow.log" 2>&1 &
 hotrow_pid=$!
 tries=0
 until grep -q 'listens on' "$out/hotrow.log"; do

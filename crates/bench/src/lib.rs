@@ -50,3 +50,4 @@ pub use options::{
     WireOptions, WorkloadOptions,
 };
 pub use reproduce::{ReproduceOptions, reproduce};
+pub use wire::execute;

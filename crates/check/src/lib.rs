@@ -22,6 +22,7 @@
 //! | [`Objection`] | an anomaly, or that the history is undecided |
 //! | [`Evidence`] | the basis of a verdict without objection |
 //! | [`RedoRecorder`] | a redo sink that rebuilds the rows from the records |
+//! | [`RecordedLog`] | a redo sink that plays a log, for restarts from any of its prefixes |
 //! | [`write_history`], [`read_history`] | histories in files |
 //!
 //! **Levels.** Each transaction is judged at its own level ([`check()`]) or all at one ([`check_at`]). An
@@ -50,6 +51,7 @@ mod file;
 mod history;
 mod internal;
 mod items;
+mod recorded_log;
 mod recorder;
 mod recording;
 mod redo;
@@ -61,6 +63,7 @@ pub use check::{check, check_at, final_versions};
 pub use evidence::Evidence;
 pub use file::{About, FileError, read_history, write_history};
 pub use history::{Event, History, Item, Operation, Outcome, Range, Record, Stamp, Version};
+pub use recorded_log::RecordedLog;
 pub use recorder::Recorder;
 pub use recording::Recording;
 pub use redo::RedoRecorder;

@@ -269,6 +269,10 @@ impl Yielding for Recorder {
                 let (inner, _) = self.savepoints[savepoint.0];
                 let waited = self.inner.give_way(Some(inner));
                 self.rolled_back_to(savepoint);
+                if waited == Ok(true) {
+                    // The transaction goes on in spite of the conflict.
+                    self.log.gave_up = None;
+                }
                 waited.inspect_err(|abort| self.log.note(*abort))
             }
             None => {

@@ -1,8 +1,8 @@
 //! A redo sink that keeps all its records, and rebuilds the rows from them.
 
 use hotrow_storage::{
-    Change, Database, Duplicate, End, IndexRef, Key, KeySpec, Position, RedoSink, Row, RowLayout, RowRef, TableId,
-    TableSchema, mix,
+    Change, Database, Duplicate, End, IndexRef, Key, KeySpec, LogFailed, Position, RedoSink, Refusal, Row, RowLayout,
+    RowRef, TableId, TableSchema, mix,
 };
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
@@ -38,6 +38,8 @@ struct Kept {
     records: Vec<(u64, Vec<Left>)>,
     /// The ends of all records so far.
     ends: BTreeSet<u64>,
+    /// The end of the last record of each row. No later record of the row has an earlier end.
+    last: BTreeMap<(TableId, Key), u64>,
     appended: Position,
     /// The first fault that was found.
     fault: Option<String>,
@@ -256,6 +258,12 @@ impl RedoSink for RedoRecorder {
             kept.note(format!("a row is in one record twice: {changes:?}"));
         }
         let end = kept.place(end);
+        for (table, key, _) in &changes {
+            let last = kept.last.insert((*table, key.clone()), end);
+            if last.is_some_and(|last| last > end) {
+                kept.note(format!("{key:?} of table {} ended at {last:?}, and then at {end}", table.0));
+            }
+        }
         kept.records.push((end, changes));
         kept.appended.0 += 1;
         kept.appended
@@ -265,11 +273,16 @@ impl RedoSink for RedoRecorder {
         self.kept().appended
     }
 
-    fn wait_durable(&self, position: Position, waiter: &Waiter) {
+    fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed> {
         self.pause(waiter);
         let mut kept = self.kept();
         if position > kept.appended {
             kept.note(format!("{position:?} was given to nobody"));
         }
+        Ok(())
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        Ok(())
     }
 }

@@ -4,12 +4,9 @@
 //! SQL work on the same tables:
 //!
 //! ```
-//! use hotrow::sql::Config;
-//! use hotrow::storage::{Column, Key, TableId, TableSchema, Type, Value};
-//! use hotrow::sync::Waiter;
+//! use hotrow::storage::{Key, TableId, Value};
 //! use hotrow::txn::{Abort, Accesses, Intent, Procedure, Runner, Transaction};
-//! use hotrow::{Rows, runtime, sql};
-//! use std::time::Duration;
+//! use hotrow::{Database, Options, Rows};
 //!
 //! /// Adds an amount to the balance of an account; returns the new balance.
 //! struct Deposit { accounts: TableId, account: i64, amount: i64 }
@@ -33,28 +30,34 @@
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let engine = hotrow::open("2pl-waitdie")?;
-//! let columns = vec![Column::new("id", Type::Int8), Column::new("balance", Type::Int8)];
-//! let accounts = engine.create_table(TableSchema::new("accounts", columns, &[0]));
-//!
-//! let database = sql::Database::new(engine.clone(), Config::default());
-//! database.adopt(accounts)?;
-//! let mut session = database.session("me", Waiter::thread(Duration::ZERO));
+//! # let folder = std::env::temp_dir().join(format!("hotrow-example-{}", std::process::id()));
+//! let options = Options { engine: "2pl-waitdie".to_owned(), ..Options::default() };
+//! let database = Database::open(&folder, &options)?;
 //! let mut rows = Rows::default();
+//! let mut session = database.session("me");
+//! session.simple_query("CREATE TABLE accounts (id bigint PRIMARY KEY, balance bigint NOT NULL)", &mut rows)?;
 //! session.simple_query("INSERT INTO accounts VALUES (1, 100), (2, 0)", &mut rows)?;
 //!
-//! let mut worker = runtime::Session::new(&*engine);
-//! assert_eq!(worker.run(&Deposit { accounts, account: 2, amount: 50 })?, 50);
+//! let accounts = database.sql().table("public", "accounts").ok_or("no such table")?;
+//! assert_eq!(database.worker().run(&Deposit { accounts, account: 2, amount: 50 })?, 50);
 //!
+//! // The next process, or this one, finds everything as it was.
+//! drop(session);
+//! database.close()?;
+//! let database = Database::open(&folder, &options)?;
+//! let mut session = database.session("me");
 //! session.simple_query("SELECT sum(balance)::bigint FROM accounts", &mut rows)?;
 //! assert_eq!(rows.rows(), [[Value::Int8(150)]]);
+//! # drop((session, database));
+//! # std::fs::remove_dir_all(folder)?;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! | noun | what it is |
 //! | --- | --- |
-//! | [`open`] | an empty database under an engine, by the engine's name |
+//! | [`Database`] | a database in a data directory or in memory: an engine, by its name, and SQL over it |
+//! | [`open`] | an engine alone, by its name |
 //! | [`txn::Procedure`] | a one-shot transaction, written once for all engines |
 //! | [`runtime::Session`] | runs procedures and interactive transactions |
 //! | [`sql::Database`] | tables with names, and sessions that speak SQL |
@@ -63,9 +66,12 @@
 //!
 //! Each module below is a separate crate; its first page says what is in it.
 
+mod database;
 mod rows;
 
+pub use database::{Database, OpenError, Options};
 pub use hotrow_bench as bench;
+pub use hotrow_log as log;
 pub use hotrow_protocols as protocols;
 pub use hotrow_protocols::open;
 pub use hotrow_runtime as runtime;

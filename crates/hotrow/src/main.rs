@@ -1,4 +1,4 @@
-//! The `hotrow` program: serve, bench, check, reproduce, engines.
+//! The `hotrow` program: serve, backup, restore, log, bench, check, reproduce, engines.
 //!
 //! Exit codes: 0 success; 1 a run or its check failed, or was interrupted; 2 the command line was wrong, or the file
 //! that it names is not as it should be.
@@ -30,6 +30,15 @@ struct CommandLine {
 enum Command {
     /// Serve PostgreSQL clients
     Serve(commands::serve::Options),
+    /// Copy a database into a folder, while clients use it
+    Backup(commands::backup::BackupOptions),
+    /// Make a data directory of a backup, as the database was at some point
+    Restore(commands::backup::RestoreOptions),
+    /// Look at a data directory or a backup
+    Log {
+        #[command(subcommand)]
+        command: commands::log::LogCommand,
+    },
     /// Run a benchmark on one engine after another
     Bench {
         #[command(subcommand)]
@@ -47,6 +56,7 @@ const HOW_TO_START: &str = "\
 Hotrow, a main-memory OLTP database for contended data.
 
   hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
+  hotrow backup             copy a database while clients use it (and: restore, log)
   hotrow bench ycsb         run a benchmark in this process (or: interactive, tpcb, tpcc, tatp, micro,
                             hekaton, bimodal, roving, range)
   hotrow check              record transactions of an engine, and judge whether they were isolated
@@ -64,6 +74,9 @@ fn main() -> ExitCode {
     let outcome = match &command_line.command {
         None => write!(out, "{HOW_TO_START}").map_err(Failure::Output),
         Some(Command::Serve(options)) => commands::serve::run(options, &mut out),
+        Some(Command::Backup(options)) => commands::backup::back_up(options, &mut out),
+        Some(Command::Restore(options)) => commands::backup::restore(options, &mut out),
+        Some(Command::Log { command }) => commands::log::run(command, &mut out),
         Some(Command::Bench { workload }) => commands::bench::run(workload, &mut out),
         Some(Command::Check(options)) => commands::check::run(options, &mut out),
         Some(Command::Reproduce(options)) => commands::reproduce::run(options, &mut out),

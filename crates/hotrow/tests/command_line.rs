@@ -65,7 +65,7 @@ fn without_a_command_it_says_how_to_start() {
 #[test]
 fn a_wrong_command_line_says_what_was_expected() {
     for (line, expected) in [
-        ("sever", &["unrecognized", "serve, bench, check"][..]),
+        ("sever", &["unrecognized", "serve, backup, restore, log, bench, check"][..]),
         ("bench", &["ycsb", "tpcb"]),
         ("bench tpcz", &["unrecognized", "expected one of: ycsb, interactive, tpcb"]),
         ("bench ycsb --engine 2pl-waitdye", &["invalid value", "2pl-waitdie", "serial", "similar"]),
@@ -108,6 +108,12 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench micro --engine vll-st --engine-partitions 0", &["0 is not in 1.."]),
         ("bench micro --engine vll-st --threads 2 --partitions 3", &["3 partitions", "2"]),
         ("bench micro --network-delay-us 1s", &["invalid digit"]),
+        ("bench ycsb --engine ilock@sync", &["ilock@sync has a log", "expected --data DIR"]),
+        ("bench ycsb --engine ilock@soon --data x", &["invalid value 'soon'", "possible values: sync, async, off"]),
+        ("bench ycsb --engine ilock --data x", &["--data means nothing", "ilock@sync, ilock@async or ilock@off"]),
+        ("bench ycsb --engine bare@sync --data x", &["bare@sync: only an engine can have a log"]),
+        ("bench ycsb --over-wire --engine ilock@sync", &["ilock@sync is for runs in this process", "expected ilock"]),
+        ("bench ycsb --over-wire --engine ilock --data x", &["--data means nothing with --over-wire"]),
         ("bench ycsb --engine orthrus --threads 2 --cc-threads 2", &["2 threads leave none", "expected 0 to 1"]),
         ("bench ycsb --engine orthrus --cc-threads -1", &["-1 is not in 0..1024"]),
         ("bench ycsb --escalate-after -1", &["-1 is not in 0.."]),
@@ -145,6 +151,27 @@ fn a_wrong_command_line_says_what_was_expected() {
     ] {
         check(line, 2, expected);
     }
+}
+
+#[test]
+fn engines_with_a_log_are_compared_with_those_in_memory() {
+    let (json, data) = (output_file("logged.json"), output_file("logged"));
+    let line = format!(
+        "bench tpcb --engine ilock,ilock@sync,mvo@async,2pl-waitdie@off --data {} --threads 2 --seconds 0.2 --warmup 0 \
+         --json {}",
+        data.display(),
+        json.display()
+    );
+    check(&line, 0, &["ilock@sync: ", "mvo@async: ", " records of ", " writes, ", "2pl-waitdie@off"]);
+    let runs: Value = serde_json::from_slice(&std::fs::read(json).expect("the file is there")).expect("a document");
+    assert!(runs[0]["log"].is_null());
+    for (run, durability) in [(1, "sync"), (2, "async"), (3, "off")] {
+        let run = &runs[run];
+        assert_eq!(run["log"]["durability"], durability);
+        assert!(run["log"]["records"].as_u64() > Some(0) && run["log"]["flushes"].as_u64() > Some(0), "{run}");
+        assert_eq!(run["consistency"], "ok");
+    }
+    assert_eq!(std::fs::read_dir(data).expect("the folder is left").count(), 0, "the runs' folders are removed");
 }
 
 #[test]

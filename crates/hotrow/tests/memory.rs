@@ -17,7 +17,7 @@ struct Server {
 impl Server {
     fn start(options: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hotrow"));
-        let line = format!("serve --listen 127.0.0.1:0 --stop-at-eof {options}");
+        let line = format!("serve --in-memory --listen 127.0.0.1:0 --stop-at-eof {options}");
         command.args(line.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));

@@ -43,7 +43,7 @@ struct Server {
 
 impl Server {
     fn start(options: &str) -> Self {
-        let mut command = command(&format!("serve --listen 127.0.0.1:0 {options}"));
+        let mut command = command(&format!("serve --in-memory --listen 127.0.0.1:0 {options}"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -294,7 +294,7 @@ fn ctrl_c_ends_the_run_with_a_report_and_takes_its_server_along() {
 
 #[test]
 fn a_server_ends_with_the_program_that_started_it() {
-    let mut command = command("serve --listen 127.0.0.1:0 --stop-at-eof");
+    let mut command = command("serve --in-memory --listen 127.0.0.1:0 --stop-at-eof");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     wait_for(&mut stdout, "Ctrl-C");

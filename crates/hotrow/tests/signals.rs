@@ -65,7 +65,7 @@ fn interrupted_figures_keep_what_was_measured() {
 #[test]
 fn a_server_says_how_to_connect_and_ends_when_it_is_told_to() {
     for name in ["-INT", "-TERM"] {
-        let mut child = start("serve --listen 127.0.0.1:0");
+        let mut child = start("serve --in-memory --listen 127.0.0.1:0");
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let line = wait_for(&mut stdout, "listens on 127.0.0.1:");
         let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).expect("an address");
@@ -87,7 +87,7 @@ fn an_address_in_use_or_unprotected_is_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
     for (listen, code, expected) in [(address.as_str(), 1, "cannot listen on"), ("0.0.0.0:0", 2, "without passwords")] {
-        let output = start(&format!("serve --listen {listen}")).wait_with_output().expect("the program ends");
+        let output = start(&format!("serve --in-memory --listen {listen}")).wait_with_output().expect("the program ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{listen}: {stderr}");
         assert!(stderr.contains(expected), "{listen}: {stderr}");

@@ -82,7 +82,8 @@ struct Rest {
 impl Server {
     fn start(engine: &str, execution: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hotrow"));
-        let line = format!("serve --listen 127.0.0.1:0 --stop-at-eof --engine {engine} --execution {execution}");
+        let line =
+            format!("serve --in-memory --listen 127.0.0.1:0 --stop-at-eof --engine {engine} --execution {execution}");
         command.args(line.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));

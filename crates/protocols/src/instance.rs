@@ -46,6 +46,12 @@ impl<P: Protocol> Instance<P> {
         self.protocol.transaction(&self.database, worker, waiter)
     }
 
+    fn assert_admits(&self, schema: &TableSchema) {
+        if let Err(refused) = self.protocol.admits(schema) {
+            panic!("table {}: {refused}", schema.name);
+        }
+    }
+
     fn entered<R>(&self, work: impl FnOnce(&Participant) -> R) -> R {
         let spare = self.spare.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
         let mut participant = spare.unwrap_or_else(|| self.database.participant());
@@ -78,10 +84,21 @@ impl<P: Protocol> Engine for Instance<P> {
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {
-        if let Err(refused) = self.protocol.admits(&schema) {
-            panic!("table {}: {refused}", schema.name);
-        }
+        self.assert_admits(&schema);
         self.database.create_table(schema)
+    }
+
+    fn restore_table(&self, table: TableId, schema: TableSchema) {
+        self.assert_admits(&schema);
+        self.database.restore_table(table, schema);
+    }
+
+    fn skip_tables(&self, first: TableId) {
+        self.database.skip_tables(first);
+    }
+
+    fn tables(&self) -> Vec<TableId> {
+        self.database.numbers()
     }
 
     fn drop_table(&self, table: TableId) {

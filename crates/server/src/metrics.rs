@@ -6,6 +6,7 @@
 use crate::shared::Shared;
 use crate::socket::{ACCEPT_RETRY, Listener, ListenerStopper};
 use crate::{Execution, ServerError};
+use hotrow_log::directory::LiveDirectory;
 use hotrow_sql::SERVER_VERSION;
 use hotrow_sync::{Arc, meter, thread};
 use prometheus_client::collector::Collector;
@@ -188,10 +189,7 @@ impl Collector for Figures {
         to.counter("hotrow_retries", "Attempts at statements after the first", totals.retries)?;
         to.counter("hotrow_locks_granted", "Locks granted to transactions that have ended", totals.locks)?;
         to.counter("hotrow_lock_waits", "Requests of theirs that had to wait", totals.waits)?;
-        let help = "Time that transactions that have ended have waited for locks";
-        let seconds = ConstCounter::new(totals.wait_ns as f64 / 1e9);
-        let into = to.0.encode_descriptor("hotrow_lock_wait", help, Some(&Unit::Seconds), seconds.metric_type())?;
-        seconds.encode(into)?;
+        to.seconds("hotrow_lock_wait", "Time that transactions that have ended have waited for locks", totals.wait_ns)?;
         let admission = database.admission();
         let states = [("admitted", admission.admitted), ("held_back", admission.held_back)];
         let help = "Transactions that have a ticket for hot rows, or are held back for want of one";
@@ -221,6 +219,10 @@ impl Collector for Figures {
             let states = [("alive", versions.alive), ("garbage", versions.garbage), ("held", versions.held)];
             to.gauges("hotrow_versions", "Versions of rows; garbage and held are alive, too", "state", states)?;
         }
+        if let Some(directory) = database.directory() {
+            encode_log(&mut to, &directory.log().statistics())?;
+            encode_checkpoint(&mut to, directory)?;
+        }
         let tables = database.tables_in_numbers();
         let rows = tables.iter().map(|(name, rows, _)| (&**name, *rows));
         to.gauges("hotrow_table_rows", "Rows of a table, approximately", "table", rows)?;
@@ -236,6 +238,47 @@ impl Collector for Figures {
     }
 }
 
+fn encode_log(to: &mut Writer<'_, '_>, log: &hotrow_log::writer::Statistics) -> fmt::Result {
+    let help = "Position of the log up to which something has happened to it, in bytes since the first one";
+    let positions = [("forgotten", log.oldest), ("durable", log.durable), ("appended", log.newest)];
+    to.gauges("hotrow_log_position", help, "state", positions)?;
+    to.gauge("hotrow_log_files", "Files of the log, those for later use included", None, log.files)?;
+    to.counter("hotrow_log_records", "Records that were written: commits, and changes of tables", log.records)?;
+    to.counter("hotrow_log_flushes", "Writes of the log", log.flushes)?;
+    let written = ConstCounter::new(log.written_bytes);
+    let help = "Bytes that were written to the log, with the rest of the last page of each write";
+    written.encode(to.0.encode_descriptor("hotrow_log_written", help, Some(&Unit::Bytes), written.metric_type())?)?;
+    to.seconds("hotrow_log_flush", "Time that the writes of the log took", log.flush_ns)?;
+    let classes: Vec<_> = (0..log.flush_times.len()).map(|class| (2_u64 << class).to_string()).collect();
+    let times = classes.iter().zip(log.flush_times).map(|(below, count)| (&**below, count));
+    to.counters(
+        "hotrow_log_flush_times",
+        "Writes that took less than so many us, and half of it or more",
+        "us",
+        times,
+    )?;
+    to.gauge("hotrow_log_full", "1 while nothing can be changed because the disk is full", None, log.is_full.into())?;
+    to.gauge("hotrow_log_failed", "1 once nothing can be changed because the log failed", None, log.has_failed.into())
+}
+
+fn encode_checkpoint(to: &mut Writer<'_, '_>, directory: &LiveDirectory) -> fmt::Result {
+    let checkpoint = directory.checkpoints().statistics();
+    let help = "Position of the log up to which the checkpoint has everything";
+    to.gauge("hotrow_checkpoint_position", help, None, checkpoint.position)?;
+    let age = ConstGauge::new(directory.checkpoint_age().as_secs_f64());
+    let help = "Age of the oldest change that the checkpoint does not have";
+    age.encode(to.0.encode_descriptor("hotrow_checkpoint_age", help, Some(&Unit::Seconds), age.metric_type())?)?;
+    to.gauge("hotrow_checkpoint_files", "Files of the checkpoint", None, checkpoint.files)?;
+    to.gauge("hotrow_checkpoint", "Rows and deletions in the checkpoint", Some(&Unit::Bytes), checkpoint.bytes)?;
+    let written = ConstCounter::new(checkpoint.written_bytes);
+    let help = "Bytes that were written to files of checkpoints";
+    let unit = Some(&Unit::Bytes);
+    written.encode(to.0.encode_descriptor("hotrow_checkpoint_written", help, unit, written.metric_type())?)?;
+    to.counter("hotrow_checkpoints", "Steps of checkpoints that were completed", checkpoint.published)?;
+    let failed = directory.checkpoint_failure().is_some();
+    to.gauge("hotrow_checkpoint_failed", "1 if the last step of a checkpoint failed", None, failed.into())
+}
+
 /// Writes families of figures, each with its name and its description.
 struct Writer<'a, 'e>(&'a mut DescriptorEncoder<'e>);
 
@@ -243,6 +286,11 @@ impl Writer<'_, '_> {
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let value = ConstCounter::new(value);
         value.encode(self.0.encode_descriptor(name, help, None, value.metric_type())?)
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, ns: u64) -> fmt::Result {
+        let value = ConstCounter::new(ns as f64 / 1e9);
+        value.encode(self.0.encode_descriptor(name, help, Some(&Unit::Seconds), value.metric_type())?)
     }
 
     fn counters<'l>(

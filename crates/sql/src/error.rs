@@ -161,6 +161,11 @@ impl From<Abort> for SqlError {
             .hint(again),
             Abort::Cancelled => Self::new(state::QUERY_CANCELED, "canceling statement due to user request"),
             Abort::Resources => Self::new(state::OUT_OF_MEMORY, "out of memory"),
+            Abort::LogFailed => {
+                Self::new(state::IO_ERROR, "the log has failed, so it is not known whether the transaction is durable")
+                    .detail("Its changes are visible now. They may or may not be there after a restart.")
+                    .hint("Restart the server, and look whether the changes are there before you repeat them.")
+            }
             Abort::User => Self::new(state::INTERNAL_ERROR, "the statement gave up without a reason"),
         }
     }
@@ -270,6 +275,7 @@ pub mod state {
         INDETERMINATE_DATATYPE = "42P18";
         TOO_MANY_ARGUMENTS = "54023";
         TOO_MANY_ROWS = "P0003";
+        DISK_FULL = "53100";
         OUT_OF_MEMORY = "53200";
         TOO_MANY_CONNECTIONS = "53300";
         PROGRAM_LIMIT_EXCEEDED = "54000";
@@ -284,6 +290,7 @@ pub mod state {
         IDLE_SESSION_TIMEOUT = "57P05";
         IDLE_IN_TRANSACTION_SESSION_TIMEOUT = "25P03";
         CANNOT_CONNECT_NOW = "57P03";
+        IO_ERROR = "58030";
         INTERNAL_ERROR = "XX000";
     }
 }

@@ -82,7 +82,7 @@ mod watched;
 pub use client::{Client, CopyEncoding, Notice, Origin, OutputColumn};
 pub use contention::Contended;
 pub use counters::Totals;
-pub use database::Database;
+pub use database::{Database, OpenError};
 pub use depth::RESERVED_STACK_BYTES;
 pub use error::{SqlError, SqlState, Subject, state};
 pub use memory::MemoryLimit;

@@ -94,6 +94,11 @@ pub fn parse_path(text: &str) -> Option<Vec<String>> {
     }
 }
 
+/// Returns the name for which the catalog keeps the OID of a schema.
+pub fn numbered(schema: &str) -> String {
+    format!("\0schema\0{schema}")
+}
+
 /// Returns error 3F000, which says that there is no schema of this name.
 pub fn undefined_schema(name: &str) -> SqlError {
     SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))

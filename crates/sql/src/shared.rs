@@ -4,12 +4,15 @@
 use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::advisory::AdvisoryLocks;
+use crate::catalog::place_log::PlaceLog;
+use crate::catalog::stored::Stored;
 use crate::catalog::{Catalog, Table};
 use crate::contention::{Contended, Contention};
 use crate::counters::Totals;
 use crate::turns::Turns;
 use crate::types::now;
 use crate::{MemoryLimit, Times, schema};
+use hotrow_log::directory::LiveDirectory;
 use hotrow_storage::TableId;
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, meter};
@@ -53,6 +56,10 @@ pub struct Config {
     pub memory_limit: MemoryLimit,
     /// The counters of where sessions spend their time, or `None` if the time is not measured.
     pub times: Option<Arc<Times>>,
+    /// The data directory of the database; `None` if it is in memory only.
+    pub directory: Option<Arc<LiveDirectory>>,
+    /// The only user who may write backups, which are files on the server's machine; `None` if every user may.
+    pub administrator: Option<String>,
 }
 
 impl Default for Config {
@@ -71,6 +78,8 @@ impl Default for Config {
             holds_back: true,
             memory_limit: MemoryLimit::NONE,
             times: None,
+            directory: None,
+            administrator: None,
         }
     }
 }
@@ -80,6 +89,8 @@ pub struct Shared {
     engine: Arc<dyn Engine>,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
+    /// The stored definitions; `None` if the database has no log.
+    pub(crate) stored: Option<Stored>,
     /// The maximum number of clients, which is 100 unless the server sets another.
     max_connections: AtomicU32,
     /// The time at which the database was opened, in microseconds since 2000-01-01 UTC.
@@ -103,15 +114,17 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Makes the state of a new database over an engine: the catalog is empty, and there are no sessions.
-    pub(crate) fn new(engine: Arc<dyn Engine>, config: Config) -> Self {
+    /// Makes the state of a database over an engine. There are no sessions. `stored` is where definitions are stored,
+    /// or `None` if the database has no log.
+    pub(crate) fn new(engine: Arc<dyn Engine>, catalog: Catalog, stored: Option<Stored>, config: Config) -> Self {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
         let releases_early = engine.early_release().is_some();
         Self {
             engine,
             config,
-            catalog: Catalog::default(),
+            catalog,
+            stored,
             max_connections: AtomicU32::new(100),
             started: now(),
             transactions: AtomicU64::new(0),
@@ -128,6 +141,11 @@ impl Shared {
     /// Returns the counters of where sessions spend their time, or `None` if the time is not measured.
     pub fn times(&self) -> Option<&Times> {
         self.config.times.as_deref()
+    }
+
+    /// Returns the data directory of the database, or `None` if it is in memory only.
+    pub fn directory(&self) -> Option<&Arc<LiveDirectory>> {
+        self.config.directory.as_ref()
     }
 
     /// Returns the statistics of admission control: the engine's, or else the sessions' own. All numbers are zero if
@@ -181,6 +199,17 @@ impl Shared {
     /// Returns the engine's numbers of all committed tables.
     pub fn tables(&self) -> Vec<TableId> {
         self.catalog.tables().iter().map(|table| table.id).collect()
+    }
+
+    /// Returns the engine's number of the committed table of this name in this schema, or `None` if there is none. The
+    /// number changes when ALTER TABLE or TRUNCATE replaces the table.
+    pub fn table(&self, schema: &str, name: &str) -> Option<TableId> {
+        self.catalog.table(&schema::full(schema, name)).map(|table| table.id)
+    }
+
+    /// Returns the log of the sequences' places, or `None` if the database has no log.
+    pub(crate) fn places(&self) -> Option<&PlaceLog> {
+        self.stored.as_ref().map(Stored::places)
     }
 
     /// Returns the name, the number of rows and the contention of each table. The number of rows is approximate while

@@ -98,7 +98,7 @@ fn note_trouble(troubles: &mut Vec<Trouble>, waited_ns: u64, abort: Option<Abort
     use Abort as A;
     let conflict = match abort {
         Some(A::Conflict | A::Deadlock | A::Timeout | A::Validation | A::WriteConflict | A::Cascade) => true,
-        Some(A::TableChanged | A::OutsidePlan | A::Cancelled | A::Resources | A::User) | None => false,
+        Some(A::TableChanged | A::OutsidePlan | A::Cancelled | A::Resources | A::LogFailed | A::User) | None => false,
     };
     if (waited_ns > 0 || conflict) && troubles.len() < MANY {
         troubles.push(Trouble { spot: spot(), waited_ns, conflict });

@@ -1,7 +1,7 @@
 //! A database: its tables, by number, of the kind that its protocol uses.
 
 use crate::epoch::{Collector, Garbage, Participant};
-use crate::redo::{Position, RedoSink};
+use crate::redo::{LogFailed, Position, RedoSink};
 use crate::{Duplicate, Guard, RowRef, StoredTable, Table, TableId, TableSchema};
 use hotrow_sync::atomic::{AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
@@ -59,10 +59,14 @@ impl<T: StoredTable> Tables<T> {
 
     /// Waits until a commit is durable. `handed` is the position of the commit's redo record, or `None` if the database
     /// had no sink when the transaction committed; then the call returns at once.
+    ///
+    /// # Errors
+    /// If the log has failed. The transaction stays committed in memory.
     #[inline]
-    pub fn wait_durable(&self, handed: Option<Position>, waiter: &Waiter) {
-        if let Some((position, sink)) = handed.zip(self.redo()) {
-            sink.wait_durable(position, waiter);
+    pub fn wait_durable(&self, handed: Option<Position>, waiter: &Waiter) -> Result<(), LogFailed> {
+        match handed.zip(self.redo()) {
+            Some((position, sink)) => sink.wait_durable(position, waiter),
+            None => Ok(()),
         }
     }
 
@@ -79,7 +83,7 @@ impl<T: StoredTable> Tables<T> {
     /// Makes an empty table, and returns its number.
     ///
     /// # Panics
-    /// If a million tables were made before.
+    /// If a million tables were made before, in this process or in those whose tables were restored.
     pub fn create_table(&self, schema: TableSchema) -> TableId {
         let mut next = self.next.lock().expect("no panic under the latch");
         let id = TableId(*next);
@@ -93,6 +97,27 @@ impl<T: StoredTable> Tables<T> {
         id
     }
 
+    /// Makes an empty table that an earlier process had, under the number that it had there. The redo sink gets no
+    /// record. Tables that are made later have greater numbers.
+    ///
+    /// # Panics
+    /// If there is a table with this number, or the number is a million or more.
+    pub fn restore_table(&self, id: TableId, schema: TableSchema) {
+        let mut next = self.next.lock().expect("no panic under the latch");
+        let slot = self.slot_or_grow(id);
+        assert!(slot.load(Ordering::Acquire).is_null(), "there is a table {} already", id.0);
+        let table = Box::new(T::new(id, schema, &self.collector, self.parts));
+        slot.store(Box::into_raw(table), Ordering::Release);
+        *next = (*next).max(id.0 + 1);
+    }
+
+    /// Makes sure that tables that are made later have numbers of at least `first`: lower ones were given to tables
+    /// that an earlier process dropped.
+    pub fn skip_tables(&self, first: TableId) {
+        let mut next = self.next.lock().expect("no panic under the latch");
+        *next = (*next).max(first.0);
+    }
+
     /// Drops a table that no transaction uses any more. Its memory is freed once no participant can still hold a
     /// pointer into it. If no table has this number, the call does nothing.
     pub fn drop_table(&self, table: TableId) {
@@ -102,7 +127,7 @@ impl<T: StoredTable> Tables<T> {
             if let Some(sink) = self.redo() {
                 sink.dropped(table);
             }
-            // SAFETY: the pointer came from `Box::into_raw` in `create_table`, and the swap took it out once.
+            // SAFETY: the pointer came from `Box::into_raw` when the table was made, and the swap took it out once.
             self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(old) }));
             self.collector.collect();
         }
@@ -115,6 +140,13 @@ impl<T: StoredTable> Tables<T> {
         // SAFETY: the pointer is null, or leads to a table that is retired through the epochs once it is taken out of
         // its slot.
         unsafe { table.as_ref() }
+    }
+
+    /// Returns the numbers of all tables of the database, in ascending order.
+    pub fn numbers(&self) -> Vec<TableId> {
+        let made = *self.next.lock().expect("no panic under the latch");
+        let is_there = |id: &TableId| self.slot(*id).is_some_and(|slot| !slot.load(Ordering::Acquire).is_null());
+        (0..made).map(TableId).filter(is_there).collect()
     }
 
     /// Iterates over all tables of the database.

@@ -38,7 +38,7 @@ pub use ordered_index::OrderedIndex;
 pub use prefetch::{prefetch, prefetch_to_write};
 pub use primary_index::partition_number;
 pub use record::{RecordFormat, RecordHeader, RecordPtr, RecordRef, Variable};
-pub use redo::{Change, End, Position, RedoSink};
+pub use redo::{Change, End, LogFailed, Position, RedoSink, Refusal};
 pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};
 pub use rust_decimal::Decimal;
 pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, TableSchema};

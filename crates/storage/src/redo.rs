@@ -25,6 +25,7 @@
 
 use crate::{Key, RowRef, TableId, TableSchema};
 use hotrow_sync::Waiter;
+use std::fmt;
 
 /// The final effect of a transaction on one row. Entries of secondary indexes follow from the rows.
 #[derive(Clone, Debug)]
@@ -60,6 +61,38 @@ pub enum End {
     At(u64),
 }
 
+/// The error of a wait for durability: the log has failed. Whether the record is durable is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogFailed;
+
+impl fmt::Display for LogFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the log has failed, so it is not known whether the transaction is durable")
+    }
+}
+
+impl std::error::Error for LogFailed {}
+
+/// The reason why transactions may not change anything at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The disk is full. The refusal ends by itself when the disk has room again.
+    Full,
+    /// The log has failed. The refusal lasts until the database is opened again.
+    Failed,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Full => "the disk of the log is full",
+            Refusal::Failed => "the log has failed",
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
+
 /// The receiver of a database's redo records. Either all ends of one database's records are [`End::Next`], or all are
 /// [`End::At`].
 ///
@@ -84,6 +117,18 @@ pub trait RedoSink: Send + Sync {
     fn appended(&self) -> Position;
 
     /// Waits until all records up to `position` are durable, as far as the sink promises that. The caller holds no
-    /// lock. If the waiter is cancelled, the wait ends, and its transaction is committed all the same.
-    fn wait_durable(&self, position: Position, waiter: &Waiter);
+    /// lock. Cancelling the waiter does not end the wait, as its transaction is committed all the same; but it ends
+    /// with an error if the disk is full and nobody knows when the records can be written.
+    ///
+    /// # Errors
+    /// If the log has failed before the records were durable, or see above. The transaction stays committed in memory;
+    /// whether it will be there after a restart is not known.
+    fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed>;
+
+    /// Asks whether transactions may change something now. A caller asks before the first change of a transaction; a
+    /// transaction that has changed something may go on and commit. The call is cheap and does not wait.
+    ///
+    /// # Errors
+    /// The reason why no transaction may begin to change something.
+    fn admits(&self) -> Result<(), Refusal>;
 }

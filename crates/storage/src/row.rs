@@ -136,6 +136,22 @@ impl<'a> RowRef<'a> {
         Self { layout, fixed, variable }
     }
 
+    /// Makes a row of two parts that come from a file. Returns `None` if no method could read a row of these parts: the
+    /// fixed part has another size, a string claims more bytes than its slot has, or there is a variable part that
+    /// cannot be. A string outside its variable part is empty, as in any row.
+    pub fn checked(layout: &'a RowLayout, fixed: &'a [u8], variable: &'a [u8]) -> Option<Self> {
+        let fits = |slot: &Slot| match slot.place {
+            Place::Fixed | Place::Variable => true,
+            Place::Bounded { capacity } => match read_u16(fixed, slot.offset as usize) {
+                SPILLED => true,
+                length => length <= capacity,
+            },
+        };
+        let is_row = fixed.len() == layout.fixed_size
+            && if layout.has_variable { layout.slots.iter().all(fits) } else { variable.is_empty() };
+        is_row.then_some(Self { layout, fixed, variable })
+    }
+
     /// Returns the layout of the row.
     pub fn layout(&self) -> &'a RowLayout {
         self.layout
@@ -635,6 +651,32 @@ mod tests {
                 assert_eq!((torn.as_ref().bytes(3), torn.as_ref().bytes(5)), (new.as_bytes(), &b"other"[..]));
             }
         }
+    }
+
+    #[test]
+    fn parts_that_are_no_row_are_refused() {
+        let layout = layout();
+        let mut row = Row::new(&layout);
+        row.change(|change| {
+            change.set(2, &Value::text(&"ä".repeat(10)));
+            change.set(3, &Value::text("text"));
+        });
+        let (fixed, variable) = (row.as_ref().fixed().to_vec(), row.as_ref().variable().to_vec());
+        assert_eq!(RowRef::checked(&layout, &fixed, &variable), Some(row.as_ref()));
+        assert!(RowRef::checked(&layout, &fixed[1..], &variable).is_none(), "a short fixed part");
+        let mut refused = 0;
+        for at in 0..fixed.len() {
+            let mut torn = fixed.clone();
+            torn[at] = 0x7F;
+            match RowRef::checked(&layout, &torn, &variable) {
+                Some(row) => (0..layout.columns()).for_each(|column| drop(row.value(column))),
+                None => refused += 1,
+            }
+        }
+        assert_eq!(refused, 2, "either byte of the length of the bounded string");
+        let numbers = RowLayout::new(&[Column::new("a", Type::Int8)]);
+        assert!(RowRef::checked(&numbers, &[0; 16], &[]).is_some());
+        assert!(RowRef::checked(&numbers, &[0; 16], &[1]).is_none(), "a variable part without strings");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 /// `std`'s `UnsafeCell` with loom's interface: memory whose accesses a latch or another protocol between threads keeps
 /// from racing.
 #[derive(Debug, Default)]
+#[repr(transparent)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {

@@ -19,6 +19,7 @@
 //! | [`Doorbell`] | wakes a worker that keeps several transactions, each in a slot |
 //! | [`Inbox`] | what other threads send to a worker that waits for sockets |
 //! | [`ring`] | a queue between two threads |
+//! | [`byte_ring`] | the buffer of a log: many threads fill it, one drains it |
 //! | [`meter`] | counts the memory in use |
 //!
 //! **Orderings.** Acquire and release are the rule. Any other ordering has its reason beside it; `cargo test -p xtask`
@@ -26,6 +27,7 @@
 
 pub mod backoff;
 pub mod baton;
+pub mod byte_ring;
 #[cfg(not(loom))]
 pub mod cell;
 #[cfg(not(any(loom, shuttle)))]

@@ -4,7 +4,7 @@
 
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
-use hotrow_sync::{Arc, Baton, Doorbell, Inbox, Latch, Scheduler, Waiter, Wake, ring, thread};
+use hotrow_sync::{Arc, Baton, Doorbell, Inbox, Latch, Scheduler, Waiter, Wake, byte_ring, ring, thread};
 use std::time::Duration;
 
 /// Explores `body` with at most `preemptions` switches that no thread asked for. A few are enough to show the mistakes
@@ -152,6 +152,63 @@ fn a_ring_drops_what_was_not_popped() {
         drop((pushing.join().expect("no panic"), consumer));
         assert_eq!(Arc::strong_count(&value), 1);
     });
+}
+
+/// Appends frames of a thread to a ring of bytes: each has its length and the thread's number.
+fn append_frames(ring: &byte_ring::ByteRing, number: u8, lengths: &[u8]) {
+    for &length in lengths {
+        let mut frame = vec![number; usize::from(length)];
+        frame[0] = length;
+        let mut reservation = ring.reserve(u64::from(length));
+        let mut rest = &frame[..];
+        while !rest.is_empty() {
+            match reservation.fill(rest) {
+                0 => thread::yield_now(),
+                filled => rest = &rest[filled..],
+            }
+        }
+    }
+}
+
+/// Takes bytes out of a ring until there were `total`, and returns them.
+fn take_all(drain: &mut byte_ring::Drain, start: u64, total: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while drain.taken() < start + total {
+        let until = drain.look(u64::MAX);
+        if until > drain.taken() {
+            drain.take(until, &mut bytes);
+        } else {
+            thread::yield_now();
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_ring_of_bytes_gives_whole_frames_of_two_threads() {
+    // The last one is larger than half of the ring, and passes in pieces.
+    for (first, second) in [(&[2, 3][..], &[4, 2][..]), (&[3], &[6])] {
+        model(3, move || {
+            let (ring, mut drain) = byte_ring::new(5, 8);
+            let other = {
+                let ring = ring.clone();
+                thread::spawn(move || append_frames(&ring, 200, second))
+            };
+            let third = thread::spawn(move || append_frames(&ring, 100, first));
+            let sum = |lengths: &[u8]| lengths.iter().map(|&length| u64::from(length)).sum::<u64>();
+            let bytes = take_all(&mut drain, 5, sum(first) + sum(second));
+            other.join().expect("no panic");
+            third.join().expect("no panic");
+            let (mut rest, mut seen) = (&bytes[..], [Vec::new(), Vec::new()]);
+            while let Some(&length) = rest.first() {
+                let number = rest[1];
+                assert!(rest[1..usize::from(length)].iter().all(|&byte| byte == number));
+                seen[usize::from(number == 200)].push(length);
+                rest = &rest[usize::from(length)..];
+            }
+            assert_eq!(seen, [first.to_vec(), second.to_vec()]);
+        });
+    }
 }
 
 #[test]

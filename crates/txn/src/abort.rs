@@ -1,5 +1,6 @@
 //! The reasons for which a transaction cannot go on.
 
+use hotrow_storage::LogFailed;
 use std::fmt;
 
 /// The reason why the engine, or the transaction's own code, gave a transaction up.
@@ -31,6 +32,9 @@ pub enum Abort {
     Cancelled,
     /// The engine ran out of something that it needs, such as memory or transaction slots.
     Resources,
+    /// The log failed while the transaction waited at its commit until its record was durable. The transaction is
+    /// committed in memory; whether it is there after a restart is not known.
+    LogFailed,
     /// The transaction's own code gave up and keeps the reason, or it made a call that is not allowed, such as a write
     /// in a read-only transaction.
     User,
@@ -38,7 +42,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order in which reports list them.
-    pub const ALL: [Abort; 11] = [
+    pub const ALL: [Abort; 12] = [
         Abort::Conflict,
         Abort::Deadlock,
         Abort::Timeout,
@@ -49,6 +53,7 @@ impl Abort {
         Abort::OutsidePlan,
         Abort::Cancelled,
         Abort::Resources,
+        Abort::LogFailed,
         Abort::User,
     ];
 
@@ -61,7 +66,12 @@ impl Abort {
             | Abort::Validation
             | Abort::WriteConflict
             | Abort::Cascade => true,
-            Abort::TableChanged | Abort::OutsidePlan | Abort::Cancelled | Abort::Resources | Abort::User => false,
+            Abort::TableChanged
+            | Abort::OutsidePlan
+            | Abort::Cancelled
+            | Abort::Resources
+            | Abort::LogFailed
+            | Abort::User => false,
         }
     }
 
@@ -83,6 +93,7 @@ impl Abort {
             Abort::OutsidePlan => "outside_plan",
             Abort::Cancelled => "cancelled",
             Abort::Resources => "resources",
+            Abort::LogFailed => "log_failed",
             Abort::User => "user",
         }
     }
@@ -103,9 +114,16 @@ impl fmt::Display for Abort {
             Abort::OutsidePlan => "the transaction touched something outside its access set; a retry can succeed",
             Abort::Cancelled => "the transaction was cancelled",
             Abort::Resources => "the engine is out of memory or transaction slots",
+            Abort::LogFailed => "the log has failed; whether the transaction is durable is not known",
             Abort::User => "the transaction's own code gave up",
         })
     }
 }
 
 impl std::error::Error for Abort {}
+
+impl From<LogFailed> for Abort {
+    fn from(_: LogFailed) -> Self {
+        Abort::LogFailed
+    }
+}

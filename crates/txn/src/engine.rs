@@ -33,6 +33,21 @@ pub trait Engine: Inspection + Send + Sync {
     /// If the engine does not [admit](Self::admits) the schema.
     fn create_table(&self, schema: TableSchema) -> TableId;
 
+    /// Makes an empty table that an earlier process had, under the number that it had there. The redo sink gets no
+    /// record. Tables that are made later have greater numbers.
+    ///
+    /// # Panics
+    /// If the engine does not [admit](Self::admits) the schema, if there is a table with this number, or if the number
+    /// is a million or more.
+    fn restore_table(&self, table: TableId, schema: TableSchema);
+
+    /// Makes sure that tables that are made later have numbers of at least `first`: lower ones were given to tables
+    /// that an earlier process dropped.
+    fn skip_tables(&self, first: TableId);
+
+    /// Returns the numbers of all tables, in ascending order.
+    fn tables(&self) -> Vec<TableId>;
+
     /// Drops a table. No transaction may use the table during the call or later. Its memory is freed once no running
     /// transaction can still hold a pointer into it. If no table has this number, the call does nothing.
     fn drop_table(&self, table: TableId);

@@ -288,6 +288,24 @@ macro_rules! forward {
             self.$inner.create_table(schema)
         }
     };
+    (@ $inner:tt restore_table) => {
+        #[inline]
+        fn restore_table(&self, table: ::hotrow_storage::TableId, schema: ::hotrow_storage::TableSchema) {
+            self.$inner.restore_table(table, schema);
+        }
+    };
+    (@ $inner:tt skip_tables) => {
+        #[inline]
+        fn skip_tables(&self, first: ::hotrow_storage::TableId) {
+            self.$inner.skip_tables(first);
+        }
+    };
+    (@ $inner:tt tables) => {
+        #[inline]
+        fn tables(&self) -> Vec<::hotrow_storage::TableId> {
+            self.$inner.tables()
+        }
+    };
     (@ $inner:tt drop_table) => {
         #[inline]
         fn drop_table(&self, table: ::hotrow_storage::TableId) {

@@ -41,12 +41,12 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         name: "hotrow-sql",
-        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-runtime"],
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-log", "hotrow-runtime"],
         why: "SQL is compiled once, over dyn Transaction: it knows no protocol and no socket",
     },
     Arrow {
         name: "hotrow-server",
-        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-runtime", "hotrow-sql"],
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-log", "hotrow-runtime", "hotrow-sql"],
         why: "the server speaks for any engine that it is handed",
     },
     Arrow {
@@ -99,8 +99,10 @@ const ARROWS: &[Arrow] = &[
 /// need it. They are not part of the shipped program.
 const TEST_ARROWS: &[(&str, &str, &str)] = &[
     ("hotrow-protocols", "hotrow-check", "the registry's engines are rebuilt from their redo records"),
+    ("hotrow-protocols", "hotrow-log", "the registry's engines are recovered from a log"),
     ("hotrow-runtime", "hotrow-protocols", "the simulator runs the registry's engines"),
     ("hotrow-runtime", "hotrow-check", "the simulator's tests judge recorded histories"),
+    ("hotrow-runtime", "hotrow-log", "simulated transactions are recovered from a log after crashes"),
     ("hotrow-sql", "hotrow-protocols", "statements are tested on an engine"),
     ("hotrow-sql", "hotrow-check", "what sessions did is rebuilt from the redo records"),
     ("hotrow-server", "hotrow-protocols", "the server is tested over an engine"),

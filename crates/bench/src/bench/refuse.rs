@@ -5,7 +5,7 @@
 use crate::command::Drivers;
 use crate::error::BenchError;
 use crate::machine::{needed_bytes, refuse_if_too_large};
-use crate::options::names::{BARE, MANAGERS, engine_of};
+use crate::options::names::{BARE, DEFAULT_ENGINE, MANAGERS, durability_of, engine_of, execution_of, is_engine};
 use crate::options::{AssignName, RunOptions, SchedulerName};
 use crate::run::BareLoop;
 use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
@@ -25,6 +25,7 @@ pub(super) fn refuse_kind_of_run<W: Workload>(
         return refuse_over_wire(drivers, run);
     }
     refuse_models(run)?;
+    refuse_data(run)?;
     workload.refuse_threads(run.threads()).map_err(BenchError::Usage)
 }
 
@@ -46,6 +47,12 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
     if drivers.wire.is_none() {
         let what = format!("{} is not run over the wire: it is run in this process only, without --over-wire", W::NAME);
         return Err(BenchError::Usage(what));
+    }
+    if let Some(name) = run.engines.iter().find(|name| durability_of(name).is_some()) {
+        return Err(BenchError::Usage(format!(
+            "{name} is for runs in this process: expected {}, whose server keeps its data in memory",
+            engine_of(name)
+        )));
     }
     let isolates = |name: &str| ENGINES.iter().any(|info| info.name == engine_of(name) && info.isolates);
     match run.engines.iter().find(|name| !isolates(name)) {
@@ -71,6 +78,7 @@ fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
         ("--network-delay-us", run.engine_options.network_delay_us > 0),
         ("--concurrency", run.concurrency.is_some()),
         ("--no-batch", run.no_batch),
+        ("--data", run.data.is_some()),
         ("--memory", run.report.memory),
     ];
     if let Some((option, _)) = given.into_iter().find(|&(_, is_given)| is_given) {
@@ -92,13 +100,29 @@ fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
 
 /// Refuses names with an execution model, ENGINE:MODEL, in runs in this process, because only a server has one.
 fn refuse_models(run: &RunOptions) -> Result<(), BenchError> {
-    match run.engines.iter().find(|name| engine_of(name) != name.as_str()) {
+    match run.engines.iter().find(|name| execution_of(name).is_some()) {
         Some(name) => Err(BenchError::Usage(format!(
             "{name} is a server with an execution model: expected --over-wire, or {}",
             engine_of(name)
         ))),
         None => Ok(()),
     }
+}
+
+/// Refuses an engine with a log without a folder for it, a folder without such an engine, and a log of something that
+/// is no engine.
+fn refuse_data(run: &RunOptions) -> Result<(), BenchError> {
+    let logged = run.engines.iter().find(|name| durability_of(name).is_some());
+    let what = match (logged, &run.data) {
+        (Some(name), _) if !is_engine(engine_of(name)) => format!("{name}: only an engine can have a log"),
+        (Some(name), None) => format!("{name} has a log: expected --data DIR, a folder for it"),
+        (None, Some(_)) => {
+            let name = run.engines.first().map_or(DEFAULT_ENGINE, String::as_str);
+            format!("--data means nothing to an engine without a log: expected {name}@sync, {name}@async or {name}@off")
+        }
+        _ => return Ok(()),
+    };
+    Err(BenchError::Usage(what))
 }
 
 /// Refuses engines that cannot have the settings or the workload's tables.
@@ -145,7 +169,7 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
         ("--lock-as-it-goes", Setting::LockAsItGoes, run.engine_options.lock_as_it_goes),
         ("--network-delay-us", Setting::NetworkDelay, run.engine_options.network_delay_us > 0),
     ];
-    let names: Vec<_> = run.engines.iter().map(String::as_str).collect();
+    let names: Vec<_> = run.engines.iter().map(|name| engine_of(name)).collect();
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
         let in_pool = |info: &EngineInfo| run.scheduler_of(info.name) == SchedulerName::Pool;
         refuse_unheeded(option, setting, &names, in_pool).map_err(|error| BenchError::Usage(error.to_string()))?;
@@ -157,7 +181,7 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
 fn refuse_concurrency(run: &RunOptions) -> Result<(), BenchError> {
     let Some(concurrency) = run.concurrency else { return Ok(()) };
     let able: Vec<_> = ENGINES.iter().filter(|info| info.concurrency.is_some()).map(|info| info.name).collect();
-    if run.engines.iter().any(|name| able.contains(&name.as_str())) {
+    if run.engines.iter().any(|name| able.contains(&engine_of(name))) {
         return Ok(());
     }
     let (given, expected) = (run.engines.join(", "), able.join(", "));

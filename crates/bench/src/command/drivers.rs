@@ -50,7 +50,7 @@ impl<W: Workload> Drivers<W> {
         }
         match self.bare.and_then(|bare| Some((bare.named(name)?, bare))) {
             Some((name, bare)) => load_bare(name, bare, workload, settings, context),
-            None => load_engine(name, workload, settings, context),
+            None => load_engine(name, workload, options, settings, context),
         }
     }
 }

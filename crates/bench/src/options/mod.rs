@@ -37,8 +37,9 @@ pub struct WorkloadOptions<O: clap::Args> {
 /// The options by which a workload is run and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
-    /// Engines to run, one after the other; `hotrow engines` lists them. Over the wire, NAME:MODEL is a server with
-    /// `--execution MODEL` [default: 2pl-waitdie]
+    /// Engines to run, one after the other; `hotrow engines` lists them. NAME@DURABILITY, with sync, async or off, is
+    /// an engine with a log in the folder of --data. Over the wire, NAME:MODEL is a server with `--execution MODEL`
+    /// [default: 2pl-waitdie]
     #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',')]
     #[arg(value_parser = names_offering(is_engine), hide_possible_values = true)]
     pub engines: Vec<String>,
@@ -46,6 +47,11 @@ pub struct RunOptions {
     /// Worker threads; over the wire, threads of the clients [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
+
+    /// Folder for the data directories of engines with a log, NAME@DURABILITY. Each run has one of its own, which is
+    /// removed after it
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
 
     /// The placement of transactions on the threads
     #[command(flatten)]

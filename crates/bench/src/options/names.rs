@@ -4,6 +4,7 @@
 //! The loops themselves are in a higher layer; their names are here because the command line is read first.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hotrow_log::writer::Durability;
 use hotrow_protocols::ENGINES;
 use std::ffi::OsStr;
 
@@ -20,9 +21,20 @@ pub(crate) const MANAGERS: [&str; 7] =
 /// The execution models of `hotrow serve --execution`.
 pub(crate) const EXECUTIONS: [&str; 3] = ["coroutine", "request", "thread"];
 
-/// Returns the engine in a name, which is ENGINE, or ENGINE:MODEL for a server with an execution model.
+/// The durabilities that a name can have, with the log's own.
+const DURABILITIES: [(&str, Durability); 3] =
+    [("sync", Durability::Sync), ("async", Durability::Async), ("off", Durability::Off)];
+
+/// Returns the engine in a name, which is ENGINE, ENGINE:MODEL for a server with an execution model, or
+/// ENGINE@DURABILITY for a database with a log.
 pub(crate) fn engine_of(name: &str) -> &str {
-    name.split_once(':').map_or(name, |(engine, _)| engine)
+    name.split_once([':', '@']).map_or(name, |(engine, _)| engine)
+}
+
+/// Returns the durability in a name ENGINE@DURABILITY, or `None` if the database is in memory only.
+pub(crate) fn durability_of(name: &str) -> Option<Durability> {
+    let (_, durability) = name.split_once('@')?;
+    DURABILITIES.iter().find(|(known, _)| *known == durability).map(|(_, durability)| *durability)
 }
 
 /// Returns the execution model in a name ENGINE:MODEL, or `None` if the name has none.
@@ -38,7 +50,7 @@ pub(crate) fn names_offering(offered: impl Fn(&str) -> bool) -> NameParser {
     NameParser(PossibleValuesParser::new(known.map(|name| PossibleValue::new(name).hide(!offered(name)))))
 }
 
-/// Parses a name, which may be ENGINE:MODEL for a server.
+/// Parses a name, which may be ENGINE:MODEL for a server, or ENGINE@DURABILITY.
 #[derive(Clone)]
 pub(crate) struct NameParser(PossibleValuesParser);
 
@@ -51,12 +63,15 @@ impl TypedValueParser for NameParser {
         arg: Option<&clap::Arg>,
         value: &OsStr,
     ) -> Result<String, clap::Error> {
-        let Some((engine, model)) = value.to_str().and_then(|text| text.split_once(':')) else {
-            return self.0.parse_ref(command, arg, value);
+        let text = value.to_str().unwrap_or_default();
+        let (mark, suffixes, (engine, suffix)) = match (text.split_once(':'), text.split_once('@')) {
+            (Some(parts), _) => (':', PossibleValuesParser::new(EXECUTIONS), parts),
+            (None, Some(parts)) => ('@', PossibleValuesParser::new(DURABILITIES.map(|(name, _)| name)), parts),
+            (None, None) => return self.0.parse_ref(command, arg, value),
         };
         let engine = self.0.parse_ref(command, arg, OsStr::new(engine))?;
-        let model = PossibleValuesParser::new(EXECUTIONS).parse_ref(command, arg, OsStr::new(model))?;
-        Ok(format!("{engine}:{model}"))
+        let suffix = suffixes.parse_ref(command, arg, OsStr::new(suffix))?;
+        Ok(format!("{engine}{mark}{suffix}"))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -56,6 +56,14 @@ pub struct Url {
     pub config: Config,
 }
 
+impl std::str::FromStr for Url {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_url(text)
+    }
+}
+
 fn parse_url(text: &str) -> Result<Url, String> {
     let expected = "expected postgres://USER:PASSWORD@HOST:PORT/DATABASE";
     let config: Config = match text.split_once("://") {

@@ -4,6 +4,7 @@ use super::consistency::Consistency;
 use super::costs::CostReport;
 use super::footprint::Footprints;
 use super::identity::RunIdentity;
+use super::log::LogReport;
 use super::transactions::TransactionReport;
 use super::wire::WireReport;
 use crate::machine::{COMMIT, Host};
@@ -25,6 +26,8 @@ pub(crate) struct EngineReport {
     pub load_seconds: f64,
     /// The additional report of a run over the network; null for other runs.
     pub wire: Option<WireReport>,
+    /// The writes of the log; null for a database in memory.
+    pub log: Option<LogReport>,
     /// The memory of the tables; null unless it was asked for.
     pub memory: Option<Footprints>,
     /// `ok`, `failed: …`, `ok without isolation: …` for an engine that promises none and lost updates, or `ok at LEVEL:
@@ -79,6 +82,7 @@ impl EngineReport {
             costs: CostReport::new(run),
             load_seconds: load.as_secs_f64(),
             wire: None,
+            log: None,
             memory: None,
             consistency: consistency.to_string(),
             interrupted: run.stopped_early,

@@ -7,6 +7,7 @@
 //! | `transactions.rs` | what the clients measured: counts, throughput, latencies, kinds |
 //! | `costs.rs` | what transactions cost the engine: where time went, locks, waits, analyses, messages |
 //! | `lock_shares.rs` | the parts of the locks of an engine whose locks form a hierarchy |
+//! | `log.rs` | the writes of the log, for databases that have one |
 //! | `wire.rs` | what a run over the network reports besides |
 //! | `footprint.rs` | the memory of the tables before and after the run |
 //! | `consistency.rs` | the outcome of the check after the run |
@@ -21,6 +22,7 @@ mod engine_report;
 mod footprint;
 mod identity;
 mod lock_shares;
+mod log;
 mod summary;
 mod transactions;
 mod wire;
@@ -32,6 +34,7 @@ pub(crate) use costs::Hierarchy;
 pub(crate) use engine_report::EngineReport;
 pub(crate) use footprint::{Footprint, Footprints, MemorySnapshot, VersionCounts, Versions};
 pub(crate) use identity::RunIdentity;
+pub(crate) use log::LogReport;
 pub(crate) use summary::{EngineSummary, span, summarize};
 pub(crate) use transactions::KindReport;
 pub(crate) use wire::{SERVER_TIME_PARTS, SwitchReport, WireReport};

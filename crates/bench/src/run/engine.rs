@@ -2,7 +2,9 @@
 
 use super::bare_loop::BareLoop;
 use super::database::{LoadedDatabase, RunContext, RunFailure};
+use super::log_folder::LogFolder;
 use crate::machine::core_distance_ns;
+use crate::options::names::{durability_of, engine_of};
 use crate::options::{AssignName, ConcurrencyName, RunOptions, SchedulerName};
 use crate::report::{Consistency, EngineReport, Footprints, MemorySnapshot, RunIdentity};
 use hotrow_protocols::none::NoIsolation;
@@ -25,10 +27,13 @@ const BREAKDOWN_EVERY: u32 = 2;
 pub(crate) fn load_engine<W: Workload>(
     name: &str,
     workload: &W,
+    options: &RunOptions,
     settings: &Settings,
     context: RunContext<'_>,
 ) -> Result<Box<dyn LoadedDatabase<W>>, RunFailure> {
-    dispatch(name, Load { workload, settings, context })
+    let log = durability_of(name).map(|durability| LogFolder::new(options, durability)).transpose();
+    let log = log.map_err(RunFailure::Failed)?;
+    dispatch(engine_of(name), Load { workload, settings, context, log })
         .unwrap_or_else(|unknown| Err(RunFailure::Failed(unknown.to_string())))
 }
 
@@ -48,7 +53,7 @@ pub(crate) fn load_bare<W: Workload>(
     let drive = move |instance: &_, tables, clients: &[_], _, config: &PoolConfig| {
         (bare_loop.drive)(name, instance, tables, clients, &config.run, &own_settings)
     };
-    EngineDatabase::<NoIsolation, W>::load(workload, Box::new(drive), settings, context)
+    EngineDatabase::<NoIsolation, W>::load(workload, Box::new(drive), settings, context, None)
 }
 
 /// Opens an empty database that can have the tables of `workload`.
@@ -86,6 +91,8 @@ struct EngineDatabase<P: Protocol, W: Workload> {
     /// The level of a run since the load whose transactions need not have read
     /// [one state](Isolation::reads_one_state).
     weak_level: Option<Isolation>,
+    /// The log, if the database has one. It is removed last.
+    log: Option<LogFolder>,
 }
 
 impl<P: Protocol, W: Workload> EngineDatabase<P, W> {
@@ -94,20 +101,27 @@ impl<P: Protocol, W: Workload> EngineDatabase<P, W> {
         drive: Drive<P, W>,
         settings: &Settings,
         context: RunContext<'_>,
+        log: Option<LogFolder>,
     ) -> Result<Box<dyn LoadedDatabase<W>>, RunFailure> {
         let instance = open::<P, W>(workload, settings).map_err(RunFailure::Failed)?;
+        if let Some(log) = &log {
+            instance.set_redo(log.live.sink());
+        }
         let begin = Instant::now();
         let tables = workload.create(&*instance);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let load = |progress: &hotrow_workloads::Progress<'_>| workload.load(&*instance, tables, threads, progress);
         context.progress.loading(workload.rows(), context.interrupt, load)?;
+        if let Some(log) = &log {
+            log.settle().map_err(RunFailure::Failed)?;
+        }
         let load = begin.elapsed();
         if W::CHECKS_LOAD {
             context.progress.checking();
             let checked = workload.check(&*instance, tables, &[]);
             checked.map_err(|violation| RunFailure::Failed(format!("after the load: {violation}")))?;
         }
-        Ok(Box::new(Self { instance, drive, tables, load, clients: Vec::new(), weak_level: None }))
+        Ok(Box::new(Self { instance, drive, tables, load, clients: Vec::new(), weak_level: None, log }))
     }
 
     /// Checks the rows and the engine. That an engine without isolation lost updates, or that a transaction at a weak
@@ -161,7 +175,10 @@ impl<P: Protocol, W: Workload> LoadedDatabase<W> for EngineDatabase<P, W> {
             || options.report.memory.then(|| MemorySnapshot::take(&*self.instance, workload.schemas().len()));
         let loaded = snapshot();
         let core_distance_ns = if config.run.threads > 1 { core_distance_ns() } else { None };
+        let before = self.log.as_ref().map(LogFolder::figures);
         let report = context.progress.measuring(options, &stop, drive).map_err(RunFailure::Failed)?;
+        let log = self.log.as_ref().zip(before).map(|(log, before)| log.since(before)).transpose();
+        let log = log.map_err(RunFailure::Failed)?;
 
         let memory = loaded.zip(snapshot()).map(|(loaded, after)| Footprints::new(loaded, after));
         context.progress.checking();
@@ -171,7 +188,7 @@ impl<P: Protocol, W: Workload> LoadedDatabase<W> for EngineDatabase<P, W> {
         for level in [options.isolation, judged].into_iter().filter(|_| info.isolates) {
             report.grant(level, info.granted(level));
         }
-        Ok(EngineReport { core_distance_ns, memory, ..report })
+        Ok(EngineReport { core_distance_ns, memory, log, ..report })
     }
 }
 
@@ -180,6 +197,7 @@ struct Load<'a, W> {
     workload: &'a W,
     settings: &'a Settings,
     context: RunContext<'a>,
+    log: Option<LogFolder>,
 }
 
 impl<W: Workload> WithProtocol for Load<'_, W> {
@@ -190,7 +208,7 @@ impl<W: Workload> WithProtocol for Load<'_, W> {
             SchedulerName::Thread => drive_threads(instance, clients, config),
             SchedulerName::Pool => drive_slots(instance, clients, config),
         };
-        EngineDatabase::<P, W>::load(self.workload, Box::new(drive), self.settings, self.context)
+        EngineDatabase::<P, W>::load(self.workload, Box::new(drive), self.settings, self.context, self.log)
     }
 }
 

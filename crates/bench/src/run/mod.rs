@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `database.rs` | a loaded database, what its runs have at hand, and how they fail |
 //! | `engine.rs` | a database in this process, driven under an engine or by a bare loop |
+//! | `log_folder.rs` | the data directory of a database with a log |
 //! | `bare_loop.rs` | a loop that drives a workload where an engine would |
 //! | `ycsb_loop.rs` | the floor: YCSB over index and records without transactions |
 //! | `range_lock_loop.rs` | the workload `range` over a manager of range locks |
@@ -18,6 +19,7 @@
 mod bare_loop;
 mod database;
 mod engine;
+mod log_folder;
 mod progress;
 mod range_lock_loop;
 mod ycsb_loop;

@@ -25,7 +25,8 @@ use columns::print_engines;
 use footprint::print_footprints;
 use kinds::print_kinds;
 use notes::{
-    print_analyses, print_core_distance, print_estimates, print_granted, print_hierarchy, print_ranges, print_servers,
+    print_analyses, print_core_distance, print_estimates, print_granted, print_hierarchy, print_logs, print_ranges,
+    print_servers,
 };
 use std::io::{self, Write};
 
@@ -46,6 +47,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[EngineSummary<'_>], options:
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     print_analyses(out, engines)?;
+    print_logs(out, engines)?;
     print_hierarchy(out, engines)?;
     print_footprints(out, engines)?;
     if options.report.breakdown {

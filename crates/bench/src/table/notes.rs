@@ -90,6 +90,25 @@ pub(super) fn print_analyses(out: &mut dyn Write, engines: &[EngineSummary<'_>])
     Ok(())
 }
 
+/// Prints how the logs were written during the runs.
+pub(super) fn print_logs(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
+    for EngineSummary { engine, median, .. } in engines {
+        let Some(log) = &median.log else { continue };
+        let bytes = log.bytes as f64 / log.records.max(1) as f64;
+        let each = log.records as f64 / log.flushes.max(1) as f64;
+        writeln!(
+            out,
+            "{engine}: {} records of {bytes:.0} bytes in {} writes, {} in each; a write took {:.0} µs, 99 of 100 up to {} µs",
+            grouped(log.records as f64),
+            grouped(log.flushes as f64),
+            brief(each),
+            log.mean_flush_us,
+            log.p99_flush_us,
+        )?;
+    }
+    Ok(())
+}
+
 /// Prints how many locks of each level transactions took in a hierarchy, and what became of inherited ones.
 pub(super) fn print_hierarchy(out: &mut dyn Write, engines: &[EngineSummary<'_>]) -> io::Result<()> {
     for EngineSummary { engine, median, .. } in engines {

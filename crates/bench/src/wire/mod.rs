@@ -13,6 +13,7 @@
 //! | `session.rs` | a client's connection |
 //! | `failure.rs` | the errors that a retry cures, and the messages of the rest |
 //! | `breakdown.rs` | where the server's CPU time goes |
+//! | `execute.rs` | one statement for another command |
 //!
 //! **How it measures.** The server's CPU time is that of its processes, user and system, and so apart from that of the
 //! clients, which is reported too. Every statement is a request and a reply; those that begin and end transactions
@@ -26,6 +27,7 @@
 mod breakdown;
 mod closed_loop;
 mod database;
+mod execute;
 mod failure;
 mod over_wire;
 mod session;
@@ -35,4 +37,5 @@ mod tables;
 mod target;
 
 pub(crate) use database::{LoadOverWire, load_over_wire};
+pub use execute::execute;
 pub(crate) use over_wire::OverWire;

@@ -110,7 +110,7 @@ impl ServerProcess {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--engine", engine_of(name)]);
         command.args(execution_of(name).map(|model| format!("--execution={model}")));
-        command.arg("--stop-at-eof").args(options);
+        command.args(["--in-memory", "--stop-at-eof"]).args(options);
         // The server has a process group of its own, so that Ctrl-C on the terminal reaches this process only. It ends
         // the server once the run has been checked.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);

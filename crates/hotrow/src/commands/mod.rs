@@ -1,8 +1,11 @@
 //! The commands of the program, one file for each.
 
+pub mod backup;
 pub mod bench;
 pub mod check;
+mod data;
 pub mod engines;
+pub mod log;
 mod memory;
 pub mod reproduce;
 pub mod serve;

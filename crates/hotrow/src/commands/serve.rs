@@ -1,8 +1,13 @@
 //! The command `hotrow serve`, which serves PostgreSQL clients.
 
 use super::Failure;
+use super::data::{self, Recovering, failed, size};
 use super::memory::default_limit;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hotrow::Database;
+use hotrow_log::directory::LiveDirectory;
+use hotrow_log::recovery::Recovered;
+use hotrow_log::writer::Durability;
 use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles, raise_descriptor_limit};
 use hotrow_sql::MemoryLimit;
 use hotrow_storage::{Column, TableSchema, Type};
@@ -10,7 +15,7 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Isolation, Setting, Settings};
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The options of `hotrow serve`.
@@ -39,6 +44,9 @@ pub struct Options {
     metrics: Option<SocketAddr>,
 
     #[command(flatten)]
+    data: DataOptions,
+
+    #[command(flatten)]
     clients: ClientOptions,
 
     #[command(flatten)]
@@ -63,6 +71,35 @@ pub struct Options {
     /// Shut down when standard input ends, for programs that start the server
     #[arg(long)]
     stop_at_eof: bool,
+}
+
+/// The data directory, and what commits wait for.
+#[derive(clap::Args)]
+struct DataOptions {
+    /// Data directory, which is made if it does not exist. It does not depend on the engine
+    #[arg(long, value_name = "DIR", default_value = "./hotrow-data")]
+    data: PathBuf,
+
+    /// Keep everything in memory only; it ends with the server
+    #[arg(long, conflicts_with_all = ["data", "durability", "checkpoint_after"])]
+    in_memory: bool,
+
+    /// When a commit is over: when its changes are durable (sync), or at once, and then they are durable about 10 ms
+    /// later (async) or when the system writes them (off). A session that sets synchronous_commit to off does not wait
+    #[arg(long, value_name = "WHEN", default_value = "sync")]
+    durability: DurabilityName,
+
+    /// Bytes of log after which a checkpoint begins. A restart reads about as much
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", allow_negative_numbers = true, value_parser = parse_checkpoint)]
+    checkpoint_after: u64,
+}
+
+/// A value of `--durability`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum DurabilityName {
+    Sync,
+    Async,
+    Off,
 }
 
 /// The number of clients that may connect, and the time that they may take.
@@ -208,16 +245,19 @@ const UNITS: [(&str, u32); 8] =
     [("kib", 10), ("mib", 20), ("gib", 30), ("tib", 40), ("k", 10), ("m", 20), ("g", 30), ("t", 40)];
 
 /// Parses a number of bytes with a unit; units are powers of 1024.
-fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
+fn parse_bytes(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
-    if ["0", "none"].contains(&&*lower) {
-        return Ok(MemoryLimit::NONE);
-    }
     let plain = lower.strip_suffix('b').filter(|rest| !rest.ends_with('i')).unwrap_or(&lower);
     let unit = UNITS.iter().find_map(|&(unit, shift)| Some((plain.strip_suffix(unit)?, shift)));
     let (number, shift) = unit.unwrap_or((plain, 0));
-    let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
+    number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift))
+}
+
+fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
+    if ["0", "none"].contains(&&*text.trim().to_ascii_lowercase()) {
+        return Ok(MemoryLimit::NONE);
+    }
+    match parse_bytes(text).and_then(|bytes| usize::try_from(bytes).ok()) {
         None => Err("expected a number of bytes with a unit, such as 512MiB or 4GiB, or 0 for no limit".to_owned()),
         Some(bytes) if (bytes as u64) < MIN_MEMORY_BYTES => Err(format!(
             "{bytes} bytes are too few: expected {}MiB at the least, or 0 for no limit",
@@ -225,6 +265,16 @@ fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
         )),
         Some(bytes) => Ok(MemoryLimit::new(bytes)),
     }
+}
+
+/// The least `--checkpoint-after`: with fewer bytes the server would only make checkpoints.
+const MIN_CHECKPOINT_BYTES: u64 = 64 << 10;
+
+fn parse_checkpoint(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text).filter(|bytes| *bytes >= MIN_CHECKPOINT_BYTES);
+    bytes.ok_or_else(|| {
+        format!("expected a number of bytes with a unit, such as 64MiB, and at least {}KiB", MIN_CHECKPOINT_BYTES >> 10)
+    })
 }
 
 /// Returns the memory limit of a server whose command line gives none.
@@ -263,7 +313,8 @@ fn engine_names() -> PossibleValuesParser {
 /// # Errors
 /// [`Failure::Usage`] if options contradict each other or the engine, [`Failure::Failed`] if the server cannot start.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let engine = hotrow_protocols::open_with(&options.engine, &settings(options))
+    let settings = settings(options);
+    let engine = hotrow_protocols::open_with(&options.engine, &settings)
         .map_err(|error| Failure::Usage(format!("engine {}: {error}", options.engine)))?;
     if !engine.info().isolates {
         let isolating: Vec<_> =
@@ -276,18 +327,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     }
     refuse_unheeded_options(options)?;
     let partitioned = engine.admits(&TableSchema::new("t", vec![Column::new("id", Type::Int4)], &[0])).is_err();
-    let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
-    let sql = hotrow_sql::Config {
-        default_isolation: options.isolation,
-        // With time-outs, deadlocks are treated as in the papers, and the papers hold no transaction back.
-        holds_back: !options.settings.deadlock_time_outs,
-        memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
-        early_release: options.settings.early_release == EarlyRelease::Hot,
-        choosing_engines: choosing.map(|info| info.name).collect(),
-        times: options.count_times.then(Arc::default),
-        ..hotrow_sql::Config::default()
-    };
-    let database = hotrow_sql::Database::new(engine, sql);
+    drop(engine);
     let config = config(options)?;
     if let Some(clients) =
         raise_descriptor_limit(config.threads).filter(|&clients| clients < options.clients.max_connections.into())
@@ -300,7 +340,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
             options.clients.max_connections
         );
     }
-    let server = Server::bind(config, database).map_err(explain)?;
+    let database = open(options, settings)?;
+    let server = Server::bind(config, database.sql().clone()).map_err(explain)?;
     let handle = server.handle();
     if options.stop_at_eof {
         let handle = handle.clone();
@@ -321,7 +362,94 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
     // Printed only now: a program that reads that Ctrl-C stops the server may send the signal at once.
     print_how_to_connect(out, options, &server, partitioned).map_err(Failure::Output)?;
-    server.run().map_err(explain)
+    server.run().map_err(explain)?;
+    let failed = |error| Failure::Failed(format!("the last transactions may not be durable: {error}"));
+    database.close().map_err(failed)
+}
+
+/// Opens the database, and says on standard error what was in the data directory.
+fn open(options: &Options, settings: Settings) -> Result<Database, Failure> {
+    let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
+    let sql = hotrow_sql::Config {
+        default_isolation: options.isolation,
+        // With time-outs, deadlocks are treated as in the papers, and the papers hold no transaction back.
+        holds_back: !options.settings.deadlock_time_outs,
+        memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
+        early_release: options.settings.early_release == EarlyRelease::Hot,
+        choosing_engines: choosing.map(|info| info.name).collect(),
+        times: options.count_times.then(Arc::default),
+        administrator: Some(options.clients.administrator.clone()),
+        ..hotrow_sql::Config::default()
+    };
+    let mut opening = hotrow::Options { engine: options.engine.clone(), settings, sql, ..hotrow::Options::default() };
+    let DataOptions { data, in_memory, durability, checkpoint_after } = &options.data;
+    if *in_memory {
+        return Database::in_memory(&opening).map_err(|error| Failure::Usage(error.to_string()));
+    }
+    opening.data = opening.data.checkpoint_after(*checkpoint_after);
+    opening.data.log.durability = match durability {
+        DurabilityName::Sync => Durability::Sync,
+        DurabilityName::Async => Durability::Async,
+        DurabilityName::Off => Durability::Off,
+    };
+    let recovering = Recovering::new();
+    let opened = Database::open_with(data, &opening, &|progress| recovering.show(progress));
+    let database = opened.map_err(|error| failed(data, &error))?;
+    // If standard error is closed, nobody wants to know.
+    let _ = print_recovered(&mut io::stderr(), data, &database, &recovering);
+    if let Some(directory) = database.directory() {
+        watch(directory);
+    }
+    Ok(database)
+}
+
+fn print_recovered(out: &mut dyn Write, data: &Path, database: &Database, recovering: &Recovering) -> io::Result<()> {
+    let Recovered { checkpoint, end, time, rows, .. } = *database.recovered();
+    let tables = database.sql().tables().len();
+    let data = data.display();
+    let Some(time) = time else { return writeln!(out, "data in {data}, which has no tables yet") };
+    writeln!(
+        out,
+        "data in {data}: {tables} tables and {rows} rows, recovered in {:.1} s from {} of log behind the checkpoint; the last \
+         time in the log is {}",
+        recovering.elapsed().as_secs_f64(),
+        size(end - checkpoint),
+        data::time(time),
+    )
+}
+
+/// The time between two looks at the log.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Starts a thread that says on standard error when the log fails, when its disk is full, and when a checkpoint fails.
+/// The thread ends with the directory.
+fn watch(directory: &Arc<LiveDirectory>) {
+    let directory = Arc::downgrade(directory);
+    hotrow_sync::thread::spawn(move || {
+        let mut said = String::new();
+        while let Some(directory) = directory.upgrade() {
+            let log = directory.log();
+            let text = match (log.failure(), directory.checkpoint_failure()) {
+                (Some(why), _) => {
+                    format!("the log has failed: {why}; nothing can be changed until the server is started again")
+                }
+                (None, _) if log.statistics().is_full => {
+                    "the disk of the data directory is full; nothing can be changed until there is room".to_owned()
+                }
+                (None, Some(why)) => format!("a checkpoint failed, and is tried again: {why}"),
+                (None, None) => String::new(),
+            };
+            drop(directory);
+            if text != said {
+                let line = if text.is_empty() { "the log is well again" } else { &text };
+                // If standard error is closed, the warning is lost.
+                let _ = writeln!(io::stderr(), "warning: {line}");
+                said = text;
+            }
+            // Nothing announces these events: the thread looks at counters.
+            hotrow_sync::thread::sleep(LOOK);
+        }
+    });
 }
 
 /// Refuses options that have no meaning for the execution model or the engine, or together. A setting that the engine
@@ -451,7 +579,11 @@ fn print_how_to_connect(out: &mut dyn Write, options: &Options, server: &Server,
         writeln!(out, "  pgbench -i -s 10 {target}")?;
         writeln!(out, "  pgbench -c 8 -j 2 -T 10 -M prepared {target}")?;
     }
-    writeln!(out, "Everything is in memory only and ends with this process. Ctrl-C stops it.")?;
+    if options.data.in_memory {
+        writeln!(out, "Everything is in memory only and ends with this process. Ctrl-C stops it.")?;
+    } else {
+        writeln!(out, "Ctrl-C stops it.")?;
+    }
     out.flush()
 }
 

@@ -405,7 +405,7 @@ impl Transaction for NoneTransaction {
         self.enter()?;
         let handed = self.database.redo().map(|sink| self.append_to(sink));
         self.end();
-        self.database.wait_durable(handed, &self.waiter);
+        self.database.wait_durable(handed, &self.waiter)?;
         Ok(())
     }
 

@@ -359,7 +359,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
             self.locks.decided(true);
         }
         self.end();
-        self.database.wait_durable(handed, self.locks.waiter());
+        self.database.wait_durable(handed, self.locks.waiter())?;
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `cases` | each method, one case after the other |
 //! | `constant` | constant tables, which are read without locks and never written |
+//! | `logged` | a sink with a log, from which the database is recovered |
 //! | `planned` | engines that need the access set: what is in it, outside of it, and beside it |
 //! | `random` | sequences of calls against the model, shrunk when they differ |
 //! | `redo` | what a redo sink is told, and when |
@@ -15,6 +16,7 @@
 
 mod cases;
 mod constant;
+mod logged;
 mod model;
 mod observed;
 mod planned;

@@ -3,7 +3,7 @@
 use crate::tables::{Shape, row};
 use crate::{first_writer_wins, for_each_engine, refusing};
 use hotrow_check::RedoRecorder;
-use hotrow_storage::{Change, End, Key, Position, RedoSink, RowRef, TableId, TableSchema, Value};
+use hotrow_storage::{Change, End, Key, LogFailed, Position, RedoSink, Refusal, RowRef, TableId, TableSchema, Value};
 use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
 use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Transaction, Write};
 
@@ -76,9 +76,13 @@ impl RedoSink for Watcher {
         self.recorder.appended()
     }
 
-    fn wait_durable(&self, position: Position, waiter: &Waiter) {
+    fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed> {
         self.enter(Event::Waited(position.0, self.look()));
-        self.recorder.wait_durable(position, waiter);
+        self.recorder.wait_durable(position, waiter)
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        self.recorder.admits()
     }
 }
 
@@ -176,7 +180,13 @@ impl RedoSink for Reader {
         Position(0)
     }
 
-    fn wait_durable(&self, _: Position, _: &Waiter) {}
+    fn wait_durable(&self, _: Position, _: &Waiter) -> Result<(), LogFailed> {
+        Ok(())
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
 }
 
 #[test]
@@ -232,5 +242,81 @@ fn a_record_is_what_a_transaction_leaves() {
         assert_eq!(*reader.left.lock().expect("no panic under the latch"), expected, "{}", engine.info().name);
         // A dropped table's number is not used again.
         assert_eq!(engine.create_table(shape.schema()), TableId(2));
+    });
+}
+
+#[test]
+fn a_table_is_restored_under_its_number_without_a_record() {
+    for_each_engine(|engine| {
+        let reader = Arc::new(Reader::default());
+        engine.set_redo(reader.clone());
+        let shape = Shape::Indexed;
+        let name = engine.info().name;
+        engine.skip_tables(TableId(3));
+        engine.restore_table(TableId(7), shape.schema());
+        engine.restore_table(TableId(1), shape.schema());
+        assert!(reader.left.lock().expect("no panic under the latch").is_empty(), "{name}");
+        assert_eq!(engine.create_table(shape.schema()), TableId(8), "{name}");
+        engine.skip_tables(TableId(5));
+        assert_eq!(engine.create_table(shape.schema()), TableId(9), "{name}");
+        engine.skip_tables(TableId(2000));
+        assert_eq!(engine.create_table(shape.schema()), TableId(2000), "{name}");
+        let row = row(&engine.layout(TableId(1)), &shape.values(2, 0, 0));
+        assert_eq!(engine.load(TableId(1), row.as_ref()), Ok(()), "{name}");
+        assert_eq!((engine.row_count(TableId(1)), engine.row_count(TableId(7))), (1, 0), "{name}");
+        engine.drop_table(TableId(8));
+        assert_eq!(engine.tables(), [1, 7, 9, 2000].map(TableId), "{name}");
+    });
+}
+
+/// A sink whose log has failed.
+struct Broken;
+
+impl RedoSink for Broken {
+    fn created(&self, _: TableId, _: &TableSchema) {}
+
+    fn loaded(&self, _: TableId, _: RowRef<'_>) {}
+
+    fn dropped(&self, _: TableId) {}
+
+    fn append(&self, _: End, changes: &mut dyn Iterator<Item = Change<'_>>, _: &Waiter) -> Position {
+        Position(changes.count() as u64)
+    }
+
+    fn appended(&self) -> Position {
+        Position(1)
+    }
+
+    fn wait_durable(&self, _: Position, _: &Waiter) -> Result<(), LogFailed> {
+        Err(LogFailed)
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        Err(Refusal::Failed)
+    }
+}
+
+#[test]
+fn a_commit_says_that_the_log_has_failed_and_stays_in_memory() {
+    for_each_engine(|engine| {
+        let name = engine.info().name;
+        engine.set_redo(Arc::new(Broken));
+        let shape = Shape::Indexed;
+        let table = engine.create_table(shape.schema());
+        let row = row(&engine.layout(table), &shape.values(2, 0, 0));
+        engine.load(table, row.as_ref()).expect("the table is empty");
+        let key = shape.key(2);
+        let mut txn = engine.transaction(refusing());
+        begin(&mut *txn, false, table, &[]);
+        assert_eq!(set_number(&mut *txn, table, &key, 7), Ok(Write::Done), "{name}");
+        assert_eq!(txn.commit(), Err(Abort::LogFailed), "{name}");
+        // The changes are not undone, and no lock is left.
+        txn.abort();
+        let mut other = engine.transaction(refusing());
+        begin(&mut *other, false, table, &[]);
+        assert_eq!(other.read(table, &key).map(|row| row.map(|row| row.int4(NUMBER))), Ok(Some(7)), "{name}");
+        assert_eq!(set_number(&mut *other, table, &key, 8), Ok(Write::Done), "{name}");
+        assert_eq!(other.commit(), Err(Abort::LogFailed), "{name}");
+        engine.audit().unwrap_or_else(|fault| panic!("{name}: {fault}"));
     });
 }

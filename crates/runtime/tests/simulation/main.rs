@@ -5,6 +5,7 @@
 
 mod anomalies;
 mod bugs;
+mod crashes;
 mod engines;
 mod planted;
 mod script;

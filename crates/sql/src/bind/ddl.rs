@@ -3,23 +3,64 @@
 use super::binder::Binder;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Used, View, Written};
+use crate::catalog::{Condition, DefaultSource, DefaultValue, Mentioned, Table, Used, View, Written};
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
+use crate::schema::undefined_table;
+use crate::types::{Styles, now};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
+use hotrow_sync::Arc;
 use sqlparser::ast;
 
 /// Binds a DEFAULT, as a value of its column or argument. The expression may refer to no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
     with_room(|| {
-        let expression = Written::new(Syntax::new(expr.clone()), view.styles);
+        let expression = written(expr, view);
         let mut bound = bind_default(&expression, column, ty, view)?;
         let mut sequences = Vec::new();
-        fix_sequences(&mut bound, view, &mut sequences)?;
+        fix_sequences(&mut bound, &mut |name| {
+            let id = view.named_sequence(name)?.id;
+            sequences.push((name.to_owned(), id));
+            Ok(id)
+        })?;
         expression.keep(Opaque::new(bound));
         Ok(DefaultValue { source: DefaultSource::Written(expression, sequences), types: vec![ty] })
+    })
+}
+
+/// Binds the DEFAULT of a stored definition again. Its functions use the sequences that they used before, whatever the
+/// names of the sequences are now.
+///
+/// # Errors
+/// If the expression cannot be bound any more.
+pub fn bind_stored_default(default: &DefaultValue, view: View<'_>) -> Result<(), SqlError> {
+    let DefaultSource::Written(expression, sequences) = &default.source else { return Ok(()) };
+    with_room(|| {
+        let mut bound = bind_default(expression, "", default.types[0], view)?;
+        fix_sequences(&mut bound, &mut |name| {
+            let known = sequences.iter().find(|(known, _)| known == name).map(|(_, id)| *id);
+            known.ok_or_else(|| undefined_table(name))
+        })?;
+        expression.keep(Opaque::new(bound));
+        Ok(())
+    })
+}
+
+/// Binds the condition of a stored CHECK constraint again.
+///
+/// # Errors
+/// If the condition cannot be bound any more, or looks at other columns than before.
+pub fn bind_stored_check(condition: &Condition, view: View<'_>) -> Result<(), SqlError> {
+    with_room(|| {
+        let (expression, mentioned) = (&condition.expression, &condition.mentioned);
+        let (bound, columns) = bind_condition(expression, &Scope::mentioned(mentioned), view)?;
+        if columns.len() != condition.columns.len() {
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, "the condition looks at other columns"));
+        }
+        expression.keep(Opaque::new(bound));
+        Ok(())
     })
 }
 
@@ -43,6 +84,11 @@ fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) ->
     })
 }
 
+/// Makes an expression of a definition, which is written now.
+fn written(expr: &ast::Expr, view: View<'_>) -> Written {
+    Written::new(Syntax::new(expr.clone()), Styles { moment: Some(now()), ..view.styles })
+}
+
 /// Makes a binder for an expression of a stored definition. There is no text in which an error could give a position.
 fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
     Binder::new("", 0, View { styles: expression.styles, ..view }, Vec::new())
@@ -57,17 +103,15 @@ fn as_written(typed: &Typed, to: Type) -> Option<Expr> {
 }
 
 /// Replaces the names of sequences in a definition by their numbers, so that the definition keeps its sequences when
-/// they are renamed. Adds each name with its number to `fixed`.
-fn fix_sequences(expr: &mut Expr, view: View<'_>, fixed: &mut Vec<(String, u32)>) -> Result<(), SqlError> {
+/// they are renamed. `number_of` returns the number of the sequence that a name means.
+fn fix_sequences(expr: &mut Expr, number_of: &mut dyn FnMut(&str) -> Result<u32, SqlError>) -> Result<(), SqlError> {
     if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = expr
         && let Some(argument @ Expr::Const(Value::Text(_))) = arguments.first_mut()
         && let Expr::Const(Value::Text(name)) = argument
     {
-        let id = view.named_sequence(name)?.id;
-        fixed.push((name.to_string(), id));
-        *argument = Expr::Const(Value::Int8(i64::from(id)));
+        *argument = Expr::Const(Value::Int8(i64::from(number_of(name)?)));
     }
-    expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, view, fixed))
+    expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, number_of))
 }
 
 /// Adds the sequences from which a column's default takes numbers.
@@ -99,15 +143,30 @@ pub fn bind_conversion(
 /// Binds the condition of a CHECK constraint over a table's columns.
 pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
     with_room(|| {
-        let expression = Written::new(Syntax::new(expr.clone()), view.styles);
-        let mut bound = bind_check(&expression, &Scope::table(table, None), view)?;
-        let columns = columns_of(&bound);
-        // The bound condition numbers its own columns, so that the numbers stay the same if the table's columns move.
-        let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();
-        bound.change_columns(&|column| *column = number_of(*column));
+        let expression = written(expr, view);
+        let (bound, columns) = bind_condition(&expression, &Scope::table(table, None), view)?;
         expression.keep(Opaque::new(bound));
-        Ok(Condition { expression, columns })
+        Ok(Condition { expression, mentioned: Arc::new(mentioned(expr, table)), columns })
     })
+}
+
+/// Returns the names that a condition over a table may mention.
+fn mentioned(expr: &ast::Expr, table: &Table) -> Mentioned {
+    let text = expr.to_string().to_lowercase();
+    let may_be_in = |name: &str| text.contains(&name.replace('"', "\"\"").to_lowercase());
+    let columns = table.schema.columns[..table.visible()].iter().filter(|column| may_be_in(&column.name));
+    let columns = columns.map(|column| (column.name.clone(), column.ty)).collect();
+    Mentioned { table: table.name().to_owned(), columns }
+}
+
+/// Binds a condition. The bound condition numbers its own columns, so that the numbers stay the same if the table's
+/// columns move. Returns it with the positions of these columns in the scope.
+fn bind_condition(expression: &Written, scope: &Scope, view: View<'_>) -> Result<(Expr, Vec<usize>), SqlError> {
+    let mut bound = bind_check(expression, scope, view)?;
+    let columns = columns_of(&bound);
+    let number_of = |column: usize| columns.iter().position(|known| *known == column).unwrap_or_default();
+    bound.change_columns(&|column| *column = number_of(*column));
+    Ok((bound, columns))
 }
 
 fn bind_check(expression: &Written, scope: &Scope, view: View<'_>) -> Result<Expr, SqlError> {

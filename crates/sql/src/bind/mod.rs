@@ -93,7 +93,7 @@ mod windows;
 mod with;
 
 pub(crate) use binder::Binder;
-pub use ddl::{bind_conversion, define_check, define_default, used_by_default};
+pub use ddl::{bind_conversion, bind_stored_check, bind_stored_default, define_check, define_default, used_by_default};
 pub(crate) use explain::{explained, planned};
 pub(crate) use procedure::compile_new;
 pub use procedure::{argument_types, check_recursion, define_arguments};

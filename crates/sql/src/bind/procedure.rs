@@ -127,6 +127,7 @@ pub(crate) fn compile_new(procedure: &Procedure, view: View<'_>) -> Result<(), S
 /// sent the body's text, so that errors give positions in it.
 fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     check_depth(depth + 1)?;
+    let view = View { styles: procedure.styles, ..view };
     with_room(|| compile_in_place(procedure, view, located, depth))
 }
 

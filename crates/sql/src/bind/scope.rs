@@ -4,8 +4,9 @@
 //! these numbers. The places of the columns in the rows are known only once the joins are planned. A name that means
 //! nothing in a query is looked up in the queries around it.
 
-use crate::catalog::Table;
+use crate::catalog::{Mentioned, Table};
 use crate::expr::Expr;
+use crate::schema::split;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 
@@ -131,6 +132,14 @@ impl Scope {
     /// Makes the scope of a single table.
     pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
         Self { relations: vec![Relation::table(table, alias, 0)] }
+    }
+
+    /// Makes the scope of the names that a stored condition may mention.
+    pub(super) fn mentioned(mentioned: &Mentioned) -> Self {
+        let (schema, name) = split(&mentioned.table);
+        let columns = mentioned.columns.iter().map(|(name, ty)| OutputColumn::new(name.clone(), *ty));
+        let relation = Relation::new(Some(name.to_owned()), columns, 0);
+        Self { relations: vec![Relation { full: Some(qualified(schema, name)), ..relation }] }
     }
 
     /// Makes the scope of a result's columns, which have no relation.

@@ -20,6 +20,22 @@ struct Sequences {
     by_id: HashMap<u32, Arc<Sequence>>,
 }
 
+/// The smallest OID that the system relations show for a name. Smaller OIDs belong to PostgreSQL's own objects.
+const FIRST_NUMBER: u32 = 16_384;
+
+/// The OIDs that the system relations show for names.
+#[derive(Debug)]
+struct Numbers {
+    by_name: HashMap<String, u32>,
+    next: u32,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { by_name: HashMap::new(), next: FIRST_NUMBER }
+    }
+}
+
 /// The committed definitions of the database, and the locks on the names of its tables. Sessions share it; any thread
 /// may call any method.
 #[derive(Debug, Default)]
@@ -33,7 +49,7 @@ pub struct Catalog {
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
     /// The OIDs that the system relations show for names.
-    numbers: RwLock<HashMap<String, u32>>,
+    numbers: RwLock<Numbers>,
     version: AtomicU64,
 }
 
@@ -74,6 +90,11 @@ impl Catalog {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name).cloned()
     }
 
+    /// Returns all committed sequences.
+    pub fn sequences(&self) -> Vec<Arc<Sequence>> {
+        self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.values().cloned().collect()
+    }
+
     /// Returns the committed sequence with this id.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
@@ -82,14 +103,26 @@ impl Catalog {
     /// Returns the OID that the system relations show for a name, and assigns one at the first call. The OID of a name
     /// is the same until the server stops.
     pub fn number(&self, name: &str) -> u32 {
-        /// Smaller numbers belong to PostgreSQL's own objects.
-        const FIRST: u32 = 16_384;
-        if let Some(number) = self.numbers.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
+        if let Some(number) = self.numbers.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name) {
             return *number;
         }
         let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
-        let next = FIRST + numbers.len() as u32;
-        *numbers.entry(name.to_owned()).or_insert(next)
+        let Numbers { by_name, next } = &mut *numbers;
+        *by_name.entry(name.to_owned()).or_insert_with(|| std::mem::replace(next, *next + 1))
+    }
+
+    /// Gives names the OIDs that they had before a restart. All other names get greater ones.
+    pub fn restore_numbers(&self, numbers: impl IntoIterator<Item = (String, u32)>) {
+        let mut known = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, number) in numbers {
+            known.next = known.next.max(number + 1);
+            known.by_name.insert(name, number);
+        }
+    }
+
+    /// Ensures that new sequences and their new places get ids greater than `last`.
+    pub fn restore_sequence_ids(&self, last: u32) {
+        self.last_sequence.fetch_max(last, Ordering::AcqRel);
     }
 
     /// Returns an id for a new sequence, which no other sequence has had.

@@ -14,7 +14,7 @@ use crate::depth::Syntax;
 use crate::opaque::Opaque;
 use crate::types::Styles;
 use hotrow_storage::Type;
-use hotrow_sync::OnceLock;
+use hotrow_sync::{Arc, OnceLock};
 use sqlparser::ast;
 
 /// An expression as it was written.
@@ -30,6 +30,7 @@ pub struct Written {
 impl Written {
     /// Makes an expression that has not been bound yet.
     pub fn new(syntax: Syntax<ast::Expr>, styles: Styles) -> Self {
+        debug_assert!(styles.moment.is_some(), "a definition keeps the moment at which it was written");
         Self { syntax, styles, bound: OnceLock::new() }
     }
 
@@ -88,11 +89,24 @@ pub struct Check {
     pub condition: Condition,
 }
 
+/// The names that the syntax of a condition may mention: those of its table and of the table's columns when the
+/// condition was written. Later names of the table and its columns do not change them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mentioned {
+    /// The [full name](crate::schema) of the table.
+    pub table: String,
+    /// The names and the types of the columns that the condition may mention. A column that it certainly does not
+    /// mention is left out.
+    pub columns: Vec<(String, Type)>,
+}
+
 /// A condition over the columns of a table.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The expression. In its bound form, column `n` stands for the table's column at position `columns[n]`.
     pub expression: Written,
+    /// The names that the expression's syntax may mention.
+    pub mentioned: Arc<Mentioned>,
     /// The positions of the columns that the bound condition reads, in the order in which it mentions them. Operands
     /// that the binder has removed, as in `a > 0 OR true`, are not included.
     pub columns: Vec<usize>,

@@ -17,20 +17,23 @@
 //! | `search_path` | the lookup of relations by names without a schema |
 //! | `expected` | estimates of the tables' numbers of rows |
 //! | `used` | the definitions that a plan was made from |
+//! | `stored`, `place_log` | definitions as rows; records of the places of sequences |
 
 mod definitions;
 pub mod expected;
 mod expression;
 pub mod foreign_key;
+pub mod place_log;
 pub mod procedure;
 pub mod search_path;
 pub mod sequence;
+pub mod stored;
 mod table;
 mod used;
 pub mod view;
 
 pub use definitions::{Catalog, Changes, View};
-pub use expression::{Check, Condition, DefaultSource, DefaultValue, Written};
+pub use expression::{Check, Condition, DefaultSource, DefaultValue, Mentioned, Written};
 pub(crate) use table::column_of;
 pub use table::{Comments, HIDDEN, Part, Rules, Table, describe, rename_comment};
 pub use used::Used;

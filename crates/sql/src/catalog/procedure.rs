@@ -2,7 +2,8 @@
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
-use crate::parse::procedure::{ArgumentMode, BodySyntax};
+use crate::parse::procedure::{ArgumentMode, BodySyntax, CreateProcedure};
+use crate::types::Styles;
 use hotrow_storage::Type;
 use hotrow_sync::RwLock;
 
@@ -28,6 +29,10 @@ pub struct Procedure {
     pub arguments: Vec<Argument>,
     /// The body as it was written.
     pub syntax: BodySyntax,
+    /// The CREATE PROCEDURE statement as it was written.
+    pub text: String,
+    /// The styles in which the literals of the body are read: those of the session that made the procedure.
+    pub styles: Styles,
     /// The bound body of the last binding, which is valid for the definitions of that time; `None` before the first
     /// binding.
     bound: RwLock<Option<Opaque>>,
@@ -35,8 +40,9 @@ pub struct Procedure {
 
 impl Procedure {
     /// Makes a procedure whose body has not been bound yet.
-    pub fn new(name: String, arguments: Vec<Argument>, syntax: BodySyntax) -> Self {
-        Self { name, arguments, syntax, bound: RwLock::default() }
+    pub fn new(create: &CreateProcedure, arguments: Vec<Argument>, styles: Styles) -> Self {
+        let CreateProcedure { name, body, text, .. } = create.clone();
+        Self { name, arguments, syntax: body, text, styles, bound: RwLock::default() }
     }
 
     /// Returns the bound body of the last binding, or `None` if the body has not been bound. The caller must check that

@@ -1,8 +1,9 @@
 //! Sequences: counters that assign each number only once, unless they cycle.
 
+use super::place_log::{At, PlaceLog};
 use crate::parse::sequence::SequenceOption;
 use crate::{SqlError, state};
-use hotrow_storage::Type;
+use hotrow_storage::{Position, Type};
 use hotrow_sync::{Arc, Latch};
 
 /// The definition of a sequence, which never changes: ALTER makes another definition with the same id.
@@ -28,17 +29,66 @@ pub struct Sequence {
     pub owner: Option<(String, String)>,
     /// The comment that COMMENT ON SEQUENCE has set.
     pub comment: Option<String>,
-    /// The current position. All definitions of a sequence share it, until a RESTART gives the sequence a new position.
-    pub place: Arc<Latch<Place>>,
+    /// The current position. All definitions of a sequence share it, until a RESTART gives the sequence a new place.
+    pub place: Arc<Place>,
 }
 
-/// The current position of a sequence.
-#[derive(Clone, Copy, Debug)]
+/// The count of numbers that a record of the log covers beyond the number that is asked for. A sequence appends one
+/// record for these numbers, and skips at most as many after a crash.
+const AHEAD: i64 = 32;
+
+/// The current position of a sequence, and the part of it that the log has.
+#[derive(Debug)]
 pub struct Place {
-    /// The last number that was taken, or the number to be taken next if `is_taken` is false.
-    pub last: i64,
-    /// Whether `last` has been taken.
-    pub is_taken: bool,
+    /// The number by which the log refers to the place. No other place of the database has had it.
+    pub number: u32,
+    state: Latch<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    at: At,
+    /// The count of next numbers that are taken already by the last record of the log.
+    ahead: i64,
+    /// The increment between the numbers that the last record covers.
+    increment: i64,
+    /// The position of the last record of the place.
+    position: Position,
+}
+
+impl Place {
+    /// Makes a place that has no record in the log. After a crash the sequence's definition gives its position.
+    pub fn new(number: u32, at: At) -> Arc<Self> {
+        let state = State { at, ahead: 0, increment: 0, position: Position::default() };
+        Arc::new(Self { number, state: Latch::new(state) })
+    }
+
+    /// Returns the number at which the sequence stands.
+    pub fn at(&self) -> At {
+        self.state.lock().at
+    }
+
+    /// Returns the position of the last record of the place.
+    pub fn position(&self) -> Position {
+        self.state.lock().position
+    }
+
+    /// Appends a record with the number at which the sequence stands, unless the last record has it. The next number is
+    /// then the same after a crash.
+    pub fn store(&self, log: &PlaceLog) {
+        let mut state = self.state.lock();
+        if state.ahead > 0 {
+            state.store(self.number, log);
+        }
+    }
+}
+
+impl State {
+    /// Appends a record with the number at which the sequence stands.
+    fn store(&mut self, number: u32, log: &PlaceLog) {
+        self.position = log.put(number, self.at);
+        self.ahead = 0;
+    }
 }
 
 impl Sequence {
@@ -47,7 +97,7 @@ impl Sequence {
     /// # Errors
     /// An option is invalid or conflicts with another.
     pub fn new(id: u32, name: &str, ty: Type, options: &[SequenceOption]) -> Result<Self, SqlError> {
-        let place = Arc::new(Latch::new(Place { last: 1, is_taken: false }));
+        let place = Place::new(id, At { last: 1, is_taken: false });
         let plain = Self {
             id,
             name: name.to_owned(),
@@ -61,15 +111,21 @@ impl Sequence {
             comment: None,
             place,
         };
-        plain.with(options, true)
+        plain.with(options, true, || id)
     }
 
     /// Returns the definition with these options changed. If they change the type or the direction, a limit that had
     /// its default gets the new default, unless the options set it. `is_new` is set for the options of CREATE.
+    /// `new_place` returns the number for the new place that CREATE and RESTART make.
     ///
     /// # Errors
     /// An option is invalid or conflicts with another.
-    pub fn with(&self, options: &[SequenceOption], is_new: bool) -> Result<Self, SqlError> {
+    pub fn with(
+        &self,
+        options: &[SequenceOption],
+        is_new: bool,
+        new_place: impl FnOnce() -> u32,
+    ) -> Result<Self, SqlError> {
         check_options(options)?;
         let mut changed = self.clone();
         let (mut min, mut max, mut start, mut restart) = (None, None, None, None);
@@ -110,19 +166,19 @@ impl Sequence {
             changed.start = if ascends { changed.min } else { changed.max };
         }
         changed.start = start.unwrap_or(changed.start);
-        let place = match restart {
-            Some(at) => Place { last: at.unwrap_or(changed.start), is_taken: false },
-            None if is_new => Place { last: changed.start, is_taken: false },
-            None => *self.place.lock(),
+        let at = match restart {
+            Some(at) => At { last: at.unwrap_or(changed.start), is_taken: false },
+            None if is_new => At { last: changed.start, is_taken: false },
+            None => self.place.at(),
         };
-        changed.check_limits(place)?;
+        changed.check_limits(at)?;
         if is_new || restart.is_some() {
-            changed.place = Arc::new(Latch::new(place));
+            changed.place = Place::new(new_place(), at);
         }
         Ok(changed)
     }
 
-    fn check_limits(&self, place: Place) -> Result<(), SqlError> {
+    fn check_limits(&self, at: At) -> Result<(), SqlError> {
         let (least, greatest) = range(self.ty);
         for (name, value) in [("MAXVALUE", self.max), ("MINVALUE", self.min)] {
             if !(least..=greatest).contains(&value) {
@@ -134,7 +190,7 @@ impl Sequence {
         if min >= max {
             return Err(wrong(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})")));
         }
-        for (name, value) in [("START", self.start), ("RESTART", place.last)] {
+        for (name, value) in [("START", self.start), ("RESTART", at.last)] {
             if value < min {
                 return Err(wrong(format!("{name} value ({value}) cannot be less than MINVALUE ({min})")));
             }
@@ -145,45 +201,63 @@ impl Sequence {
         Ok(())
     }
 
-    /// Returns the definition with a new position at the start, as `RESTART IDENTITY` requires.
-    pub fn restarted(&self) -> Self {
-        self.at(Place { last: self.start, is_taken: false })
+    /// Returns the definition with a new place at the start, as `RESTART IDENTITY` requires.
+    pub fn restarted(&self, new_place: u32) -> Self {
+        self.standing(new_place, At { last: self.start, is_taken: false })
     }
 
     /// Returns a copy of the sequence with a position of its own, which begins at the present number. Numbers that are
     /// taken from one of the two do not affect the other.
     pub(crate) fn detached(&self) -> Self {
-        self.at(*self.place.lock())
+        self.standing(self.place.number, self.place.at())
     }
 
     /// Returns a copy of the definition with a place of its own.
-    fn at(&self, place: Place) -> Self {
-        Self { place: Arc::new(Latch::new(place)), ..self.clone() }
+    pub fn standing(&self, place: u32, at: At) -> Self {
+        Self { place: Place::new(place, at), ..self.clone() }
     }
 
     /// Takes the next number, also if the transaction is rolled back later.
     ///
     /// # Errors
     ///
-    /// 2200H if the sequence is exhausted and does not cycle.
-    pub fn next(&self) -> Result<i64, SqlError> {
-        let mut place = self.place.lock();
-        if place.is_taken {
-            let next = place.last.checked_add(self.increment).filter(|next| (self.min..=self.max).contains(next));
-            place.last = match next {
+    /// 2200H if the sequence is exhausted and does not cycle; 53100 or 58030 if the log cannot be written at present.
+    pub fn next(&self, log: Option<&PlaceLog>) -> Result<(i64, Position), SqlError> {
+        let mut state = self.place.state.lock();
+        let mut at = At { is_taken: true, ..state.at };
+        let mut is_next = true;
+        if state.at.is_taken {
+            let next = self.after(state.at.last, 1);
+            is_next = next.is_some();
+            at.last = match next {
                 Some(next) => next,
-                None if self.cycle => {
-                    if self.increment > 0 {
-                        self.min
-                    } else {
-                        self.max
-                    }
-                }
+                None if self.cycle && self.increment > 0 => self.min,
+                None if self.cycle => self.max,
                 None => return Err(self.exhausted()),
             };
         }
-        place.is_taken = true;
-        Ok(place.last)
+        let Some(log) = log else {
+            state.at = at;
+            return Ok((at.last, Position::default()));
+        };
+        let is_covered = is_next && state.ahead > 0 && state.increment == self.increment;
+        if !is_covered {
+            log.check()?;
+            let mut steps = (0..=AHEAD).rev().filter_map(|steps| Some((steps, self.after(at.last, steps)?)));
+            let (ahead, last) = steps.next().unwrap_or((0, at.last));
+            let position = log.put(self.place.number, At { last, is_taken: true });
+            *state = State { at, ahead, increment: self.increment, position };
+        } else {
+            state.at = at;
+            state.ahead -= 1;
+        }
+        Ok((at.last, state.position))
+    }
+
+    /// Returns the number that comes so many steps after another one, or `None` if it is beyond the sequence's limits.
+    fn after(&self, number: i64, steps: i64) -> Option<i64> {
+        let by = self.increment.checked_mul(steps)?;
+        number.checked_add(by).filter(|next| (self.min..=self.max).contains(next))
     }
 
     fn exhausted(&self) -> SqlError {
@@ -197,15 +271,21 @@ impl Sequence {
     ///
     /// # Errors
     ///
-    /// 22003 if the number is outside the sequence's limits.
-    pub fn set(&self, last: i64, is_taken: bool) -> Result<(), SqlError> {
+    /// 22003 if the number is outside the sequence's limits; 53100 or 58030 if the log cannot be written at present.
+    pub fn set(&self, last: i64, is_taken: bool, log: Option<&PlaceLog>) -> Result<Position, SqlError> {
         if !(self.min..=self.max).contains(&last) {
             let (name, min, max) = (&self.name, self.min, self.max);
             let message = format!("setval: value {last} is out of bounds for sequence \"{name}\" ({min}..{max})");
             return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message));
         }
-        *self.place.lock() = Place { last, is_taken };
-        Ok(())
+        let mut state = self.place.state.lock();
+        if let Some(log) = log {
+            log.check()?;
+            state.at = At { last, is_taken };
+            state.store(self.place.number, log);
+        }
+        state.at = At { last, is_taken };
+        Ok(state.position)
     }
 }
 

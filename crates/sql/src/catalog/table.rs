@@ -204,6 +204,33 @@ impl Table {
         std::iter::once(IndexRef::Primary).chain(secondary)
     }
 
+    /// Returns the name under which the system relations number a constraint of the table.
+    pub fn numbered_constraint(&self, constraint: &str) -> String {
+        format!("{}\0constraint\0{constraint}", self.name())
+    }
+
+    /// Returns the name under which the system relations number the DEFAULT of a column of the table.
+    pub fn numbered_default(&self, column: usize) -> String {
+        format!("{}\0default\0{}", self.name(), self.schema.columns[column].name)
+    }
+
+    /// Returns all names under which the system relations number the table and its parts.
+    pub fn numbered(&self) -> Vec<String> {
+        let rules = &self.rules;
+        let of_indexes = self.schema.indexes.iter().map(|index| &index.name);
+        let of_indexes: Vec<_> = rules.primary_key.iter().chain(of_indexes).collect();
+        let keys = rules.primary_key.iter().chain(&rules.unique_constraints);
+        let constraints = keys
+            .chain(rules.checks.iter().map(|check| &check.name))
+            .chain(rules.foreign_keys.iter().map(|key| &key.name));
+        let mut all = vec![self.name().to_owned()];
+        all.extend(of_indexes.into_iter().map(|name| self.name_beside(name)));
+        all.extend(constraints.map(|name| self.numbered_constraint(name)));
+        let has_default = |column: &usize| rules.defaults.get(*column).is_some_and(Option::is_some);
+        all.extend((0..self.visible()).filter(has_default).map(|column| self.numbered_default(column)));
+        all
+    }
+
     /// Whether some index or constraint of the table has this name.
     pub fn has_name(&self, name: &str) -> bool {
         self.rules.primary_key.as_deref() == Some(name)

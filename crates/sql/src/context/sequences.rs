@@ -2,19 +2,22 @@
 
 use super::SessionContext;
 use crate::catalog::column_of;
+use crate::catalog::place_log::PlaceLog;
 use crate::catalog::sequence::Sequence;
 use crate::parse::written_name;
 use crate::schema::{self, quoted, undefined_table};
 use crate::{SqlError, state};
-use hotrow_storage::Value;
-use hotrow_sync::Arc;
-use std::cell::RefCell;
+use hotrow_storage::{LogFailed, Position, Value};
+use hotrow_sync::{Arc, Waiter};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// The numbers that a session has got from sequences, for `currval` and `lastval`.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
     recent: RefCell<Recent>,
+    /// The position of the last record about a number that the client may not have seen yet; zero if there is none.
+    unseen: Cell<Position>,
     /// The state of the present rehearsal, or `None` if no rehearsal is active.
     rehearsal: RefCell<Option<Rehearsal>>,
 }
@@ -94,9 +97,46 @@ impl SessionContext {
     pub fn next_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.check_may_write("nextval")?;
-        let value = sequence.next()?;
+        let (value, position) = sequence.next(self.place_log())?;
+        self.note_append(position);
         self.remember(sequence.id, value);
         Ok(value)
+    }
+
+    /// Returns the log of the sequences' places. In a rehearsal the log learns nothing.
+    fn place_log(&self) -> Option<&PlaceLog> {
+        self.shared.places().filter(|_| !self.is_rehearsing())
+    }
+
+    /// Notes that a record must be durable before the client sees the results of the statement.
+    pub(crate) fn note_append(&self, position: Position) {
+        self.numbers.unseen.set(self.numbers.unseen.get().max(position));
+    }
+
+    /// Whether the client must not see the results of the present statement yet, since they may have numbers of
+    /// sequences that a crash could give again.
+    #[inline]
+    pub(crate) fn has_unseen_numbers(&self) -> bool {
+        self.numbers.unseen.get() > Position::default()
+    }
+
+    /// Waits until no crash can give the session's numbers again. A statement calls this before the client sees its
+    /// results, unless its transaction commits before.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub(crate) fn await_numbers(&self, waiter: &Waiter) -> Result<(), LogFailed> {
+        let position = self.numbers.unseen.take();
+        match self.shared.places() {
+            Some(log) if position > Position::default() => log.sink().wait_durable(position, waiter),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that the client may see the session's numbers: the records are durable up to the end of a transaction that
+    /// has committed.
+    pub(crate) fn show_numbers(&self) {
+        self.numbers.unseen.set(Position::default());
     }
 
     fn remember(&self, id: u32, value: i64) {
@@ -138,7 +178,8 @@ impl SessionContext {
     pub fn set_value(&self, sequence: &Value<'_>, value: i64, is_taken: bool) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
         self.check_may_write("setval")?;
-        sequence.set(value, is_taken)?;
+        let position = sequence.set(value, is_taken, self.place_log())?;
+        self.note_append(position);
         if is_taken {
             self.numbers.recent.borrow_mut().values.insert(sequence.id, value);
         }

@@ -4,6 +4,7 @@
 use crate::context::SessionContext;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
 use crate::{SqlError, Times, isolation, state};
+use hotrow_log::directory::LiveDirectory;
 use hotrow_sync::meter;
 use hotrow_txn::{AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, Setting, VersionStatistics};
 
@@ -76,6 +77,11 @@ impl SessionContext {
             "transaction_isolation" => isolation::name(granted).to_owned(),
             "hotrow.isolation" => granted.name().to_owned(),
             "hotrow.locks" => locks(engine.locks(), self.shared().admission(), engine.early_release()),
+            "data_directory" => {
+                let folder = self.shared().directory().and_then(|directory| directory.folder());
+                folder.map_or(String::new(), |folder| folder.display().to_string())
+            }
+            "hotrow.log" => log(self.shared().directory().map(|directory| &**directory)),
             "hotrow.memory" => format!("{} kB", meter::used_bytes() >> 10),
             "hotrow.memory_limit" => match self.shared().memory_limit().bytes() {
                 Some(bytes) => format!("{} kB", bytes >> 10),
@@ -93,6 +99,22 @@ impl SessionContext {
 /// Describes in words where the time of sessions went, if times are counted.
 fn times(times: Option<&Times>) -> String {
     times.map_or_else(|| "not counted".to_owned(), Times::to_string)
+}
+
+/// Describes in words how far the log and the checkpoint are.
+fn log(directory: Option<&LiveDirectory>) -> String {
+    let Some(directory) = directory else { return "none: everything is in memory only".to_owned() };
+    let (log, checkpoint) = (directory.log().statistics(), directory.checkpoints().statistics());
+    let state = match directory.log().failure() {
+        Some(why) => format!(", failed: {why}"),
+        None if log.is_full => ", the disk is full".to_owned(),
+        None => String::new(),
+    };
+    let failed = directory.checkpoint_failure().map_or(String::new(), |why| format!(", the last one failed: {why}"));
+    format!(
+        "written to {}, durable to {}, {} files; checkpoint at {}, {} files, {} bytes{failed}{state}",
+        log.newest, log.durable, log.files, checkpoint.position, checkpoint.files, checkpoint.bytes
+    )
 }
 
 /// Describes in words how many versions of rows the engine keeps.

@@ -402,7 +402,9 @@ impl Ddl<'_> {
         if is_identity {
             for sequence in self.sequences_of(table.name(), Some(name)) {
                 let options = [SequenceOption::Type(type_name(Some(ty)))];
-                let changed = sequence.with(&options, false).map_err(|_| not_an_identity_type())?;
+                let changed = sequence
+                    .with(&options, false, || self.catalog.new_sequence_id())
+                    .map_err(|_| not_an_identity_type())?;
                 self.publish_sequence(changed);
             }
         }

@@ -19,8 +19,8 @@ impl Ddl<'_> {
         let arguments = define_arguments(&create.arguments, self.view())?;
         if let Some(known) = self.view().procedure(&create.name) {
             let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();
-            let procedure = Procedure::new(create.name.clone(), arguments.clone(), create.body.clone());
-            let same = types(&known) == types(&procedure);
+            let given: Vec<_> = arguments.iter().map(|argument| (argument.mode, argument.ty)).collect();
+            let same = types(&known) == given;
             if !create.replace || !same {
                 let message = format!("procedure \"{}\" already exists", create.name);
                 let error = SqlError::new(state::DUPLICATE_FUNCTION, message);
@@ -38,7 +38,7 @@ impl Ddl<'_> {
             self.lock(&procedure_lock(&name), Mode::Shared)?;
         }
         check_recursion(&create.name, &create.body, self.view())?;
-        let procedure = Procedure::new(create.name.clone(), arguments, create.body.clone());
+        let procedure = Procedure::new(create, arguments, self.view().styles);
         compile_new(&procedure, self.view())?;
         self.context.transaction.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
         Ok("CREATE PROCEDURE")

@@ -40,7 +40,7 @@ impl Ddl<'_> {
             self.rename_sequence(&sequence, new_name)?;
             return Ok("ALTER SEQUENCE");
         }
-        let mut changed = sequence.with(&alter.options, false)?;
+        let mut changed = sequence.with(&alter.options, false, || self.catalog.new_sequence_id())?;
         self.set_owner(&mut changed, &alter.options)?;
         self.publish_sequence(changed);
         Ok("ALTER SEQUENCE")

@@ -430,7 +430,7 @@ impl Ddl<'_> {
         for table in self.truncated(&names, cascade)? {
             if restart {
                 for sequence in self.sequences_of(table.name(), None) {
-                    self.publish_sequence(sequence.restarted());
+                    self.publish_sequence(sequence.restarted(self.catalog.new_sequence_id()));
                 }
             }
             self.txn.check_owned_table(table.id)?;

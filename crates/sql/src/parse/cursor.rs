@@ -246,6 +246,15 @@ impl<'a> Cursor<'a> {
         self.sql[range].to_owned()
     }
 
+    /// Returns the text of the whole statement, and takes no token.
+    pub(super) fn whole(&self) -> String {
+        let range = match self.tokens {
+            [first, .., last] => first.start..last.end,
+            _ => 0..0,
+        };
+        self.sql[range].to_owned()
+    }
+
     /// Takes all tokens that are left. Returns the text from the byte `start` to its end, with the blanks at its
     /// beginning, and the number of characters before it.
     pub(super) fn rest_from(&mut self, start: usize) -> (String, u32) {

@@ -31,7 +31,7 @@ pub mod window;
 
 pub use explain::ExplainOptions;
 pub use size::reading_bytes;
-pub use syntax::{overrides_identities, parse_arguments, parse_expr, parse_type, position};
+pub use syntax::{overrides_identities, parse_arguments, parse_expr, parse_query, parse_type, position};
 pub use types::data_type;
 
 use crate::depth::{Syntax, with_room};

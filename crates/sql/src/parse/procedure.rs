@@ -27,6 +27,8 @@ pub struct CreateProcedure {
     pub arguments: Vec<ArgumentSyntax>,
     /// The body of the procedure.
     pub body: BodySyntax,
+    /// The text of the statement.
+    pub text: String,
 }
 
 /// The direction of an argument.
@@ -178,6 +180,7 @@ fn begins_statement(sql: &str, before: &[Token]) -> bool {
 
 /// Reads `CREATE [OR REPLACE] PROCEDURE`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlError> {
+    let text = cursor.whole();
     cursor.expect("create")?;
     let replace = cursor.take("or");
     if replace {
@@ -205,7 +208,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
     let wrong = |message: &str| SqlError::new(state::INVALID_FUNCTION_DEFINITION, message);
     let body = body.ok_or_else(|| wrong("no function body specified"))?;
     language.ok_or_else(|| wrong("no language specified"))?;
-    Ok(CreateProcedure { name, replace, arguments, body })
+    Ok(CreateProcedure { name, replace, arguments, body, text })
 }
 
 fn known_language(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {

@@ -85,6 +85,14 @@ pub fn parse_arguments(text: &str) -> Result<Syntax<Vec<ast::Expr>>, SqlError> {
     with_room(|| parse(&mut parser).map(Syntax::new).map_err(|error| from_parser(text, error)))
 }
 
+/// Parses a query.
+pub fn parse_query(text: &str) -> Result<Syntax<ast::Query>, SqlError> {
+    with_room(|| match &*parse_ast(text)? {
+        ast::Statement::Query(query) => Ok(Syntax::new((**query).clone())),
+        _ => Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: a query was expected")),
+    })
+}
+
 /// Parses an expression.
 pub fn parse_expr(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
     with_room(|| parse_expr_in_place(text))

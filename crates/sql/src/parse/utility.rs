@@ -91,7 +91,10 @@ pub enum Utility {
     DiscardSequences,
     /// DISCARD of objects that the server does not have; the value is the command tag.
     Discard(&'static str),
-    /// A statement that is accepted without having an effect, such as VACUUM or CHECKPOINT. Its tables must exist.
+    Checkpoint,
+    /// BACKUP TO, with the folder.
+    Backup(String),
+    /// A statement that is accepted without having an effect, such as VACUUM. Its tables must exist.
     Maintenance {
         tag: &'static str,
         tables: Vec<RelationName>,
@@ -196,7 +199,12 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "analyze" | "analyse" => maintenance(cursor, "ANALYZE")?,
         "checkpoint" => {
             cursor.advance();
-            Utility::Maintenance { tag: "CHECKPOINT", tables: Vec::new() }
+            Utility::Checkpoint
+        }
+        "backup" => {
+            cursor.advance();
+            cursor.expect("to")?;
+            Utility::Backup(cursor.string()?)
         }
         "unlisten" => {
             cursor.advance();

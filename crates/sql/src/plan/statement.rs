@@ -78,6 +78,17 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
 }
 
+/// Whether a plan changes rows or definitions.
+pub fn changes_database(plan: &Plan) -> bool {
+    match plan {
+        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Ddl(_) => true,
+        Plan::Call(_) => !only_reads(plan),
+        Plan::Utility(utility) => utility.writes().is_some(),
+        Plan::Analyze(analysis) => changes_database(&analysis.statement.plan),
+        Plan::Empty | Plan::Query(_) | Plan::Declare(_) | Plan::Explain(_) => false,
+    }
+}
+
 /// Whether a plan reads rows, and neither writes rows nor locks rows for an update. Returns false for utility
 /// statements and DDL.
 pub fn only_reads(plan: &Plan) -> bool {

@@ -197,7 +197,8 @@ impl Session {
             self.start_implicit();
             told.clear();
             let ran = self.attempt_members(members, told);
-            let ended = ran.and_then(|()| self.end_attempt(true, commits).inspect_err(|_| forget_last_tag(told)));
+            let shown = ran.and_then(|()| self.show_results(commits).inspect_err(|_| told.clear()));
+            let ended = shown.and_then(|()| self.end_attempt(true, commits).inspect_err(|_| forget_last_tag(told)));
             match ended {
                 Ok(()) => return Ok(()),
                 Err(Fail::Sql(error)) => return Err(error),

@@ -21,6 +21,8 @@
 //! | `output`, `held` | where results go; results that are held back until the attempt has succeeded |
 //! | `transaction` | from BEGIN to COMMIT, failures, savepoints |
 //! | `engine` | the engine's part of a transaction: its begin, optimistic or pessimistic, its counts |
+//! | `directory` | CHECKPOINT and BACKUP TO |
+//! | `stored` | a database with a log: storing definitions, refusing changes, waiting for records |
 //! | `idle` | a session whose client sends nothing |
 //! | `explain` | EXPLAIN ANALYZE |
 //! | `copy` | COPY |
@@ -29,6 +31,7 @@
 mod batch;
 mod copy;
 mod cursor;
+mod directory;
 mod engine;
 mod explain;
 mod fresh;
@@ -41,6 +44,7 @@ mod portal;
 mod prepared;
 mod retry;
 mod run;
+mod stored;
 mod text;
 mod transaction;
 mod utility;

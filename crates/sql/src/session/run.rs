@@ -8,15 +8,21 @@ use super::planned::{Wanted, is_plannable};
 use super::retry::Attempts;
 use super::text::Source;
 use super::transaction::{Phase, is_transaction_control, runs_when_failed};
+use crate::catalog::place_log::refused;
+use crate::context::SessionContext;
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
 use crate::{SqlError, state};
-use hotrow_storage::Value;
-use hotrow_sync::Arc;
+use hotrow_storage::{Refusal, Value};
+use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Isolation, Transaction};
 use std::ops::ControlFlow;
+
+/// The number of rows up to which a statement with numbers of sequences in its rows waits for the log when it has run,
+/// or when it commits. So few rows hardly leave the client's buffer before.
+const FEW_ROWS: u64 = 16;
 
 /// A statement that is to run, with the values of its parameters.
 #[derive(Clone, Copy)]
@@ -124,6 +130,10 @@ impl Session {
                 }
                 attempted => attempted,
             };
+            let attempted = attempted.and_then(|tag| {
+                self.show_results(ends).inspect_err(|_| held.clear())?;
+                Ok(tag)
+            });
             let complete = attempted.as_ref().ok().copied();
             let ended = attempted.and_then(|tag| self.end_attempt(ends, commits).map(|()| tag));
             match ended {
@@ -208,6 +218,7 @@ impl Session {
         {
             return Err(error.into());
         }
+        self.check_log(&statement.plan)?;
         let tag = self.execute_any(statement, params, output)?;
         output.columns(statement.columns())?;
         Ok(tag)
@@ -265,10 +276,15 @@ impl Session {
             self.begin_engine()?;
         }
         let read_only = self.context.transaction.read_only.get();
-        let mut exec = self.exec(params);
         let columns = statement.columns();
+        let mut told = 0_u64;
+        let (mut exec, context, waiter) = self.exec_beside(params);
         let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {
             if let Input::Values(values) = row {
+                if told >= FEW_ROWS && context.has_unseen_numbers() {
+                    context.await_numbers(waiter).map_err(|_| refused(Refusal::Failed))?;
+                }
+                told += 1;
                 output.row(columns, values)?;
             }
             Ok(ControlFlow::Continue(()))
@@ -288,13 +304,18 @@ impl Session {
 
     /// Returns the executor with which a plan runs.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> Exec<'s> {
+        self.exec_beside(params).0
+    }
+
+    /// Returns the executor with which a plan runs, and what its results need meanwhile.
+    fn exec_beside<'s>(&'s mut self, params: &'s [Value<'static>]) -> (Exec<'s>, &'s SessionContext, &'s Waiter) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let (context, keeps_reads) = (Some(&self.context), self.asks_at_reads());
         let styles = self.context.styles();
         let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
         let (txn, deferred, scratch) = (&mut self.engine.txn, &mut self.transaction.deferred, &mut self.scratch);
-        Exec { txn, env, engine, deferred, scratch }
+        (Exec { txn, env, engine, deferred, scratch }, &self.context, &self.waiter)
     }
 
     /// Runs DDL with all that it needs, and passes its notices on.

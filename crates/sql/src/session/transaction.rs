@@ -52,6 +52,8 @@ pub(super) struct SqlTransaction {
     pub(super) executed: u64,
     /// The locks on tables that the transaction holds.
     pub(super) locks: HeldLocks,
+    /// Whether a statement of the transaction may have changed rows or definitions, if the database has a log.
+    pub(super) has_changes: bool,
     /// The transaction's savepoints.
     pub(super) marks: Vec<Mark>,
     /// The checks that the transaction has deferred.
@@ -196,27 +198,42 @@ impl Session {
         })
     }
 
-    /// Commits; after an error the transaction has still to be rolled back.
+    /// Commits; after an error the transaction has still to be rolled back. If the log has failed, the transaction is
+    /// committed in memory, its changes of the catalog too, and rolling it back does nothing.
     fn try_commit(&mut self) -> Result<(), Fail> {
+        let mut is_unsure = false;
         if self.engine.begun {
             self.check_deferred(true)?;
-            self.engine.txn.commit()?;
+        }
+        self.store_definitions()?;
+        if self.engine.begun {
+            match self.engine.txn.commit() {
+                Err(Abort::LogFailed) => is_unsure = self.is_unsure(),
+                committed => committed?,
+            }
             self.entry.counters.count_commit();
+            self.context.show_numbers();
+        } else if self.context.has_unseen_numbers() {
+            is_unsure = self.await_numbers().is_err();
         }
         self.engine.begun = false;
+        let gone = self.places_that_go();
         let changes = std::mem::take(&mut self.context.transaction.changes);
         if !changes.is_empty() {
             let replaced = self.database.catalog.apply(&changes);
             let kept = |id| changes.tables.values().flatten().any(|table| table.id == id);
             let unused = changes.created.iter().copied().filter(|&id| !kept(id));
-            let gone = replaced.iter().map(|table| table.id).filter(|&id| !kept(id));
-            for id in unused.chain(gone) {
+            let replaced = replaced.iter().map(|table| table.id).filter(|&id| !kept(id));
+            for id in unused.chain(replaced) {
                 self.database.engine().drop_table(id);
             }
         }
+        if let Some(log) = self.database.places() {
+            log.remove(&gone);
+        }
         self.kept.cursors.end_transaction(true);
         self.ended();
-        Ok(())
+        if is_unsure { Err(Abort::LogFailed.into()) } else { Ok(()) }
     }
 
     /// Makes the checks that are due, all of them if the transaction `ends`.
@@ -262,6 +279,7 @@ impl Session {
         self.transaction.deferred.clear();
         self.transaction.given_up = None;
         self.transaction.given_up_unheard = None;
+        self.transaction.has_changes = false;
         self.entry.end();
         self.one_shot.pipeline.clear();
         self.transaction.phase = Phase::Idle;

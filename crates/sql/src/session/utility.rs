@@ -82,6 +82,8 @@ impl Session {
                 Tag::Word("DISCARD SEQUENCES")
             }
             Utility::Discard(tag) => Tag::Word(tag),
+            Utility::Checkpoint => self.checkpoint()?,
+            Utility::Backup(folder) => self.back_up(folder)?,
             Utility::Maintenance { tag, tables } => {
                 for table in tables {
                     let table = self.view().find(table);

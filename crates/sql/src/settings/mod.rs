@@ -36,6 +36,9 @@ const HOT: &str = "hot";
 /// idle while others wait.
 pub(crate) const EXCLUSIVE_IDLE_TIMEOUT: &str = "hotrow.exclusive_idle_timeout";
 
+/// The name of the setting that determines whether a commit waits until its record is durable.
+const SYNCHRONOUS_COMMIT: &str = "synchronous_commit";
+
 /// The value of [`CONCURRENCY`] under which transactions take turns.
 const MIXED: &str = "mixed";
 
@@ -56,6 +59,9 @@ enum Kind {
     Isolation,
     /// One of default, optimistic, pessimistic, mixed.
     Concurrency,
+    /// `on`, `off`, or one of the words for what standbys must have done. There are no standbys, so these words mean
+    /// `on`.
+    SynchronousCommit,
     /// A style of dates, and an order of day, month and year.
     DateStyle,
     /// One of PostgreSQL's words for the setting. The number says how many of the first words are supported; the others
@@ -100,7 +106,7 @@ impl Known {
                 ("string", None)
             }
             Kind::Fixed | Kind::Reported => ("string", None),
-            Kind::Isolation | Kind::Concurrency | Kind::Word(..) => ("enum", None),
+            Kind::Isolation | Kind::Concurrency | Kind::SynchronousCommit | Kind::Word(..) => ("enum", None),
         }
     }
 
@@ -148,6 +154,7 @@ const KNOWN: &[Known] = &[
     known("check_function_bodies", Kind::Bool, "on"),
     reported("client_encoding", Kind::Encoding, "UTF8"),
     known("client_min_messages", Kind::Word(LEVELS, LEVELS.len()), "notice"),
+    known("data_directory", Kind::Reported, ""),
     reported("DateStyle", Kind::DateStyle, "ISO, MDY"),
     known("deadlock_timeout", Kind::Duration, "1s"),
     known("default_table_access_method", Kind::Word(&["heap"], 1), "heap"),
@@ -160,6 +167,7 @@ const KNOWN: &[Known] = &[
     known(EXCLUSIVE_IDLE_TIMEOUT, Kind::Duration, "1s"),
     known("hotrow.isolation", Kind::Reported, ""),
     known("hotrow.locks", Kind::Reported, ""),
+    known("hotrow.log", Kind::Reported, ""),
     known("hotrow.memory", Kind::Reported, ""),
     known("hotrow.memory_limit", Kind::Reported, ""),
     known("hotrow.times", Kind::Reported, ""),
@@ -192,7 +200,7 @@ const KNOWN: &[Known] = &[
     reported("standard_conforming_strings", Kind::Fixed, "on"),
     known("statement_timeout", Kind::Duration, "0"),
     known("synchronize_seqscans", Kind::Bool, "on"),
-    known("synchronous_commit", Kind::Word(&["local", "remote_write", "remote_apply", "on", "off"], 5), "on"),
+    known(SYNCHRONOUS_COMMIT, Kind::SynchronousCommit, "on"),
     reported("TimeZone", Kind::TimeZone, "UTC"),
     known("transaction_isolation", Kind::Isolation, "read committed"),
     known("transaction_read_only", Kind::Bool, "off"),
@@ -258,10 +266,12 @@ impl Settings {
         Self { entry: Some(entry), ..self }
     }
 
-    /// Applies `lock_timeout` and `deadlock_timeout` to the session's later waits for locks.
-    pub(crate) fn heed_time_outs(&self) {
+    /// Applies `lock_timeout` and `deadlock_timeout` to the session's later waits for locks, and `synchronous_commit`
+    /// to its later commits.
+    pub(crate) fn heed_waits(&self) {
         if let Some(entry) = &self.entry {
             entry.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
+            entry.waiter.set_waits_for_log(self.waits_for_log());
         }
     }
 
@@ -467,7 +477,7 @@ impl Settings {
         self.styles =
             Styles::of(value("DateStyle"), value("IntervalStyle"), value("bytea_output"), value("extra_float_digits"));
         self.changes += 1;
-        self.heed_time_outs();
+        self.heed_waits();
     }
 
     /// Checks a value for a setting and returns it in its shown form.
@@ -512,6 +522,11 @@ impl Settings {
     /// Whether transaction blocks release hot rows to other transactions before they commit.
     pub(crate) fn releases_early(&self) -> bool {
         self.values.get(EARLY_RELEASE).is_some_and(|value| value == HOT)
+    }
+
+    /// Whether commits wait until their records are durable.
+    pub(crate) fn waits_for_log(&self) -> bool {
+        self.values.get(SYNCHRONOUS_COMMIT).is_none_or(|value| value != "off")
     }
 
     /// Returns the value of a setting that is a duration, or `None` if it is zero or has its default.
@@ -613,6 +628,12 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
                 let message = format!("parameter \"{}\" requires a Boolean value", known.name);
                 return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
             }
+        },
+        Kind::SynchronousCommit => match value.to_lowercase().as_str() {
+            word @ ("local" | "remote_write" | "remote_apply" | "on" | "off") => word.to_owned(),
+            "true" | "yes" | "1" => "on".to_owned(),
+            "false" | "no" | "0" => "off".to_owned(),
+            _ => return Err(invalid("Available values: local, remote_write, remote_apply, on, off.")),
         },
         Kind::Between(least, most) => {
             let number = value.trim().parse::<i32>().map_err(|_| invalid(""))?;

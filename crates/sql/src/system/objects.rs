@@ -141,12 +141,12 @@ pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
 
 /// Returns the OID of a constraint.
 pub(super) fn number_of_constraint(context: &SessionContext, table: &Table, constraint: &str) -> u32 {
-    context.shared().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
+    context.shared().catalog.number(&table.numbered_constraint(constraint))
 }
 
 /// Returns the OID of a column's default.
 pub(super) fn number_of_default(context: &SessionContext, table: &Table, column: usize) -> u32 {
-    context.shared().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
+    context.shared().catalog.number(&table.numbered_default(column))
 }
 
 /// Returns the OID of the relation that a text names, such as `t`, `public.t` or `pg_class`, or `None` if there is
@@ -180,7 +180,7 @@ pub(crate) fn schema_of_number(context: &SessionContext, number: u32) -> Option<
 
 /// Returns the OID of a user's schema, or of `public`.
 pub(super) fn number_of_schema(context: &SessionContext, name: &str) -> u32 {
-    if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog.number(&format!("\0schema\0{name}")) }
+    if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog.number(&crate::schema::numbered(name)) }
 }
 
 /// Returns the OID of the schema with this name, or `None` if there is no such schema.

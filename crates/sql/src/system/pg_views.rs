@@ -61,7 +61,8 @@ fn views(context: &SessionContext, rows: &mut Rows<'_>) {
 
 fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
     for sequence in context.view().sequences() {
-        let place = *sequence.place.lock();
+        let at = sequence.place.at();
+        context.note_append(sequence.place.position());
         rows.push(vec![
             ("schemaname", text(schema::split(&sequence.name).0)),
             ("sequencename", text(schema::plain(&sequence.name))),
@@ -73,7 +74,7 @@ fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
             ("increment_by", Value::Int8(sequence.increment)),
             ("cycle", Value::Bool(sequence.cycle)),
             ("cache_size", Value::Int8(1)),
-            ("last_value", if place.is_taken { Value::Int8(place.last) } else { Value::Null }),
+            ("last_value", if at.is_taken { Value::Int8(at.last) } else { Value::Null }),
         ]);
     }
 }

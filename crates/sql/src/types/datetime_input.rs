@@ -1,20 +1,19 @@
 //! Parsing of dates and timestamps: ISO 8601, and the other notations that PostgreSQL accepts. In a date of numbers,
 //! `DateStyle` determines their order.
 
-use super::datetime::{DAY, check_timestamp, days_from_parts};
+use super::datetime::{DAY, check_timestamp, days_from_parts, now};
 use super::number::trim;
-use super::styles::DateOrder;
-use super::zone::{UNIX_TO_EPOCH_SECONDS, Zone, number};
+use super::styles::{DateOrder, Styles};
+use super::zone::{Zone, number};
 use crate::{SqlError, state};
 use hotrow_storage::Type;
-use jiff::Timestamp;
 use std::str::FromStr;
 
 const SECOND: i64 = 1_000_000;
 
 /// Parses a date and returns its days since 2000-01-01. A time behind the date is parsed and ignored, as in PostgreSQL.
-pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> {
-    match parse(text, Type::Date, order)? {
+pub(super) fn parse_date(text: &str, styles: Styles) -> Result<i32, SqlError> {
+    match parse(text, Type::Date, styles)? {
         Moment::Infinite(sign) => Ok(if sign < 0 { i32::MIN } else { i32::MAX }),
         Moment::At { days, .. } => Ok(days),
     }
@@ -22,8 +21,8 @@ pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> 
 
 /// Parses a timestamp and returns its microseconds since 2000-01-01 00:00. For `timestamp`, a time zone is parsed and
 /// ignored. For `timestamp with time zone`, the default zone is UTC, and so is the result.
-pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<i64, SqlError> {
-    let (days, time, zone) = match parse(text, ty, order)? {
+pub(super) fn parse_timestamp(ty: Type, text: &str, styles: Styles) -> Result<i64, SqlError> {
+    let (days, time, zone) = match parse(text, ty, styles)? {
         Moment::Infinite(sign) => return Ok(if sign < 0 { i64::MIN } else { i64::MAX }),
         Moment::At { days, time, zone } => (days, time, zone),
     };
@@ -38,9 +37,9 @@ pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<
 
 /// Parses a time of day and returns its microseconds since midnight. A date before it and a zone behind it are parsed
 /// and ignored.
-pub(super) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> {
+pub(super) fn parse_time(text: &str, styles: Styles) -> Result<i64, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
-    let mut fields = Fields { order, ..Fields::default() };
+    let mut fields = Fields { order: styles.order, ..Fields::default() };
     let digits = lower.bytes().all(|byte| byte.is_ascii_digit());
     let clock = match lower.len() {
         4 if digits => format!("{}:{}", &lower[..2], &lower[2..]),
@@ -48,7 +47,7 @@ pub(super) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> 
         _ => lower,
     };
     match clock.as_str() {
-        "now" => return Ok((Timestamp::now().as_microsecond() - UNIX_TO_EPOCH_SECONDS * SECOND).rem_euclid(DAY)),
+        "now" => return Ok(moment_of(styles).rem_euclid(DAY)),
         "allballs" => return Ok(0),
         _ => {}
     }
@@ -80,12 +79,12 @@ fn out_of_range(text: &str) -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
 }
 
-fn parse(text: &str, ty: Type, order: DateOrder) -> Result<Moment, SqlError> {
+fn parse(text: &str, ty: Type, styles: Styles) -> Result<Moment, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
-    if let Some(moment) = parse_word(&lower) {
+    if let Some(moment) = parse_word(&lower, styles) {
         return Ok(moment);
     }
-    let mut fields = Fields { order, ..Fields::default() };
+    let mut fields = Fields { order: styles.order, ..Fields::default() };
     for token in lower.split([' ', '\t', '\n', ',']).filter(|token| !token.is_empty()) {
         fields.take(token).ok_or_else(|| syntax(ty, text))?;
     }
@@ -94,9 +93,14 @@ fn parse(text: &str, ty: Type, order: DateOrder) -> Result<Moment, SqlError> {
     Ok(Moment::At { days, time, zone: fields.zone })
 }
 
+/// Returns the moment for which `now` stands.
+fn moment_of(styles: Styles) -> i64 {
+    styles.moment.unwrap_or_else(now)
+}
+
 /// Returns the moment for which a word stands.
-fn parse_word(word: &str) -> Option<Moment> {
-    let now = || Timestamp::now().as_microsecond() - UNIX_TO_EPOCH_SECONDS * SECOND;
+fn parse_word(word: &str, styles: Styles) -> Option<Moment> {
+    let now = || moment_of(styles);
     let day = |shift: i64| (now().div_euclid(DAY) + shift) as i32;
     let midnight = |days| Some(Moment::At { days, time: 0, zone: None });
     match word {

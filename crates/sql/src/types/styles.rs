@@ -20,6 +20,9 @@ pub struct Styles {
     /// The number of significant digits by which the output of a float is shorter than the type's full precision, for
     /// `extra_float_digits` of zero or less. `None` writes the shortest number that parses to the same float.
     pub fewer_digits: Option<u8>,
+    /// The moment for which `now`, `today` and the like stand, in microseconds since 2000-01-01 UTC; `None` stands for
+    /// the moment at which the word is read.
+    pub moment: Option<i64>,
 }
 
 /// The notation in which a date is written.
@@ -79,6 +82,7 @@ impl Styles {
             },
             escapes_bytes: bytea_output == "escape",
             fewer_digits: (digits <= 0).then(|| digits.unsigned_abs()),
+            moment: None,
         }
     }
 

@@ -23,7 +23,7 @@ mod together;
 pub use thread::{LONGEST_SPIN, ThreadScheduler, let_others_finish};
 pub use together::together;
 
-use crate::atomic::{AtomicU64, Ordering};
+use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::{Arc, OnceLock, PlainAtomicU64};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -110,6 +110,8 @@ struct Shared {
     /// The time for which a wait for a lock lasts before the waiter checks for a deadlock, in nanoseconds, or
     /// [`NEVER`]. Only the owner writes.
     deadlock_timeout_ns: AtomicU64,
+    /// Whether commits wait for the log. Only the owner writes.
+    waits_for_log: AtomicBool,
     /// The number of calls of [`yield_now`](Waiter::yield_now). Only the waiter itself writes.
     calls: PlainAtomicU64,
     scheduler: Arc<dyn Scheduler>,
@@ -137,6 +139,7 @@ impl Waiter {
             waits_since: AtomicU64::new(NEVER),
             lock_timeout_ns: AtomicU64::new(NEVER),
             deadlock_timeout_ns: AtomicU64::new(NEVER),
+            waits_for_log: AtomicBool::new(true),
             calls: PlainAtomicU64::new(0),
             scheduler,
         };
@@ -238,6 +241,18 @@ impl Waiter {
     /// engine.
     pub fn set_deadlock_timeout(&self, timeout: Option<Duration>) {
         self.shared.deadlock_timeout_ns.store(to_ns(timeout), Ordering::Release);
+    }
+
+    /// Whether the waiter's transactions wait at their commit until the log is durable, as far as the log makes
+    /// transactions wait at all. True at first.
+    #[inline]
+    pub fn waits_for_log(&self) -> bool {
+        self.shared.waits_for_log.load(Ordering::Acquire)
+    }
+
+    /// Sets whether the waiter's transactions wait for the [log](Self::waits_for_log), for commits from now on.
+    pub fn set_waits_for_log(&self, waits: bool) {
+        self.shared.waits_for_log.store(waits, Ordering::Release);
     }
 
     /// Spins on a condition that no thread announces by a [`wake`](Self::wake), for as long as the waiter's scheduler

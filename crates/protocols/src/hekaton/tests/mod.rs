@@ -11,8 +11,8 @@ mod walks;
 use super::{Hekaton, HekatonConfig, Optimistic};
 use crate::Instance;
 use hotrow_storage::{
-    Change, Column, End, IndexKind, IndexRef, IndexSchema, Key, KeyBuilder, Position, RedoSink, Row, RowRef, TableId,
-    TableSchema, Type, Value,
+    Change, Column, End, IndexKind, IndexRef, IndexSchema, Key, KeyBuilder, LogFailed, Position, RedoSink, Refusal,
+    Row, RowRef, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{Abort, Begin, Concurrency, Engine, Inspection, Isolation, Savepoint, Scan, Transaction, Write};
@@ -220,7 +220,13 @@ impl RedoSink for Interrupted {
         Position(0)
     }
 
-    fn wait_durable(&self, _: Position, _: &Waiter) {}
+    fn wait_durable(&self, _: Position, _: &Waiter) -> Result<(), LogFailed> {
+        Ok(())
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
 }
 
 /// Commits a transaction that has set row 0 to 1, and calls `meanwhile` when it has its end timestamp.

@@ -542,7 +542,7 @@ impl Transaction for HekatonTransaction {
         // A table that is put in another one's place is a change, though no row of it is in the log.
         let has_changes = !self.changes.is_empty() || !self.reader.owned.is_empty();
         let handed = together(|| if has_changes { self.commit_changes() } else { self.commit_reads() })?;
-        self.database.wait_durable(handed, &self.waits.waiter);
+        self.database.wait_durable(handed, &self.waits.waiter)?;
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl<P: Planted> PlantedEngine<P> {
 }
 
 impl<P: Planted> Engine for PlantedEngine<P> {
-    forward!(inner: info, admits, attendants, drop_table, schema, layout);
+    forward!(inner: info, admits, attendants, restore_table, skip_tables, tables, drop_table, schema, layout);
 
     fn set_redo(&self, sink: Arc<dyn RedoSink>) {
         self.planted.set_redo(&*self.inner, sink);

@@ -6,7 +6,7 @@
 //! serializable, as far as scans of the primary key go.
 
 use super::{Planted, key_of, wait};
-use hotrow_storage::{Change, End, Key, Position, RedoSink, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Change, End, Key, LogFailed, Position, RedoSink, Refusal, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
 use hotrow_txn::{
     Abort, Diagnostics, Engine, Holding, LockFor, Planned, Scan, Transaction, Write, Yielding, forward, standard,
@@ -70,8 +70,12 @@ impl RedoSink for WithoutDeletes {
         self.0.appended()
     }
 
-    fn wait_durable(&self, position: Position, waiter: &Waiter) {
-        self.0.wait_durable(position, waiter);
+    fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed> {
+        self.0.wait_durable(position, waiter)
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        self.0.admits()
     }
 }
 

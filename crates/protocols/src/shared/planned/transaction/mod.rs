@@ -546,7 +546,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         }
         // A transaction that waits for a log keeps no other waiting.
         self.end(handed.is_none());
-        self.database.wait_durable(handed, &self.waits.waiter);
+        self.database.wait_durable(handed, &self.waits.waiter)?;
         Ok(())
     }
 

@@ -1,9 +1,14 @@
 //! The database to which sessions belong: the state that they share below their plans ([`Shared`]), and the cached
-//! plans.
+//! plans. `open` makes the catalog of the rows of an earlier process.
+
+mod open;
+
+pub use open::OpenError;
 
 use crate::bind::{Binder, planned};
 use crate::catalog::expected::Expected;
-use crate::catalog::{Changes, Rules, Table, Used, View};
+use crate::catalog::stored::{self, Entry, Stored};
+use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::parse::lex::{Token, character_position};
@@ -15,12 +20,13 @@ use crate::session::Session;
 use crate::shared::{Config, Shared};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_runtime::Attendants;
-use hotrow_storage::{TableId, Type};
+use hotrow_storage::{LogFailed, RedoSink, TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter};
-use hotrow_txn::Engine;
+use hotrow_txn::{Abort, Begin, Engine};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
+use std::time::Duration;
 
 /// The maximum length in bytes of a key of the plan cache. Longer statements consist of data, and rarely come again.
 const LONGEST_CACHED: usize = 64 << 10;
@@ -36,11 +42,49 @@ pub struct Database {
 }
 
 impl Database {
-    /// Makes a database over an engine, with an empty catalog.
+    /// Makes a database over an engine, with an empty catalog. No definition is stored: the database has no log, or at
+    /// least its catalog is not in the log.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         let attendants = Attendants::start(&*engine);
-        let shared = Arc::new(Shared::new(engine, config));
+        Self::over(engine, attendants, Catalog::default(), None, config)
+    }
+
+    /// Opens a database that has a log. `engine` has the tables and rows of an earlier process, under their numbers and
+    /// without a sink, or no tables at all. The catalog is made of the definitions among the rows. Then `sink` gets the
+    /// redo records of the engine and of the sequences. Tables that no definition has are dropped, unless there are no
+    /// stored definitions at all yet.
+    ///
+    /// # Errors
+    /// If a definition cannot be read, or does not fit the tables of the engine. The sink has got nothing then.
+    ///
+    /// # Panics
+    /// If the engine has a sink already.
+    pub fn open(engine: Arc<dyn Engine>, sink: Arc<dyn RedoSink>, config: Config) -> Result<Arc<Self>, OpenError> {
+        let attendants = Attendants::start(&*engine);
+        let (catalog, stored) = open::open(&*engine, sink)?;
+        Ok(Self::over(engine, attendants, catalog, Some(stored), config))
+    }
+
+    fn over(
+        engine: Arc<dyn Engine>,
+        attendants: Attendants,
+        catalog: Catalog,
+        stored: Option<Stored>,
+        config: Config,
+    ) -> Arc<Self> {
+        let shared = Arc::new(Shared::new(engine, catalog, stored, config));
         Arc::new(Self { shared, plans: RwLock::default(), sessions: AtomicI32::new(1), _attendants: attendants })
+    }
+
+    /// Ends the database's use in order: appends the numbers at which the sequences stand, so that the next process
+    /// skips none, and waits until all records are durable. All sessions have ended. Does nothing without a log.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn close(&self) -> Result<(), LogFailed> {
+        let Some(log) = self.places() else { return Ok(()) };
+        self.catalog.sequences().iter().for_each(|sequence| sequence.place.store(log));
+        log.sink().wait_durable(log.sink().appended(), &Waiter::thread(Duration::ZERO))
     }
 
     /// Returns the state that the sessions of this database share below their plans.
@@ -62,9 +106,11 @@ impl Database {
     /// [constant](hotrow_storage::TableSchema::constant) table fail with 42809, and so does a foreign key whose actions
     /// would change its rows.
     ///
+    /// If the database has a log, the table must have been made after the database was opened: the log knows no others.
+    ///
     /// # Errors
     ///
-    /// 42P07 if the catalog has a table of this name.
+    /// 42P07 if the catalog has a table of this name; the error of the engine if the definition cannot be stored.
     pub fn adopt(&self, table: TableId) -> Result<(), SqlError> {
         let schema = self.engine().schema(table);
         if self.catalog.table(&schema.name).is_some() {
@@ -78,8 +124,34 @@ impl Database {
         let lock = self.catalog.lock(&schema.name);
         let definition = Table::new(&**self.engine(), table, rules, Arc::new(AtomicI64::new(1)), lock);
         let tables = BTreeMap::from([(schema.name.clone(), Some(definition))]);
-        self.catalog.apply(&Changes { tables, ..Changes::default() });
+        let changes = Changes { tables, ..Changes::default() };
+        if let Some(stored) = &self.stored {
+            self.store(stored, &stored::entries(&changes, &self.catalog)?)?;
+        }
+        self.catalog.apply(&changes);
         Ok(())
+    }
+
+    /// Stores definitions in a transaction of their own.
+    fn store(&self, stored: &Stored, entries: &[Entry]) -> Result<(), SqlError> {
+        stored.places().check()?;
+        let mut txn = self.engine().transaction(Waiter::thread(Duration::ZERO));
+        for _ in 0..self.config.max_retries {
+            let written = txn
+                .begin(&Begin::at(self.config.default_isolation))
+                .and_then(|()| stored.write(entries, &mut *txn))
+                .and_then(|()| txn.commit());
+            match written {
+                Ok(()) => return Ok(()),
+                Err(abort) => {
+                    txn.abort();
+                    if !abort.is_retryable() {
+                        return Err(abort.into());
+                    }
+                }
+            }
+        }
+        Err(Abort::Conflict.into())
     }
 
     /// Returns the cached plan of this key. Returns `None` if there is none, if the catalog has changed since the plan

@@ -1,0 +1,213 @@
+//! A redo sink that plays a log: it keeps all records in order, and makes the tables of any prefix of them again.
+
+use hotrow_storage::{
+    Change, End, Key, KeySpec, LogFailed, Position, RedoSink, Refusal, Row, RowLayout, RowRef, TableId, TableSchema,
+};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
+use hotrow_txn::Engine;
+use std::collections::BTreeMap;
+
+/// Keeps a database's redo records in the order of their positions, as a log on a disk would.
+///
+/// A test plays a crash: it takes a prefix of the records ([`cut`](Self::cut)), loads their rows into a new engine
+/// ([`load`](Self::load)), and goes on with the shorter log. A later position wins for each row.
+#[derive(Default)]
+pub struct RecordedLog {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    records: Vec<Record>,
+    /// The number of records that somebody has waited for.
+    durable: usize,
+    refusal: Option<Refusal>,
+    has_failed: bool,
+}
+
+#[derive(Clone)]
+enum Record {
+    Created(TableId, Arc<Shape>),
+    Loaded(TableId, Row),
+    Dropped(TableId),
+    Transaction(Vec<Left>),
+}
+
+/// The final effect of a transaction on a row: the row, or its absence.
+type Left = (TableId, Key, Option<Row>);
+
+/// The definition of a table, in the form that this module needs.
+struct Shape {
+    schema: TableSchema,
+    layout: Arc<RowLayout>,
+    key: KeySpec,
+}
+
+impl Shape {
+    fn key(&self, row: RowRef<'_>) -> Key {
+        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
+    }
+
+    fn copy(&self, row: RowRef<'_>) -> Row {
+        let mut copy = Row::new(&self.layout);
+        copy.copy_from(row);
+        copy
+    }
+}
+
+impl Kept {
+    fn shape(&self, table: TableId) -> Arc<Shape> {
+        let found = self.records.iter().rev().find_map(|record| match record {
+            Record::Created(id, shape) if *id == table => Some(shape.clone()),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("there is a record of table {}, which was not created", table.0))
+    }
+
+    fn append(&mut self, record: Record) -> Position {
+        self.records.push(record);
+        Position(self.records.len() as u64)
+    }
+}
+
+impl RecordedLog {
+    /// Makes a log without records.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Returns the number of records.
+    pub fn records(&self) -> usize {
+        self.kept().records.len()
+    }
+
+    /// Returns the number of records that are certain to survive a crash, because somebody has waited for them.
+    pub fn durable(&self) -> usize {
+        self.kept().durable
+    }
+
+    /// Returns the number of records that transactions and sequences have appended.
+    pub fn transactions(&self) -> usize {
+        self.kept().records.iter().filter(|record| matches!(record, Record::Transaction(_))).count()
+    }
+
+    /// Makes the log refuse changes from now on, or admit them again.
+    pub fn refuse(&self, refusal: Option<Refusal>) {
+        self.kept().refusal = refusal;
+    }
+
+    /// Makes the log fail: no record becomes durable any more.
+    pub fn fail(&self) {
+        let mut kept = self.kept();
+        (kept.has_failed, kept.refusal) = (true, Some(Refusal::Failed));
+    }
+
+    /// Returns a log of the first `records` records, all of which are durable.
+    pub fn cut(&self, records: usize) -> Arc<Self> {
+        let records = self.kept().records[..records].to_vec();
+        let kept = Kept { durable: records.len(), records, ..Kept::default() };
+        Arc::new(Self { kept: Mutex::new(kept) })
+    }
+
+    /// Makes the tables of the records in an engine that has none, under their numbers, and loads their rows. The
+    /// engine must have no sink yet.
+    ///
+    /// # Errors
+    /// If the engine does not admit a table, or a unique index refuses a row. The text says which.
+    pub fn load(&self, engine: &dyn Engine) -> Result<(), String> {
+        let kept = self.kept();
+        let mut tables: BTreeMap<TableId, (Arc<Shape>, BTreeMap<Key, Row>)> = BTreeMap::new();
+        let mut next = TableId(0);
+        for record in &kept.records {
+            match record {
+                Record::Created(table, shape) => {
+                    next = next.max(TableId(table.0 + 1));
+                    tables.insert(*table, (shape.clone(), BTreeMap::new()));
+                }
+                Record::Loaded(table, row) => {
+                    let (shape, rows) = tables.get_mut(table).expect("it was created before");
+                    rows.insert(shape.key(row.as_ref()), row.clone());
+                }
+                Record::Dropped(table) => drop(tables.remove(table)),
+                Record::Transaction(changes) => {
+                    for (table, key, row) in changes {
+                        // A transaction's record may follow that of the drop of a table that it used before.
+                        let Some((_, rows)) = tables.get_mut(table) else { continue };
+                        match row {
+                            Some(row) => rows.insert(key.clone(), row.clone()),
+                            None => rows.remove(key),
+                        };
+                    }
+                }
+            }
+        }
+        for (id, (shape, rows)) in tables {
+            engine.admits(&shape.schema)?;
+            engine.restore_table(id, shape.schema.clone());
+            for row in rows.values() {
+                let loaded = engine.load(id, row.as_ref());
+                loaded.map_err(|duplicate| format!("two rows of table {} have the key {:?}", id.0, duplicate.0))?;
+            }
+        }
+        engine.skip_tables(next);
+        Ok(())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+impl RedoSink for RecordedLog {
+    fn created(&self, table: TableId, schema: &TableSchema) {
+        let shape = Shape {
+            schema: schema.clone(),
+            layout: Arc::new(RowLayout::new(&schema.columns)),
+            key: KeySpec::new(&schema.columns, &schema.key),
+        };
+        self.kept().append(Record::Created(table, Arc::new(shape)));
+    }
+
+    fn loaded(&self, table: TableId, row: RowRef<'_>) {
+        let mut kept = self.kept();
+        let row = kept.shape(table).copy(row);
+        kept.append(Record::Loaded(table, row));
+    }
+
+    fn dropped(&self, table: TableId) {
+        self.kept().append(Record::Dropped(table));
+    }
+
+    fn append(&self, _: End, changes: &mut dyn Iterator<Item = Change<'_>>, _: &Waiter) -> Position {
+        let mut kept = self.kept();
+        let left = |change: Change<'_>| match change {
+            Change::Put { table, row } => {
+                let shape = kept.shape(table);
+                (table, shape.key(row), Some(shape.copy(row)))
+            }
+            Change::Delete { table, key } => (table, key, None),
+        };
+        let changes: Vec<Left> = changes.map(left).collect();
+        kept.append(Record::Transaction(changes))
+    }
+
+    fn appended(&self) -> Position {
+        Position(self.records() as u64)
+    }
+
+    fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed> {
+        let mut kept = self.kept();
+        assert!(position.0 <= kept.records.len() as u64, "{position:?} was given to nobody");
+        if kept.has_failed && position.0 > kept.durable as u64 {
+            return Err(LogFailed);
+        }
+        if waiter.waits_for_log() {
+            kept.durable = kept.durable.max(position.0 as usize);
+        }
+        Ok(())
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        self.kept().refusal.map_or(Ok(()), Err)
+    }
+}

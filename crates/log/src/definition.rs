@@ -1,0 +1,201 @@
+//! Definitions of tables, as bytes.
+
+use crate::bytes::{Input, push_string, push_varint};
+use hotrow_storage::{Column, Element, IndexKind, IndexSchema, Precision, TableSchema, Type};
+
+/// The version of the bytes of a definition.
+const VERSION: u8 = 1;
+
+/// The bits of a table's flags.
+const ORDERED: u8 = 1;
+const PARTITIONED: u8 = 2;
+const CONSTANT: u8 = 4;
+/// The bits of an index's flags.
+const IS_ORDERED: u8 = 1;
+const UNIQUE: u8 = 2;
+
+/// Appends the whole definition of a table.
+pub(crate) fn push_schema(bytes: &mut Vec<u8>, schema: &TableSchema) {
+    let TableSchema { name, columns, key, ordered, partitioned, constant, indexes } = schema;
+    bytes.push(VERSION);
+    bytes.push(flags(&[(*ordered, ORDERED), (*partitioned, PARTITIONED), (*constant, CONSTANT)]));
+    push_string(bytes, name.as_bytes());
+    push_varint(bytes, columns.len() as u64);
+    for Column { name, ty, nullable } in columns {
+        push_string(bytes, name.as_bytes());
+        bytes.push(u8::from(*nullable));
+        push_type(bytes, *ty);
+    }
+    push_positions(bytes, key);
+    push_varint(bytes, indexes.len() as u64);
+    for IndexSchema { name, columns, kind, unique } in indexes {
+        push_string(bytes, name.as_bytes());
+        bytes.push(flags(&[(*kind == IndexKind::Ordered, IS_ORDERED), (*unique, UNIQUE)]));
+        push_positions(bytes, columns);
+    }
+}
+
+fn flags(bits: &[(bool, u8)]) -> u8 {
+    bits.iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum()
+}
+
+fn push_positions(bytes: &mut Vec<u8>, positions: &[usize]) {
+    push_varint(bytes, positions.len() as u64);
+    positions.iter().for_each(|&position| push_varint(bytes, position as u64));
+}
+
+/// The numbers of types. A number is never used for another type.
+mod tag {
+    pub(super) const BOOL: u8 = 1;
+    pub(super) const INT2: u8 = 2;
+    pub(super) const INT4: u8 = 3;
+    pub(super) const INT8: u8 = 4;
+    pub(super) const FLOAT4: u8 = 5;
+    pub(super) const FLOAT8: u8 = 6;
+    pub(super) const NUMERIC: u8 = 7;
+    pub(super) const NUMERIC_OF: u8 = 8;
+    pub(super) const CHAR: u8 = 9;
+    pub(super) const VARCHAR: u8 = 10;
+    pub(super) const VARCHAR_OF: u8 = 11;
+    pub(super) const TEXT: u8 = 12;
+    pub(super) const JSON: u8 = 13;
+    pub(super) const JSONB: u8 = 14;
+    pub(super) const BYTEA: u8 = 15;
+    pub(super) const DATE: u8 = 16;
+    pub(super) const TIMESTAMP: u8 = 17;
+    pub(super) const TIMESTAMP_TZ: u8 = 18;
+    pub(super) const TIME: u8 = 19;
+    pub(super) const INTERVAL: u8 = 20;
+    pub(super) const UUID: u8 = 21;
+    /// The type of the elements follows.
+    pub(super) const ARRAY: u8 = 22;
+    pub(super) const INT2_VECTOR: u8 = 23;
+    pub(super) const OID_VECTOR: u8 = 24;
+}
+
+fn push_type(bytes: &mut Vec<u8>, ty: Type) {
+    let tag = match ty {
+        Type::Bool => tag::BOOL,
+        Type::Int2 => tag::INT2,
+        Type::Int4 => tag::INT4,
+        Type::Int8 => tag::INT8,
+        Type::Float4 => tag::FLOAT4,
+        Type::Float8 => tag::FLOAT8,
+        Type::Numeric(None) => tag::NUMERIC,
+        Type::Numeric(Some(Precision { precision, scale })) => {
+            return bytes.extend_from_slice(&[tag::NUMERIC_OF, precision, scale]);
+        }
+        Type::Char(length) => {
+            bytes.push(tag::CHAR);
+            return push_varint(bytes, u64::from(length));
+        }
+        Type::Varchar(None) => tag::VARCHAR,
+        Type::Varchar(Some(length)) => {
+            bytes.push(tag::VARCHAR_OF);
+            return push_varint(bytes, u64::from(length));
+        }
+        Type::Text => tag::TEXT,
+        Type::Json => tag::JSON,
+        Type::Jsonb => tag::JSONB,
+        Type::Bytea => tag::BYTEA,
+        Type::Date => tag::DATE,
+        Type::Timestamp => tag::TIMESTAMP,
+        Type::TimestampTz => tag::TIMESTAMP_TZ,
+        Type::Time => tag::TIME,
+        Type::Interval => tag::INTERVAL,
+        Type::Uuid => tag::UUID,
+        Type::Array(Element::Int2Vector) => tag::INT2_VECTOR,
+        Type::Array(Element::OidVector) => tag::OID_VECTOR,
+        Type::Array(element) => {
+            bytes.push(tag::ARRAY);
+            return push_type(bytes, element.ty());
+        }
+    };
+    bytes.push(tag);
+}
+
+/// Reads the definition of a table. Returns `None` if the bytes are no definition, or one that no table can have.
+pub(crate) fn read_schema(input: &mut Input<'_>) -> Option<TableSchema> {
+    if input.byte()? != VERSION {
+        return None;
+    }
+    let flags = input.byte().filter(|flags| flags & !(ORDERED | PARTITIONED | CONSTANT) == 0)?;
+    let name = input.text()?.to_owned();
+    let mut columns = Vec::new();
+    for _ in 0..input.size()? {
+        let name = input.text()?.to_owned();
+        let nullable = read_bool(input)?;
+        columns.push(Column { name, ty: read_type(input)?, nullable });
+    }
+    let key = read_positions(input, columns.len())?;
+    let mut indexes = Vec::new();
+    for _ in 0..input.size()? {
+        let name = input.text()?.to_owned();
+        let flags = input.byte().filter(|flags| flags & !(IS_ORDERED | UNIQUE) == 0)?;
+        let kind = if flags & IS_ORDERED != 0 { IndexKind::Ordered } else { IndexKind::Hash };
+        let columns = read_positions(input, columns.len())?;
+        indexes.push(IndexSchema { name, columns, kind, unique: flags & UNIQUE != 0 });
+    }
+    let has = |flag: u8| flags & flag != 0;
+    let (ordered, partitioned, constant) = (has(ORDERED), has(PARTITIONED), has(CONSTANT));
+    let schema = TableSchema { name, columns, key, ordered, partitioned, constant, indexes };
+    can_be(&schema).then_some(schema)
+}
+
+/// Whether a table can have this definition.
+fn can_be(schema: &TableSchema) -> bool {
+    let is_integer = |&column: &usize| schema.columns[column].ty.is_integer();
+    schema.key.iter().all(|&column| !schema.columns[column].nullable)
+        && schema.key.first().is_some_and(|first| !schema.partitioned || is_integer(first))
+        && schema.indexes.len() < usize::from(u16::MAX) - 2
+}
+
+fn read_bool(input: &mut Input<'_>) -> Option<bool> {
+    input.byte().filter(|byte| *byte <= 1).map(|byte| byte == 1)
+}
+
+/// Reads positions of columns, which are all below `columns`.
+fn read_positions(input: &mut Input<'_>, columns: usize) -> Option<Vec<usize>> {
+    let mut positions = Vec::new();
+    for _ in 0..input.size()? {
+        positions.push(input.size().filter(|position| *position < columns)?);
+    }
+    Some(positions)
+}
+
+fn read_type(input: &mut Input<'_>) -> Option<Type> {
+    Some(match input.byte()? {
+        tag::ARRAY => Type::Array(Element::of(read_scalar(input.byte()?, input)?)?),
+        tag::INT2_VECTOR => Type::Array(Element::Int2Vector),
+        tag::OID_VECTOR => Type::Array(Element::OidVector),
+        tag => read_scalar(tag, input)?,
+    })
+}
+
+/// Reads what follows the tag of a type that is no array.
+fn read_scalar(tag: u8, input: &mut Input<'_>) -> Option<Type> {
+    Some(match tag {
+        tag::BOOL => Type::Bool,
+        tag::INT2 => Type::Int2,
+        tag::INT4 => Type::Int4,
+        tag::INT8 => Type::Int8,
+        tag::FLOAT4 => Type::Float4,
+        tag::FLOAT8 => Type::Float8,
+        tag::NUMERIC => Type::Numeric(None),
+        tag::NUMERIC_OF => Type::Numeric(Some(Precision { precision: input.byte()?, scale: input.byte()? })),
+        tag::CHAR => Type::Char(input.varint32()?),
+        tag::VARCHAR => Type::Varchar(None),
+        tag::VARCHAR_OF => Type::Varchar(Some(input.varint32()?)),
+        tag::TEXT => Type::Text,
+        tag::JSON => Type::Json,
+        tag::JSONB => Type::Jsonb,
+        tag::BYTEA => Type::Bytea,
+        tag::DATE => Type::Date,
+        tag::TIMESTAMP => Type::Timestamp,
+        tag::TIMESTAMP_TZ => Type::TimestampTz,
+        tag::TIME => Type::Time,
+        tag::INTERVAL => Type::Interval,
+        tag::UUID => Type::Uuid,
+        _ => return None,
+    })
+}

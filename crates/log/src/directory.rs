@@ -1,0 +1,287 @@
+//! A data directory in use: the right to it, its rows at the start, and the threads that keep it.
+//!
+//! 1. [`Directory::open`] takes the lock of the folder and looks at its format.
+//! 2. [`recover`](Directory::recover) gives the rows to an empty database.
+//! 3. [`start`](Directory::start) opens the log for writing where it ended, and starts the threads that write it and
+//!    make checkpoints.
+//!
+//! Nothing but the file of the lock is made or changed before the last step. So a directory that is refused, or a
+//! recovery that fails, leaves everything as it was.
+
+use crate::backup::{self, BackupLog, Contents};
+use crate::checkpoint::{self, Checkpointer, Checkpoints};
+use crate::disk::Disk;
+use crate::disk::real::{DirectoryLock, RealDisk};
+use crate::failure::Failure;
+use crate::reader::LogFiles;
+use crate::recovery::{self, Progress, Recovered, Target, recover};
+use crate::source::{LiveSource, Source};
+use crate::writer::{self, Log, LogThreads};
+use crate::{format, frame_file};
+use hotrow_storage::{Change, End, LogFailed, Position, RedoSink, Refusal, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Waiter, Wake};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time between two looks at a step that another thread makes.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The least length of a segment, in bytes, that a number of bytes between checkpoints leads to.
+const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
+
+/// The options of a data directory.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The options of the log.
+    pub log: writer::Options,
+    /// The sizes of checkpoints.
+    pub checkpoints: checkpoint::Options,
+    /// The way in which the recovery works.
+    pub recovery: recovery::Options,
+}
+
+impl Options {
+    /// Lets a checkpoint begin after so many bytes of log. Segments, which are given back as wholes, get a length that
+    /// suits it.
+    #[must_use]
+    pub fn checkpoint_after(mut self, bytes: u64) -> Self {
+        let longest = writer::Options::default().segment_bytes;
+        self.log.segment_bytes = (bytes / 4).next_multiple_of(LEAST_SEGMENT_BYTES).clamp(LEAST_SEGMENT_BYTES, longest);
+        self.checkpoints.trigger_bytes = bytes;
+        self
+    }
+}
+
+/// A data directory that nobody writes yet.
+#[derive(Debug)]
+pub struct Directory {
+    disk: Arc<dyn Disk>,
+    folder: Option<PathBuf>,
+    /// Whether there is no data yet.
+    is_new: bool,
+    _lock: Option<DirectoryLock>,
+}
+
+/// A data directory that is being written. Dropping it makes all records durable, if that is possible, ends the threads
+/// and gives up the right to the directory.
+#[derive(Debug)]
+pub struct LiveDirectory {
+    // The threads end before the lock is given up, and those that read the log before those that write it.
+    checkpointer: Checkpointer,
+    checkpoints: Arc<Checkpoints>,
+    _threads: LogThreads,
+    log: Arc<Log>,
+    folder: Option<PathBuf>,
+    /// The time of day at which the log was opened, in microseconds since 2000-01-01 UTC.
+    opened: i64,
+    _lock: Option<DirectoryLock>,
+}
+
+impl Directory {
+    /// Opens a folder, which is made if it does not exist, and takes the right to use it.
+    ///
+    /// # Errors
+    /// If another process uses the folder, if it has files that are not those of a data directory, if it has another
+    /// format, or if the system refuses it.
+    pub fn open(folder: &Path) -> Result<Self, Failure> {
+        let disk = RealDisk::create(folder).map_err(Failure::on(""))?;
+        let lock = disk.lock().map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => Failure::Refused(error.to_string()),
+            _ => Failure::on("LOCK")(error),
+        })?;
+        Ok(Self { folder: Some(folder.to_owned()), _lock: Some(lock), ..Self::over(disk)? })
+    }
+
+    /// Opens a directory to which the caller has the only right.
+    ///
+    /// # Errors
+    /// If the disk has files that are not those of a data directory, if it has another format, or if it refuses an
+    /// operation.
+    pub fn over(disk: Arc<dyn Disk>) -> Result<Self, Failure> {
+        let names = disk.list("").map_err(Failure::on(""))?;
+        if names.iter().any(|name| name == frame_file::NAME) {
+            let text = "this is a backup: expected a data directory, which hotrow restore makes of it";
+            return Err(Failure::Refused(text.to_owned()));
+        }
+        let is_new = !format::check(&*disk)?;
+        let of_others = names.iter().find(|name| !format::is_of_new_directory(name));
+        match of_others.filter(|_| is_new) {
+            Some(name) => Err(Failure::Refused(format!(
+                "there is {name}, and no data of Hotrow: expected a data directory, or one that is empty or not there"
+            ))),
+            None => Ok(Self { disk, folder: None, is_new, _lock: None }),
+        }
+    }
+
+    /// Whether there is no data yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Gives the tables and rows to an empty database. `progress` is called by all threads, about every 4 MiB.
+    ///
+    /// # Errors
+    /// See [`recover`]. The directory is never changed.
+    pub fn recover(
+        &self,
+        target: &dyn Target,
+        options: &recovery::Options,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Recovered, Failure> {
+        if self.is_new {
+            return Ok(Recovered::default());
+        }
+        let log = LogFiles::open(&*self.disk)?;
+        recover(&*self.disk, &log, target, options, progress)
+    }
+
+    /// Opens the log behind what was recovered, and starts the threads.
+    ///
+    /// # Errors
+    /// If the disk refuses an operation or has no room for a segment, or if the system refuses a thread.
+    pub fn start(self, recovered: &Recovered, options: &Options) -> Result<LiveDirectory, Failure> {
+        if self.is_new {
+            format::create(&*self.disk)?;
+        }
+        let checkpoints = Checkpoints::open(self.disk.clone(), options.checkpoints.clone())?;
+        let log = Log::open(self.disk.clone(), &options.log, recovered.end)?;
+        log.discard_before(checkpoints.needed());
+        let of_threads = |error| Failure::Disk { name: "a thread".to_owned(), error };
+        let threads = LogThreads::start(log.clone()).map_err(of_threads)?;
+        let checkpointer = Checkpointer::start(checkpoints.clone(), log.clone()).map_err(of_threads)?;
+        let Self { folder, _lock, .. } = self;
+        let opened = log.time_of_day();
+        Ok(LiveDirectory { checkpointer, checkpoints, _threads: threads, log, folder, opened, _lock })
+    }
+
+    /// Copies a directory that nobody writes into an empty one: see [`backup`](backup::backup).
+    ///
+    /// # Errors
+    /// See there.
+    pub fn backup(&self, dest: &dyn Disk, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Contents, Failure> {
+        if self.is_new {
+            return Err(Failure::Refused("there is no data: expected a data directory".to_owned()));
+        }
+        let log = LogFiles::open(&*self.disk)?;
+        let checkpoints = Checkpoints::open(self.disk.clone(), checkpoint::Options::default())?;
+        backup::backup(&checkpoints, &log, &|| u64::MAX, dest, progress)
+    }
+}
+
+impl LiveDirectory {
+    /// Returns the log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// Returns the sink of a database. The directory stays in use as long as the database has it.
+    pub fn sink(self: &Arc<Self>) -> Arc<dyn RedoSink> {
+        self.clone()
+    }
+
+    /// Returns the folder, or `None` if the directory is on no file system.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Makes everything durable that was appended, whatever the mode.
+    ///
+    /// # Errors
+    /// Why that is not possible, for people.
+    pub fn make_durable(&self) -> Result<(), String> {
+        if self.log.close() {
+            return Ok(());
+        }
+        Err(self.log.failure().unwrap_or_else(|| "the disk of the log is full".to_owned()))
+    }
+
+    /// Returns the checkpoint.
+    pub fn checkpoints(&self) -> &Arc<Checkpoints> {
+        &self.checkpoints
+    }
+
+    /// Returns why the last step of a checkpoint failed, for people, or `None` if it did not.
+    pub fn checkpoint_failure(&self) -> Option<String> {
+        self.checkpointer.failure()
+    }
+
+    /// Returns about how old the oldest change is that the checkpoint does not hold: zero if there is none.
+    pub fn checkpoint_age(&self) -> Duration {
+        let (position, time) = (self.checkpoints.position(), self.checkpoints.time());
+        if position >= self.log.durable() {
+            return Duration::ZERO;
+        }
+        let began = time.unwrap_or(self.opened);
+        Duration::from_micros(u64::try_from(self.log.time_of_day().saturating_sub(began)).unwrap_or_default())
+    }
+
+    /// Waits until a checkpoint holds everything that was durable when the call began. Returns false if the waiter was
+    /// cancelled.
+    ///
+    /// # Errors
+    /// Why the checkpoint cannot be made, for people.
+    pub fn checkpoint(&self, waiter: &Waiter) -> Result<bool, String> {
+        let until = self.log.durable();
+        self.checkpointer.ask();
+        while self.checkpoints.position() < until {
+            if let Some(failure) = self.checkpointer.failure().or_else(|| self.log.failure()) {
+                return Err(failure);
+            }
+            if waiter.rest(LOOK) == Wake::Cancelled {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Copies the directory into an empty one while it is in use: see [`backup`](backup::backup).
+    ///
+    /// # Errors
+    /// See there.
+    pub fn backup(&self, dest: &dyn Disk, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Contents, Failure> {
+        backup::backup(&self.checkpoints, &*self.log, &|| self.log.durable(), dest, progress)
+    }
+}
+
+impl RedoSink for LiveDirectory {
+    fn created(&self, table: TableId, schema: &TableSchema) {
+        self.log.created(table, schema);
+    }
+
+    fn loaded(&self, table: TableId, row: RowRef<'_>) {
+        self.log.loaded(table, row);
+    }
+
+    fn dropped(&self, table: TableId) {
+        self.log.dropped(table);
+    }
+
+    fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position {
+        self.log.append(end, changes, waiter)
+    }
+
+    fn appended(&self) -> Position {
+        self.log.appended()
+    }
+
+    fn wait_durable(&self, position: Position, waiter: &Waiter) -> Result<(), LogFailed> {
+        self.log.wait_durable(position, waiter)
+    }
+
+    fn admits(&self) -> Result<(), Refusal> {
+        self.log.admits()
+    }
+}
+
+/// Opens the log of a backup, or of a data directory that nobody writes.
+///
+/// # Errors
+/// If a file is damaged, has another format or cannot be read.
+pub fn open_log(disk: &dyn Disk) -> Result<Box<dyn Source>, Failure> {
+    let names = disk.list("").map_err(Failure::on(""))?;
+    if names.iter().any(|name| name == frame_file::NAME) {
+        return Ok(Box::new(BackupLog::open(disk)?));
+    }
+    Ok(Box::new(LogFiles::open(disk)?))
+}

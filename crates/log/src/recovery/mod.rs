@@ -1,0 +1,340 @@
+//! Recovery: the rows of the checkpoint and of the log behind it, given to an empty database.
+//!
+//! 1. The keys of each table are cut into ranges of about 16 MiB, at keys of the table's files. The log behind the
+//!    checkpoint is read once. For each range, the keys that it changes are kept with the number of the change. The
+//!    rows are not kept.
+//! 2. The files are read, range by range, several runs as one. The changes of the range are sorted and merged with the
+//!    runs: a row is loaded unless the log changes its key. One bit for each change says whether it is the last one of
+//!    its key.
+//! 3. The log is read a second time, and the rows of those changes that are the last ones are loaded.
+//!
+//! So each row is loaded once, in its final form, and the order in which the threads load rows does not matter. The
+//! memory beside the database is 16 bytes for each change of an integer key, 40 for another key, but at most twice that
+//! for each different key. The number of changes has a bound in the bytes of log that trigger a checkpoint.
+//!
+//! Recovery writes nothing, so it can be interrupted and started again.
+
+mod batches;
+mod ranges;
+mod tail;
+
+use crate::disk::Disk;
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::manifest::{Manifest, Shape};
+use crate::merge::Merge;
+use crate::record::Record;
+use crate::source::{Frame, Source};
+use batches::{Batch, Change, LOG, read_batches};
+use hotrow_storage::{Duplicate, RowRef, TableId, TableSchema};
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use hotrow_sync::{Arc, Mutex, thread};
+use hotrow_txn::Engine;
+use ranges::Ranges;
+use std::collections::BTreeMap;
+use tail::{Changes, TableTail, Tail, TailReader};
+
+/// An empty database that receives the rows.
+pub trait Target: Sync {
+    /// Makes an empty table under its number.
+    ///
+    /// # Errors
+    /// If the database cannot have such a table. The text says why not, for people.
+    fn create_table(&self, table: TableId, schema: &TableSchema) -> Result<(), String>;
+
+    /// Adds a row to a table. Several threads call this at once, with different rows.
+    ///
+    /// # Errors
+    /// If a unique index has the row's key already.
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
+
+    /// Makes sure that tables that are made later have numbers of at least `first`.
+    fn skip_tables(&self, first: TableId);
+}
+
+impl Target for &dyn Engine {
+    fn create_table(&self, table: TableId, schema: &TableSchema) -> Result<(), String> {
+        self.admits(schema).map_err(|why| format!("engine {} cannot have it: {why}", self.info().name))?;
+        self.restore_table(table, schema.clone());
+        Ok(())
+    }
+
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        Engine::load(*self, table, row)
+    }
+
+    fn skip_tables(&self, first: TableId) {
+        Engine::skip_tables(*self, first);
+    }
+}
+
+/// The ways in which a recovery works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The number of threads, at least one.
+    pub threads: usize,
+    /// About the bytes of a range of keys. The changes of the log in a range are sorted at once, which is quicker if
+    /// they fit into caches.
+    pub range_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: hotrow_sync::cores(), range_bytes: 16 << 20 }
+    }
+}
+
+/// How far a recovery is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The number of tables.
+    pub tables: usize,
+    /// The number of rows that were loaded.
+    pub rows: u64,
+    /// The bytes that were read. The log is read twice, and counts twice.
+    pub bytes: u64,
+    /// About how many bytes are to be read in all.
+    pub bytes_in_total: u64,
+}
+
+/// The result of a recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The position of the log up to which the checkpoint held everything.
+    pub checkpoint: u64,
+    /// The end of the last frame of the log, from which on it is written.
+    pub end: u64,
+    /// The last time of day in the log, in microseconds since 2000-01-01 UTC, or `None` if there is none.
+    pub time: Option<i64>,
+    /// The number of tables.
+    pub tables: usize,
+    /// The number of rows.
+    pub rows: u64,
+    /// The number of changes that the log behind the checkpoint had.
+    pub changes: u64,
+}
+
+/// The state that the threads of a recovery share.
+struct Recovery<'a> {
+    target: &'a dyn Target,
+    threads: usize,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    tables: AtomicUsize,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    bytes_in_total: u64,
+    /// Whether a thread has failed, so that the others stop.
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+/// The bytes between two reports of progress.
+const REPORT_BYTES: u64 = 4 << 20;
+
+/// Gives the rows of a data directory to an empty database, on several threads. `log` is the directory's log.
+/// `progress` is called by all threads, about every 4 MiB.
+///
+/// # Errors
+/// If a file or the log is damaged or cannot be read, has another format, or if the rows do not fit into their tables.
+/// The target has some of the rows then, and is to be thrown away. The directory is never changed.
+pub fn recover(
+    disk: &dyn Disk,
+    log: &dyn Source,
+    target: &dyn Target,
+    options: &Options,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Recovered, Failure> {
+    let manifest = Manifest::read(disk)?;
+    let parts = manifest.tables.values().flat_map(|table| table.parts());
+    let bytes_in_total = parts.map(|part| part.bytes).sum::<u64>() + 2 * log.bytes_behind(manifest.position);
+    let recovery = Recovery {
+        target,
+        threads: options.threads.max(1),
+        progress,
+        tables: AtomicUsize::new(manifest.tables.len()),
+        rows: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+        bytes_in_total,
+        failed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+    };
+    let files = Files::new(disk);
+    let (tail, changes) = recovery.read_tail(&files, &manifest, log, options.range_bytes.max(1))?;
+    recovery.tables.store(tail.tables.len(), Ordering::Release);
+    for (id, table) in &tail.tables {
+        let made = target.create_table(*id, &table.shape.schema);
+        made.map_err(|what| table_failure(*id, &table.shape, String::new(), what))?;
+    }
+    target.skip_tables(TableId(tail.next_table));
+    recovery.load_files(&files, &manifest, &tail)?;
+    recovery.load_log(manifest.position, log, &tail)?;
+    let report = recovery.report();
+    progress(Progress { bytes_in_total: report.bytes, ..report });
+    Ok(Recovered {
+        checkpoint: manifest.position,
+        end: tail.end,
+        time: Some(tail.time).filter(|time| *time > i64::MIN),
+        tables: report.tables,
+        rows: report.rows,
+        changes,
+    })
+}
+
+fn table_failure(table: TableId, shape: &Shape, file: String, what: String) -> Failure {
+    Failure::Table { table, name: shape.schema.name.clone(), file, what }
+}
+
+impl Recovery<'_> {
+    fn report(&self) -> Progress {
+        let bytes = self.bytes.load(Ordering::Acquire);
+        Progress {
+            tables: self.tables.load(Ordering::Acquire),
+            rows: self.rows.load(Ordering::Acquire),
+            bytes,
+            bytes_in_total: self.bytes_in_total.max(bytes),
+        }
+    }
+
+    /// Adds to what was done, and reports it if it is time to.
+    fn done(&self, rows: u64, bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::AcqRel);
+        let before = self.bytes.fetch_add(bytes, Ordering::AcqRel);
+        if before / REPORT_BYTES != (before + bytes) / REPORT_BYTES {
+            (self.progress)(self.report());
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Notes the failure of a thread, if it is the first one.
+    fn note(&self, result: Result<(), Failure>) {
+        if let Err(failure) = result {
+            self.failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(failure);
+            self.failed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Returns the first failure of a thread.
+    fn outcome(&self) -> Result<(), Failure> {
+        self.failure.lock().unwrap_or_else(|poison| poison.into_inner()).take().map_or(Ok(()), Err)
+    }
+
+    fn read_tail(
+        &self,
+        files: &Files<'_>,
+        manifest: &Manifest,
+        log: &dyn Source,
+        range_bytes: u64,
+    ) -> Result<(Tail, u64), Failure> {
+        let mut ranges = BTreeMap::new();
+        for (id, table) in &manifest.tables {
+            ranges.extend(Ranges::of_table(files, *id, table, range_bytes)?.map(|ranges| (*id, ranges)));
+        }
+        let tail = TailReader::new(manifest, ranges, self.threads);
+        let mut note = |frame: &Frame<'_>, record: &Record<'_>| tail.note(frame, record);
+        let changes = read_batches(self, log, manifest.position, &mut note, &|batch| {
+            tail.add(batch)?;
+            self.done(0, batch.bytes());
+            Ok(())
+        })?;
+        Ok((tail.finish(changes), changes))
+    }
+
+    /// Loads the rows of the files that the log does not change, and finds out which changes of the log are the last.
+    fn load_files(&self, files: &Files<'_>, manifest: &Manifest, tail: &Tail) -> Result<(), Failure> {
+        let parts = |(id, table): (&TableId, &Arc<TableTail>)| {
+            let (id, table) = (*id, table.clone());
+            (0..table.ranges.len()).map(move |range| (id, table.clone(), range))
+        };
+        let mut work: Vec<_> = tail.tables.iter().flat_map(parts).collect();
+        // The largest first, so that no thread is left with a large one in the end.
+        work.sort_by_key(|(_, table, _)| std::cmp::Reverse(table.ranges.size()));
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..self.threads {
+                scope.spawn(|| {
+                    while let Some((id, table, range)) = work.get(next.fetch_add(1, Ordering::AcqRel)) {
+                        if self.has_failed() {
+                            break;
+                        }
+                        let changes = table.take(*range);
+                        tail.set_last(&changes);
+                        if let (Some(bounds), Some(stored)) = (table.ranges.bounds(*range), manifest.tables.get(id)) {
+                            let shape = &table.shape;
+                            let merge = Merge::new(files, *id, shape, stored.runs(), &bounds);
+                            self.note(merge.and_then(|merge| self.load_range(*id, table, merge, &changes)));
+                        }
+                    }
+                });
+            }
+        });
+        self.outcome()
+    }
+
+    /// Loads the rows of a range of keys, except rows that the log changes.
+    fn load_range(
+        &self,
+        id: TableId,
+        table: &TableTail,
+        mut merge: Merge<'_>,
+        changes: &Changes,
+    ) -> Result<(), Failure> {
+        let (bytes, entries) = table.ranges.size();
+        let (mut rows, mut loaded, mut seen, mut told, mut change) = (0_u64, 0, 0_u64, 0, 0);
+        while merge.advance()? {
+            let (Some(key), row) = (merge.key(), merge.row()) else { break };
+            seen += 1;
+            while change < changes.len() && changes.compare(change, key).is_lt() {
+                change += 1;
+            }
+            let is_changed = change < changes.len() && changes.compare(change, key).is_eq();
+            if let Some(row) = row.filter(|_| !is_changed) {
+                let load = self.target.load(id, row);
+                load.map_err(|duplicate| table_failure(id, &table.shape, merge.file_name(), duplicate.to_string()))?;
+                rows += 1;
+            }
+            if seen % 4096 == 0 {
+                if self.has_failed() {
+                    return Ok(());
+                }
+                // About as many bytes as these entries had.
+                let now = (bytes * seen / entries).min(bytes);
+                self.done(rows - loaded, now - told);
+                (loaded, told) = (rows, now);
+            }
+        }
+        self.done(rows - loaded, bytes - told);
+        Ok(())
+    }
+
+    fn load_log(&self, from: u64, log: &dyn Source, tail: &Tail) -> Result<(), Failure> {
+        if tail.is_empty() {
+            return Ok(());
+        }
+        let load = |batch: &Batch| {
+            let rows = self.load_batch(batch, tail)?;
+            self.done(rows, batch.bytes());
+            Ok(())
+        };
+        read_batches(self, log, from, &mut |_, _| Ok(()), &load).map(drop)
+    }
+
+    fn load_batch(&self, batch: &Batch, tail: &Tail) -> Result<u64, Failure> {
+        let mut rows = 0;
+        batch.for_each(&mut |position, ordinal, change| {
+            let Change::Put(table, row) = change else { return Ok(()) };
+            if !tail.is_last(ordinal) {
+                return Ok(());
+            }
+            let Some(TableTail { shape, .. }) = tail.tables.get(&table).map(|table| &**table) else { return Ok(()) };
+            let row = row.with_layout(&shape.layout);
+            let row = row.ok_or_else(|| Failure::damage(LOG, position, "the log has changed since it was read"))?;
+            let load = self.target.load(table, row);
+            rows += 1;
+            load.map_err(|duplicate| table_failure(table, shape, LOG.to_owned(), duplicate.to_string()))
+        })?;
+        Ok(rows)
+    }
+}

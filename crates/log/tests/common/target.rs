@@ -1,0 +1,39 @@
+//! A database that is a map, for recovery.
+
+use super::history::{Rows, Stored, TableModel};
+use hotrow_log::recovery::Target;
+use hotrow_storage::{Duplicate, IndexRef, KeySpec, RowRef, TableId, TableSchema};
+use hotrow_sync::Mutex;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default)]
+pub struct MapTarget {
+    pub tables: Mutex<BTreeMap<TableId, TableModel>>,
+    pub next_table: Mutex<u32>,
+}
+
+impl Target for MapTarget {
+    fn create_table(&self, table: TableId, schema: &TableSchema) -> Result<(), String> {
+        if schema.name == "refused" {
+            return Err("a table of this name is refused".to_owned());
+        }
+        let model = TableModel { schema: schema.clone(), rows: Rows::new() };
+        let before = self.tables.lock().expect("no panic under the latch").insert(table, model);
+        assert!(before.is_none(), "table {} is made twice", table.0);
+        Ok(())
+    }
+
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        let mut tables = self.tables.lock().expect("no panic under the latch");
+        let model = tables.get_mut(&table).expect("the table was made");
+        let key = KeySpec::new(&model.schema.columns, &model.schema.key).key_of(row);
+        match model.rows.insert(key, Stored::of(row)) {
+            Some(_) => Err(Duplicate(IndexRef::Primary)),
+            None => Ok(()),
+        }
+    }
+
+    fn skip_tables(&self, first: TableId) {
+        *self.next_table.lock().expect("no panic under the latch") = first.0;
+    }
+}

@@ -1,0 +1,306 @@
+//! Definitions as rows of a table, so that they are in the redo log and survive a restart.
+//!
+//! A database with a log keeps each committed definition as a row of a table that only this module knows. A
+//! transaction that changes definitions changes their rows too, before it commits: its redo record has its definitions
+//! and its rows, or neither. After a restart the catalog is made of the rows.
+//!
+//! A row has a kind, a name and a text in JSON. The text has a version, which a reader checks first. Expressions and
+//! queries are SQL texts, with the parts of their meaning that the text lacks. The binder binds them again after the
+//! restart. If a definition's text would be read as another one, its transaction cannot commit.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `value` | types, styles, expressions, comments |
+//! | `table` | tables |
+//! | `other` | views, sequences, procedures, schemas |
+//! | this file | the rows |
+
+mod other;
+mod table;
+mod value;
+
+use super::definitions::{Catalog, Changes};
+use super::place_log::PlaceLog;
+use crate::schema::{self, quoted};
+use crate::{SqlError, state};
+use hotrow_storage::{Column, Key, KeySpec, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema, Type, Value};
+use hotrow_sync::Arc;
+use hotrow_txn::{Abort, Accesses, Engine, Intent, Transaction, Write};
+use other::{ProcedureForm, SchemaForm, SequenceForm, ViewForm};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use table::TableForm;
+
+/// The name of the table of the definitions. The [full name](crate::schema) of a relation has no NUL, or
+/// ends with one, so no relation of a user has this name.
+pub const NAME: &str = "\0definitions";
+
+/// The version of the form in which definitions are stored.
+const VERSION: u32 = 1;
+
+/// Returns the definition of the table of the definitions. Its first column is always zero: some engines have only
+/// tables with a partition key.
+pub fn schema() -> TableSchema {
+    let columns = vec![
+        Column::new("part", Type::Int8),
+        Column::new("kind", Type::Text),
+        Column::new("name", Type::Text),
+        Column::new("definition", Type::Text),
+    ];
+    TableSchema { partitioned: true, ..TableSchema::new(NAME, columns, &[0, 1, 2]) }
+}
+
+/// The kinds of definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Table,
+    View,
+    Sequence,
+    Procedure,
+    Schema,
+}
+
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Table, "table"),
+    (Kind::View, "view"),
+    (Kind::Sequence, "sequence"),
+    (Kind::Procedure, "procedure"),
+    (Kind::Schema, "schema"),
+];
+
+/// A changed definition, as it is stored.
+#[derive(Debug)]
+pub struct Entry {
+    kind: Kind,
+    name: String,
+    /// The text of the definition; `None` if it is dropped.
+    text: Option<String>,
+}
+
+/// A text with its version.
+#[derive(Serialize, Deserialize)]
+struct Versioned<D> {
+    version: u32,
+    /// The numbers of the definition's names in the system relations, in the order in which the definition lists the
+    /// names.
+    numbers: Vec<u32>,
+    definition: D,
+}
+
+/// The version of a text, whatever else is in the text.
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u32,
+}
+
+/// The stored definitions of a database that has a log.
+#[derive(Debug)]
+pub struct Stored {
+    definitions: TableId,
+    layout: Arc<RowLayout>,
+    key: KeySpec,
+    places: PlaceLog,
+}
+
+impl Stored {
+    /// Makes the access to the stored definitions. `definitions` and `places` are the tables of the definitions and of
+    /// the sequences' places.
+    pub fn new(sink: Arc<dyn RedoSink>, definitions: TableId, places: TableId) -> Self {
+        let schema = schema();
+        Self {
+            definitions,
+            layout: Arc::new(RowLayout::new(&schema.columns)),
+            key: KeySpec::new(&schema.columns, &schema.key),
+            places: PlaceLog::new(sink, places),
+        }
+    }
+
+    /// Returns the log of the sequences' places.
+    pub fn places(&self) -> &PlaceLog {
+        &self.places
+    }
+
+    /// Returns the access set of a transaction that stores these definitions and does nothing else.
+    pub fn accesses(&self, entries: &[Entry]) -> Accesses {
+        let mut accesses = Accesses::new();
+        for entry in entries {
+            let key = self.key(entry);
+            accesses.push_entry(self.definitions, hotrow_storage::IndexRef::Primary, key.clone(), key.clone());
+            accesses.push(self.definitions, key, Intent::Write);
+        }
+        accesses
+    }
+
+    /// Stores definitions within a transaction. The caller holds the exclusive locks on their names.
+    ///
+    /// # Errors
+    /// If the engine aborts the transaction.
+    pub fn write(&self, entries: &[Entry], txn: &mut dyn Transaction) -> Result<(), Abort> {
+        for entry in entries {
+            let key = self.key(entry);
+            let Some(text) = &entry.text else {
+                txn.delete(self.definitions, &key)?;
+                continue;
+            };
+            let is_updated = txn.update(self.definitions, &key, &mut |row| {
+                row.set(3, &Value::text(text));
+                Ok(())
+            })?;
+            if is_updated == Write::Done {
+                continue;
+            }
+            let mut row = Row::new(&self.layout);
+            let [part, kind, name] = values(entry);
+            row.change(|row| {
+                for (at, value) in [part, kind, name, Value::text(text)].iter().enumerate() {
+                    row.set(at, value);
+                }
+            });
+            if txn.insert(self.definitions, row.as_ref())? != Write::Done {
+                // The transaction reads a state in which another transaction's definition of this name is not there.
+                return Err(Abort::WriteConflict);
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&self, entry: &Entry) -> Key {
+        self.key.key(values(entry))
+    }
+}
+
+/// Returns the values of the key of a definition's row.
+fn values(entry: &Entry) -> [Value<'_>; 3] {
+    [Value::Int8(0), Value::text(KINDS[entry.kind as usize].1), Value::text(&entry.name)]
+}
+
+/// Returns the changed definitions of a transaction as they are to be stored.
+///
+/// # Errors
+/// 0A000 if one of them cannot be stored.
+pub fn entries(changes: &Changes, catalog: &Catalog) -> Result<Vec<Entry>, SqlError> {
+    let mut entries = Vec::new();
+    let mut add = |kind, name: &str, text| entries.push(Entry { kind, name: name.to_owned(), text });
+    for (name, table) in &changes.tables {
+        let text = table.as_ref().map(|table| text(TableForm::of(table)?, &table.numbered(), catalog));
+        add(Kind::Table, name, text.transpose()?);
+    }
+    for (name, view) in &changes.views {
+        let text = view.as_ref().map(|view| text(ViewForm::of(view)?, std::slice::from_ref(name), catalog));
+        add(Kind::View, name, text.transpose()?);
+    }
+    for (name, sequence) in &changes.sequences {
+        let names = std::slice::from_ref(name);
+        let text = sequence.as_ref().map(|sequence| text(SequenceForm::of(sequence), names, catalog));
+        add(Kind::Sequence, name, text.transpose()?);
+    }
+    for (name, procedure) in &changes.procedures {
+        let text = procedure.as_ref().map(|procedure| text(ProcedureForm::of(procedure)?, &[], catalog));
+        add(Kind::Procedure, name, text.transpose()?);
+    }
+    for (name, of_schema) in &changes.schemas {
+        let text =
+            of_schema.as_ref().map(|of_schema| text(SchemaForm::of(of_schema), &[schema::numbered(name)], catalog));
+        add(Kind::Schema, name, text.transpose()?);
+    }
+    Ok(entries)
+}
+
+fn text<D: Serialize>(definition: D, names: &[String], catalog: &Catalog) -> Result<String, SqlError> {
+    let numbers = names.iter().map(|name| catalog.number(name)).collect();
+    serde_json::to_string(&Versioned { version: VERSION, numbers, definition })
+        .map_err(|error| SqlError::new(state::INTERNAL_ERROR, format!("the definition cannot be stored: {error}")))
+}
+
+/// The definitions that the rows of a table have.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    /// The definitions. Those of tables and procedures have expressions that the binder has yet to bind.
+    pub changes: Changes,
+    /// The numbers of names in the system relations.
+    pub numbers: Vec<(String, u32)>,
+}
+
+impl Definitions {
+    /// Adds the definition of a row.
+    ///
+    /// # Errors
+    /// If the definition cannot be read. The error has the name of its object, and what is wrong with it.
+    pub fn add(&mut self, row: RowRef<'_>, engine: &dyn Engine, catalog: &Catalog) -> Result<(), (String, String)> {
+        let text_at = |at: usize| match row.value(at) {
+            Value::Text(text) => text.into_owned(),
+            _ => String::new(),
+        };
+        let (kind, name) = (text_at(1), text_at(2));
+        let known = KINDS.iter().find(|(_, word)| *word == kind).map(|(kind, _)| *kind);
+        let read = match known {
+            Some(kind) => self.read(kind, &name, &text_at(3), engine, catalog),
+            None => {
+                Err("there are no definitions of this kind; a newer version of the server may have made it".to_owned())
+            }
+        };
+        read.map_err(|wrong| (object_name(&kind, &name), wrong))
+    }
+
+    fn read(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        text: &str,
+        engine: &dyn Engine,
+        catalog: &Catalog,
+    ) -> Result<(), String> {
+        let own = || vec![name.to_owned()];
+        let (names, numbers) = match kind {
+            Kind::Table => {
+                let (form, numbers) = parsed::<TableForm>(text)?;
+                let table = form.table(name, engine, catalog)?;
+                let names = table.numbered();
+                self.changes.tables.insert(name.to_owned(), Some(table));
+                (names, numbers)
+            }
+            Kind::View => {
+                let (form, numbers) = parsed::<ViewForm>(text)?;
+                self.changes.views.insert(name.to_owned(), Some(Arc::new(form.view(name)?)));
+                (own(), numbers)
+            }
+            Kind::Sequence => {
+                let (form, numbers) = parsed::<SequenceForm>(text)?;
+                self.changes.sequences.insert(name.to_owned(), Some(Arc::new(form.sequence(name)?)));
+                (own(), numbers)
+            }
+            Kind::Procedure => {
+                let (form, _) = parsed::<ProcedureForm>(text)?;
+                self.changes.procedures.insert(name.to_owned(), Some(Arc::new(form.procedure()?)));
+                (Vec::new(), Vec::new())
+            }
+            Kind::Schema => {
+                let (form, numbers) = parsed::<SchemaForm>(text)?;
+                self.changes.schemas.insert(name.to_owned(), Some(Arc::new(form.schema())));
+                (vec![schema::numbered(name)], numbers)
+            }
+        };
+        self.numbers.extend(names.into_iter().zip(numbers));
+        Ok(())
+    }
+}
+
+/// Reads a text. Returns the definition, and the numbers of its names.
+fn parsed<D: DeserializeOwned>(text: &str) -> Result<(D, Vec<u32>), String> {
+    let unreadable = |error: serde_json::Error| format!("its text is damaged: {error}");
+    let VersionOnly { version } = serde_json::from_str(text).map_err(unreadable)?;
+    if version != VERSION {
+        return Err(format!("it was stored by a newer version of the server, in form {version}; known is {VERSION}"));
+    }
+    let read: Versioned<D> = serde_json::from_str(text).map_err(unreadable)?;
+    Ok((read.definition, read.numbers))
+}
+
+/// Returns the name of an object for people: `table s.t`.
+pub fn object_name(kind: &str, full_name: &str) -> String {
+    let (schema, name) = schema::split(full_name);
+    match schema {
+        schema::PUBLIC => format!("{kind} {}", quoted(name)),
+        schema => format!("{kind} {}.{}", quoted(schema), quoted(name)),
+    }
+}

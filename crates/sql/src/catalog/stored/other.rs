@@ -1,0 +1,200 @@
+//! Views, sequences, procedures and schemas as stored definitions.
+
+use super::value::{
+    CommentForm, DefaultForm, StylesForm, TypeForm, comment_forms, comments, text_of, value_of, word_of,
+};
+use crate::catalog::place_log::At;
+use crate::catalog::procedure::{Argument, Procedure};
+use crate::catalog::sequence::{Place, Sequence};
+use crate::catalog::view::StoredView;
+use crate::depth::with_room;
+use crate::parse::lex::tokenize;
+use crate::parse::procedure::ArgumentMode;
+use crate::parse::utility::Utility;
+use crate::parse::{Parsed, parse, parse_query};
+use crate::schema::{RelationName, Schema};
+use crate::{OutputColumn, SqlError};
+use hotrow_storage::Type;
+use serde::{Deserialize, Serialize};
+
+/// The definition of a view, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ViewForm {
+    columns: Vec<(String, TypeForm)>,
+    styles: StylesForm,
+    query: String,
+    relations: Vec<String>,
+    /// Each name of a relation in the query: the schema that is written, the name, and the full name that they mean.
+    names: Vec<(Option<String>, String, String)>,
+    comments: Vec<CommentForm>,
+}
+
+impl ViewForm {
+    /// # Errors
+    /// 0A000 if the query cannot be stored.
+    pub(super) fn of(view: &StoredView) -> Result<Self, SqlError> {
+        let names = view.names.iter();
+        Ok(Self {
+            columns: view.columns.iter().map(|column| (column.name.clone(), TypeForm::of(column.ty))).collect(),
+            styles: StylesForm::of(view.styles),
+            query: text_of(&view.query, parse_query)?,
+            relations: view.relations.clone(),
+            names: names.map(|(name, full)| (name.schema.clone(), name.name.clone(), full.clone())).collect(),
+            comments: comment_forms(&view.comments),
+        })
+    }
+
+    pub(super) fn view(self, name: &str) -> Result<StoredView, String> {
+        let column = |(name, ty): (String, TypeForm)| Ok::<_, String>(OutputColumn::new(name, ty.ty()?));
+        let names = self.names.into_iter().map(|(schema, name, full)| (RelationName { schema, name }, full));
+        Ok(StoredView {
+            name: name.to_owned(),
+            columns: self.columns.into_iter().map(column).collect::<Result<_, _>>()?,
+            styles: self.styles.styles()?,
+            query: parse_query(&self.query).map_err(|error| format!("its query cannot be read: {}", error.message))?,
+            relations: self.relations,
+            names: names.collect(),
+            comments: comments(self.comments),
+        })
+    }
+}
+
+/// The definition of a sequence, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SequenceForm {
+    id: u32,
+    ty: TypeForm,
+    increment: i64,
+    min: i64,
+    max: i64,
+    start: i64,
+    cycle: bool,
+    owner: Option<(String, String)>,
+    comment: Option<String>,
+    /// The number of the place, and where the place stood when the definition was stored. The log knows better if it
+    /// has a record of the place.
+    place: u32,
+    last: i64,
+    is_taken: bool,
+}
+
+impl SequenceForm {
+    pub(super) fn of(sequence: &Sequence) -> Self {
+        let At { last, is_taken } = sequence.place.at();
+        Self {
+            id: sequence.id,
+            ty: TypeForm::of(sequence.ty),
+            increment: sequence.increment,
+            min: sequence.min,
+            max: sequence.max,
+            start: sequence.start,
+            cycle: sequence.cycle,
+            owner: sequence.owner.clone(),
+            comment: sequence.comment.clone(),
+            place: sequence.place.number,
+            last,
+            is_taken,
+        }
+    }
+
+    pub(super) fn sequence(self, name: &str) -> Result<Sequence, String> {
+        let ty = self.ty.ty()?;
+        if !matches!(ty, Type::Int2 | Type::Int4 | Type::Int8) || self.increment == 0 {
+            return Err(format!("it cannot have numbers of type {ty} by steps of {}", self.increment));
+        }
+        Ok(Sequence {
+            id: self.id,
+            name: name.to_owned(),
+            ty,
+            increment: self.increment,
+            min: self.min,
+            max: self.max,
+            start: self.start,
+            cycle: self.cycle,
+            owner: self.owner,
+            comment: self.comment,
+            place: Place::new(self.place, At { last: self.last, is_taken: self.is_taken }),
+        })
+    }
+}
+
+const MODES: [(ArgumentMode, &str); 3] =
+    [(ArgumentMode::In, "in"), (ArgumentMode::Out, "out"), (ArgumentMode::InOut, "inout")];
+
+/// The definition of a procedure, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProcedureForm {
+    arguments: Vec<ArgumentForm>,
+    /// The CREATE PROCEDURE statement.
+    text: String,
+    styles: StylesForm,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ArgumentForm {
+    name: Option<String>,
+    mode: String,
+    ty: TypeForm,
+    default: Option<DefaultForm>,
+}
+
+impl ProcedureForm {
+    /// # Errors
+    /// 0A000 if a DEFAULT cannot be stored.
+    pub(super) fn of(procedure: &Procedure) -> Result<Self, SqlError> {
+        let argument = |argument: &Argument| {
+            Ok::<_, SqlError>(ArgumentForm {
+                name: argument.name.clone(),
+                mode: word_of(&MODES, &argument.mode),
+                ty: TypeForm::of(argument.ty),
+                default: argument.default.as_ref().map(DefaultForm::of).transpose()?,
+            })
+        };
+        Ok(Self {
+            arguments: procedure.arguments.iter().map(argument).collect::<Result<_, _>>()?,
+            text: procedure.text.clone(),
+            styles: StylesForm::of(procedure.styles),
+        })
+    }
+
+    /// Returns the procedure, whose defaults and body the binder has yet to bind.
+    pub(super) fn procedure(self) -> Result<Procedure, String> {
+        let argument = |form: ArgumentForm| {
+            Ok::<_, String>(Argument {
+                mode: value_of(&MODES, &form.mode)?,
+                ty: form.ty.ty()?,
+                default: form.default.as_ref().map(DefaultForm::default).transpose()?,
+                name: form.name,
+            })
+        };
+        let arguments = self.arguments.into_iter().map(argument).collect::<Result<Vec<_>, _>>()?;
+        let mut tokens = Vec::new();
+        let parsed = tokenize(&self.text, &mut tokens).and_then(|()| with_room(|| parse(&self.text, &tokens)));
+        match parsed.map_err(|error| format!("its statement cannot be read: {}", error.message))? {
+            Parsed::Utility(Utility::CreateProcedure(create)) => {
+                Ok(Procedure::new(&create, arguments, self.styles.styles()?))
+            }
+            _ => Err("its statement is no CREATE PROCEDURE".to_owned()),
+        }
+    }
+}
+
+/// The definition of a schema, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SchemaForm {
+    comment: Option<String>,
+}
+
+impl SchemaForm {
+    pub(super) fn of(schema: &Schema) -> Self {
+        Self { comment: schema.comment.clone() }
+    }
+
+    pub(super) fn schema(self) -> Schema {
+        Schema { comment: self.comment }
+    }
+}

@@ -1,0 +1,242 @@
+//! Tables as stored definitions.
+
+use super::value::{CommentForm, DefaultForm, ExpressionForm, TypeForm, comment_forms, comments, value_of, word_of};
+use crate::SqlError;
+use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer};
+use crate::catalog::{Catalog, Check, Condition, Mentioned, Rules, Table};
+use hotrow_storage::{Column, IndexKind, IndexSchema, TableId, TableSchema};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicI64;
+use hotrow_txn::Engine;
+use serde::{Deserialize, Serialize};
+
+/// The definition of a table, apart from its name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TableForm {
+    id: u32,
+    columns: Vec<ColumnForm>,
+    key: Vec<usize>,
+    ordered: bool,
+    partitioned: bool,
+    constant: bool,
+    indexes: Vec<IndexForm>,
+    checks: Vec<CheckForm>,
+    primary_key: Option<String>,
+    unique_constraints: Vec<String>,
+    identities: Vec<(usize, bool)>,
+    foreign_keys: Vec<ForeignKeyForm>,
+    referrers: Vec<(String, String)>,
+    comments: Vec<CommentForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ColumnForm {
+    name: String,
+    ty: TypeForm,
+    nullable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<DefaultForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct IndexForm {
+    name: String,
+    columns: Vec<usize>,
+    kind: String,
+    unique: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CheckForm {
+    name: String,
+    expression: ExpressionForm,
+    /// The name of the table, and the names and types of its columns, when the condition was written.
+    table: String,
+    mentioned: Vec<(String, TypeForm)>,
+    columns: Vec<usize>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ForeignKeyForm {
+    name: String,
+    columns: Vec<usize>,
+    table: String,
+    referenced: Vec<String>,
+    on_delete: String,
+    on_update: String,
+    full: bool,
+    deferrable: bool,
+    deferred: bool,
+    validated: bool,
+}
+
+const KINDS: [(IndexKind, &str); 2] = [(IndexKind::Hash, "hash"), (IndexKind::Ordered, "ordered")];
+
+const ACTIONS: [(ReferentialAction, &str); 5] = [
+    (ReferentialAction::NoAction, "no action"),
+    (ReferentialAction::Restrict, "restrict"),
+    (ReferentialAction::Cascade, "cascade"),
+    (ReferentialAction::SetNull, "set null"),
+    (ReferentialAction::SetDefault, "set default"),
+];
+
+impl TableForm {
+    /// # Errors
+    /// 0A000 if an expression of the definition cannot be stored.
+    pub(super) fn of(table: &Table) -> Result<Self, SqlError> {
+        let (schema, rules) = (&table.schema, &table.rules);
+        let mut columns = Vec::with_capacity(schema.columns.len());
+        for (at, column) in schema.columns.iter().enumerate() {
+            let default = rules.defaults.get(at).and_then(Option::as_ref).map(DefaultForm::of).transpose()?;
+            let (name, ty) = (column.name.clone(), TypeForm::of(column.ty));
+            columns.push(ColumnForm { name, ty, nullable: column.nullable, default });
+        }
+        Ok(Self {
+            id: table.id.0,
+            columns,
+            key: schema.key.clone(),
+            ordered: schema.ordered,
+            partitioned: schema.partitioned,
+            constant: schema.constant,
+            indexes: schema.indexes.iter().map(IndexForm::of).collect(),
+            checks: rules.checks.iter().map(CheckForm::of).collect::<Result<_, _>>()?,
+            primary_key: rules.primary_key.clone(),
+            unique_constraints: rules.unique_constraints.clone(),
+            identities: rules.identities.clone(),
+            foreign_keys: rules.foreign_keys.iter().map(ForeignKeyForm::of).collect(),
+            referrers: rules.referrers.iter().map(|of| (of.table.clone(), of.constraint.clone())).collect(),
+            comments: comment_forms(&rules.comments),
+        })
+    }
+
+    /// Returns the definition, whose expressions the binder has yet to bind. The hidden row numbers begin at one.
+    ///
+    /// # Errors
+    /// If the engine has no such table, or a part of the definition cannot be read.
+    pub(super) fn table(self, name: &str, engine: &dyn Engine, catalog: &Catalog) -> Result<Arc<Table>, String> {
+        let id = TableId(self.id);
+        if !engine.tables().contains(&id) {
+            return Err(format!("its rows are missing: the engine has no table {}", id.0));
+        }
+        let mut defaults = Vec::with_capacity(self.columns.len());
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for column in self.columns {
+            let of_column = |wrong: String| format!("column \"{}\": {wrong}", column.name);
+            let default = column.default.as_ref().map(DefaultForm::default).transpose();
+            defaults.push(default.map_err(|wrong| of_column(format!("its DEFAULT cannot be read: {wrong}")))?);
+            let ty = column.ty.ty().map_err(of_column)?;
+            columns.push(Column { name: column.name, ty, nullable: column.nullable });
+        }
+        let schema = TableSchema {
+            name: name.to_owned(),
+            columns,
+            key: self.key,
+            ordered: self.ordered,
+            partitioned: self.partitioned,
+            constant: self.constant,
+            indexes: self.indexes.into_iter().map(IndexForm::index).collect::<Result<_, _>>()?,
+        };
+        check_fit(&schema, &engine.schema(id))?;
+        // The hidden key of a table has no DEFAULT, and no place in the list.
+        let hidden = schema.columns.last().is_some_and(|column| column.name == crate::catalog::HIDDEN);
+        defaults.truncate(schema.columns.len() - usize::from(hidden));
+        let rules = Rules {
+            defaults,
+            checks: self.checks.into_iter().map(CheckForm::check).collect::<Result<_, _>>()?,
+            primary_key: self.primary_key,
+            unique_constraints: self.unique_constraints,
+            identities: self.identities,
+            foreign_keys: self.foreign_keys.into_iter().map(ForeignKeyForm::key).collect::<Result<_, _>>()?,
+            referrers: self.referrers.into_iter().map(|(table, constraint)| Referrer { table, constraint }).collect(),
+            comments: comments(self.comments),
+        };
+        let (layout, row_ids, lock) = (engine.layout(id), Arc::new(AtomicI64::new(1)), catalog.lock(name));
+        Ok(Table::over(id, Arc::new(schema), layout, rules, row_ids, lock))
+    }
+}
+
+/// Checks that the engine's table has the columns, the key and the indexes of a definition, whatever their names.
+fn check_fit(schema: &TableSchema, stored: &TableSchema) -> Result<(), String> {
+    let indexes = |schema: &TableSchema| -> Vec<_> {
+        schema.indexes.iter().map(|index| (index.columns.clone(), index.kind, index.unique)).collect()
+    };
+    let is_in = |positions: &[usize]| positions.iter().all(|&at| at < schema.columns.len());
+    let fits = schema.columns.len() == stored.columns.len()
+        && schema.key == stored.key
+        && (schema.ordered, schema.partitioned, schema.constant)
+            == (stored.ordered, stored.partitioned, stored.constant)
+        && indexes(schema) == indexes(stored)
+        && is_in(&schema.key)
+        && schema.indexes.iter().all(|index| is_in(&index.columns));
+    if fits { Ok(()) } else { Err("it does not fit the rows: they have other columns, keys or indexes".to_owned()) }
+}
+
+impl IndexForm {
+    fn of(index: &IndexSchema) -> Self {
+        let (name, columns) = (index.name.clone(), index.columns.clone());
+        Self { name, columns, kind: word_of(&KINDS, &index.kind), unique: index.unique }
+    }
+
+    fn index(self) -> Result<IndexSchema, String> {
+        let kind = value_of(&KINDS, &self.kind).map_err(|wrong| format!("index \"{}\": {wrong}", self.name))?;
+        Ok(IndexSchema { name: self.name, columns: self.columns, kind, unique: self.unique })
+    }
+}
+
+impl CheckForm {
+    fn of(check: &Check) -> Result<Self, SqlError> {
+        let Condition { expression, mentioned, columns } = &check.condition;
+        Ok(Self {
+            name: check.name.clone(),
+            expression: ExpressionForm::of(expression)?,
+            table: mentioned.table.clone(),
+            mentioned: mentioned.columns.iter().map(|(name, ty)| (name.clone(), TypeForm::of(*ty))).collect(),
+            columns: columns.clone(),
+        })
+    }
+
+    fn check(self) -> Result<Check, String> {
+        let of_check = |wrong: String| format!("its CHECK constraint \"{}\" cannot be read: {wrong}", self.name);
+        let columns = self.mentioned.iter().map(|(name, ty)| Ok((name.clone(), ty.ty()?)));
+        let columns = columns.collect::<Result<Vec<_>, String>>().map_err(of_check)?;
+        let expression = self.expression.written().map_err(of_check)?;
+        let mentioned = Arc::new(Mentioned { table: self.table, columns });
+        Ok(Check { name: self.name, condition: Condition { expression, mentioned, columns: self.columns } })
+    }
+}
+
+impl ForeignKeyForm {
+    fn of(key: &ForeignKey) -> Self {
+        Self {
+            name: key.name.clone(),
+            columns: key.columns.clone(),
+            table: key.table.clone(),
+            referenced: key.referenced.clone(),
+            on_delete: word_of(&ACTIONS, &key.on_delete),
+            on_update: word_of(&ACTIONS, &key.on_update),
+            full: key.full,
+            deferrable: key.deferrable,
+            deferred: key.deferred,
+            validated: key.validated,
+        }
+    }
+
+    fn key(self) -> Result<ForeignKey, String> {
+        let of_key = |wrong: String| format!("foreign key \"{}\": {wrong}", self.name);
+        let on_delete = value_of(&ACTIONS, &self.on_delete).map_err(of_key)?;
+        let on_update = value_of(&ACTIONS, &self.on_update).map_err(of_key)?;
+        Ok(ForeignKey {
+            name: self.name,
+            columns: self.columns,
+            table: self.table,
+            referenced: self.referenced,
+            on_delete,
+            on_update,
+            full: self.full,
+            deferrable: self.deferrable,
+            deferred: self.deferred,
+            validated: self.validated,
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! Opening a database: the catalog is made of the definitions that an earlier process has stored.
+
+use crate::SqlError;
+use crate::bind::{bind_stored_check, bind_stored_default};
+use crate::catalog::place_log::{self, At};
+use crate::catalog::stored::{self, Definitions, Stored, object_name};
+use crate::catalog::{Catalog, Changes, DefaultValue, Table, View};
+use crate::full_name::without_schemas;
+use crate::types::Styles;
+use hotrow_storage::{IndexRef, RedoSink, RowRef, TableId, TableSchema};
+use hotrow_sync::atomic::Ordering;
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Begin, Direction, Engine, Isolation, Scan};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// The reason why the catalog cannot be made of the rows of an earlier process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenError {
+    /// The object that cannot be read, such as `table s.t`.
+    pub object: String,
+    /// The reason why its definition cannot be read, for people.
+    pub reason: String,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the definition of {} cannot be read: {}", self.object, without_schemas(self.reason.clone()))
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// Makes the catalog of the stored definitions, and connects the engine with its log.
+pub(super) fn open(engine: &dyn Engine, sink: Arc<dyn RedoSink>) -> Result<(Catalog, Stored), OpenError> {
+    let of_definitions = find(engine, &stored::schema())?;
+    let of_places = find(engine, &place_log::schema())?;
+    let catalog = Catalog::default();
+    let mut definitions = Definitions::default();
+    if let Some(table) = of_definitions {
+        let mut failed = None;
+        each_row(
+            engine,
+            &Scan::all(table, IndexRef::Primary),
+            &mut |row| match definitions.add(row, engine, &catalog) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(wrong) => {
+                    failed = Some(wrong);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
+        if let Some((object, reason)) = failed {
+            return Err(OpenError { object, reason });
+        }
+    }
+    let Definitions { mut changes, numbers } = definitions;
+    bind(&changes, &catalog)?;
+    for table in changes.tables.values().flatten() {
+        restore_row_ids(engine, table)?;
+    }
+    let places = read_places(engine, of_places)?;
+    let unknown = place_sequences(&mut changes, &catalog, &places);
+    catalog.restore_numbers(numbers);
+    catalog.apply(&changes);
+
+    engine.set_redo(sink.clone());
+    let named: HashSet<_> = changes.tables.values().flatten().map(|table| table.id).collect();
+    let unnamed = engine.tables().into_iter().filter(|id| !named.contains(id));
+    let unnamed: Vec<_> = unnamed.filter(|&id| Some(id) != of_definitions && Some(id) != of_places).collect();
+    let make = |schema| engine.create_table(schema);
+    let stored = Stored::new(
+        sink,
+        of_definitions.unwrap_or_else(|| make(stored::schema())),
+        of_places.unwrap_or_else(|| make(place_log::schema())),
+    );
+    if of_definitions.is_some() {
+        unnamed.into_iter().for_each(|id| engine.drop_table(id));
+    }
+    stored.places().remove(&unknown);
+    Ok((catalog, stored))
+}
+
+/// Finds the engine's table of this definition by its name.
+fn find(engine: &dyn Engine, schema: &TableSchema) -> Result<Option<TableId>, OpenError> {
+    let found = engine.tables().into_iter().find(|&table| engine.schema(table).name == schema.name);
+    match found {
+        Some(table) if *engine.schema(table) != *schema => {
+            let object = "the catalog".to_owned();
+            let reason = "its rows have other columns; a newer version of the server may have made them".to_owned();
+            Err(OpenError { object, reason })
+        }
+        found => Ok(found),
+    }
+}
+
+/// Visits the committed rows that a scan finds.
+fn each_row(
+    engine: &dyn Engine,
+    scan: &Scan,
+    visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+) -> Result<(), OpenError> {
+    let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
+    let begin = Begin { read_only: true, ..Begin::at(Isolation::ReadCommitted) };
+    let looked = txn.begin(&begin).and_then(|()| txn.scan(scan, visit));
+    txn.abort();
+    looked.map_err(|abort| {
+        let object = object_name("table", &engine.schema(scan.table).name);
+        OpenError { object, reason: format!("its rows cannot be read: {abort}") }
+    })
+}
+
+/// Binds the expressions of all definitions.
+fn bind(definitions: &Changes, catalog: &Catalog) -> Result<(), OpenError> {
+    let none = Changes::default();
+    let view = View { catalog, changes: &none, path: None, styles: Styles::default() };
+    let wrong = |kind: &str, name: &str, what: String, error: SqlError| OpenError {
+        object: object_name(kind, name),
+        reason: format!("{what} cannot be bound: {}", error.message),
+    };
+    for table in definitions.tables.values().flatten() {
+        let wrong = |what: String, error| wrong("table", table.name(), what, error);
+        for (at, default) in table.rules.defaults.iter().enumerate() {
+            let what = || format!("the DEFAULT of column \"{}\"", table.schema.columns[at].name);
+            bind_default(default.as_ref(), view).map_err(|error| wrong(what(), error))?;
+        }
+        for check in &table.rules.checks {
+            let what = || format!("its CHECK constraint \"{}\"", check.name);
+            bind_stored_check(&check.condition, view).map_err(|error| wrong(what(), error))?;
+        }
+    }
+    for procedure in definitions.procedures.values().flatten() {
+        for argument in &procedure.arguments {
+            bind_default(argument.default.as_ref(), view)
+                .map_err(|error| wrong("procedure", &procedure.name, "the DEFAULT of an argument".to_owned(), error))?;
+        }
+    }
+    Ok(())
+}
+
+fn bind_default(default: Option<&DefaultValue>, view: View<'_>) -> Result<(), SqlError> {
+    default.map_or(Ok(()), |default| bind_stored_default(default, view))
+}
+
+/// Makes the hidden row numbers of a table go on behind the greatest that a row has.
+fn restore_row_ids(engine: &dyn Engine, table: &Table) -> Result<(), OpenError> {
+    if !table.is_key_hidden() {
+        return Ok(());
+    }
+    // Behind a partition key the greatest number may be in any partition.
+    let is_first_enough = table.schema.key.len() == 1;
+    let scan = Scan { direction: Direction::Backward, ..Scan::all(table.id, IndexRef::Primary) };
+    let mut greatest = 0;
+    each_row(engine, &scan, &mut |row| {
+        greatest = greatest.max(row.int8(table.visible()));
+        if is_first_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    table.row_ids.store(greatest + 1, Ordering::Release);
+    Ok(())
+}
+
+/// Returns the number at which each place of a sequence stood, as far as the log has a record of it.
+fn read_places(engine: &dyn Engine, table: Option<TableId>) -> Result<BTreeMap<u32, At>, OpenError> {
+    let mut places = BTreeMap::new();
+    if let Some(table) = table {
+        each_row(engine, &Scan::all(table, IndexRef::Primary), &mut |row| {
+            places.extend([place_log::read(row)]);
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(places)
+}
+
+/// Lets the sequences go on where the log says that they stood. Returns the places that no sequence has.
+fn place_sequences(definitions: &mut Changes, catalog: &Catalog, places: &BTreeMap<u32, At>) -> Vec<u32> {
+    let mut unknown: Vec<_> = places.keys().copied().collect();
+    for sequence in definitions.sequences.values_mut().flatten() {
+        let place = sequence.place.number;
+        unknown.retain(|known| *known != place);
+        if let Some(at) = places.get(&place) {
+            *sequence = Arc::new(sequence.standing(place, *at));
+        }
+        catalog.restore_sequence_ids(sequence.id.max(place));
+    }
+    catalog.restore_sequence_ids(places.keys().last().copied().unwrap_or_default());
+    unknown
+}

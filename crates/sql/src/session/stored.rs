@@ -1,0 +1,107 @@
+//! The part of a session that a log asks for: definitions are stored when their transaction commits, a statement that
+//! changes something may be refused, and the numbers of sequences are seen only when no crash can give them again.
+
+use super::Session;
+use crate::catalog::place_log::refused;
+use crate::catalog::stored::{Entry, Stored, entries};
+use crate::exec::Fail;
+use crate::plan::{Plan, changes_database};
+use hotrow_storage::Refusal;
+use hotrow_txn::{Abort, Accesses, Begin, Transaction};
+
+impl Session {
+    /// Checks that a statement that changes something may run at present.
+    ///
+    /// # Errors
+    /// 53100 if the disk of the log is full, 58030 if the log has failed.
+    #[inline]
+    pub(super) fn check_log(&mut self, plan: &Plan) -> Result<(), Fail> {
+        if let Some(log) = self.database.places()
+            && changes_database(plan)
+        {
+            log.check()?;
+            self.transaction.has_changes = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the client must be told that the log has failed while its transaction committed. A transaction that has
+    /// only read is as good as before: readers go on.
+    pub(super) fn is_unsure(&self) -> bool {
+        let has_only_read = self.database.stored.is_some() && !self.transaction.has_changes;
+        !has_only_read || self.context.has_unseen_numbers()
+    }
+
+    /// Stores the definitions that the transaction has changed, in the transaction itself.
+    pub(super) fn store_definitions(&mut self) -> Result<(), Fail> {
+        if self.database.stored.is_none() || self.context.transaction.changes.is_empty() {
+            return Ok(());
+        }
+        let database = self.database.clone();
+        let Some(stored) = &database.stored else { return Ok(()) };
+        let entries = entries(&self.context.transaction.changes, &database.catalog)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.store_places(stored);
+        if self.engine.begun {
+            return Ok(stored.write(&entries, &mut self.engine.txn)?);
+        }
+        match self.store_alone(stored, &entries, Some(&stored.accesses(&entries))) {
+            Err(Abort::OutsidePlan) => {
+                self.withdraw_begin();
+                Ok(self.store_alone(stored, &entries, None)?)
+            }
+            written => Ok(written?),
+        }
+    }
+
+    /// Stores definitions in a transaction of the engine that does nothing else.
+    fn store_alone(&mut self, stored: &Stored, entries: &[Entry], accesses: Option<&Accesses>) -> Result<(), Abort> {
+        let begin = Begin {
+            accesses,
+            one_shot: true,
+            label: self.id.unsigned_abs(),
+            ..Begin::at(self.context.transaction.isolation.get())
+        };
+        self.engine.begun = true;
+        self.entry.begin_engine();
+        self.engine.txn.begin(&begin)?;
+        stored.write(entries, &mut self.engine.txn)
+    }
+
+    /// Tells the log where the sequences stand whose definitions the transaction changes. The numbers that the log
+    /// counts as taken ahead may not be those that come next by the new definitions.
+    fn store_places(&self, stored: &Stored) {
+        let changed = &self.context.transaction.changes.sequences;
+        changed.values().flatten().for_each(|sequence| sequence.place.store(stored.places()));
+    }
+
+    /// Returns the places of sequences that go with the transaction's changes: of those that it drops or restarts.
+    pub(super) fn places_that_go(&self) -> Vec<u32> {
+        let changed = &self.context.transaction.changes.sequences;
+        if changed.is_empty() || self.database.stored.is_none() {
+            return Vec::new();
+        }
+        let is_kept = |place: u32| changed.values().flatten().any(|sequence| sequence.place.number == place);
+        let known = changed.keys().filter_map(|name| self.database.catalog.sequence(name));
+        known.map(|sequence| sequence.place.number).filter(|place| !is_kept(*place)).collect()
+    }
+
+    /// Waits until the client may see the numbers of sequences among the results of a statement that has run. `ends`
+    /// says that the commit of its transaction follows at once, which waits by itself.
+    ///
+    /// # Errors
+    /// 58030 if the log has failed. The transaction has not committed.
+    pub(super) fn show_results(&mut self, ends: bool) -> Result<(), Fail> {
+        if !ends && self.context.has_unseen_numbers() {
+            self.await_numbers().map_err(|_| refused(Refusal::Failed))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no crash can give the session's numbers again.
+    pub(super) fn await_numbers(&self) -> Result<(), Abort> {
+        Ok(self.context.await_numbers(&self.waiter)?)
+    }
+}

@@ -1,0 +1,109 @@
+//! Definitions mean after a restart what they meant when they were written.
+
+use crate::opening::opened_after;
+use crate::world::World;
+
+#[test]
+fn literals_are_read_in_the_styles_of_the_definition() {
+    let mut world = World::new("ilock");
+    world.run("set datestyle = 'iso, dmy'; set intervalstyle = 'sql_standard'");
+    world.run(
+        "create table t (id int primary key, d date default '01/02/2020', i interval default '-1 2:03:04',
+            check (d < '03/04/2030'));
+        create view v as select id from t where d = '01/02/2020';
+        create procedure p(out found bigint, given date default '01/02/2020') begin atomic
+            select count(*) into found from t where d = '01/02/2020' and d = given; end",
+    );
+    world.run("insert into t (id) values (1)");
+    let mut world = world.restarted();
+    world.check(&[
+        ("show datestyle", "ISO, MDY"),
+        ("insert into t (id) values (2) returning d, i", "2020-02-01|-1 days -02:03:04"),
+        ("insert into t values (3, '2030-04-02')", "INSERT 0 1"),
+        ("insert into t values (4, '2030-04-03')", "23514"),
+        ("select id from v order by id", "1 2"),
+        ("call p(null)", "2"),
+    ]);
+}
+
+#[test]
+fn days_are_those_of_the_definition() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create table t (id int primary key, d date default 'today', m timestamp default 'now', c time default 'now')",
+    );
+    world.run("insert into t (id) values (1)");
+    let mut world = world.restarted();
+    world.run("insert into t (id) values (2)");
+    world.check(&[(
+        "select count(*) from t a, t b where a.id = 1 and b.id = 2 and a.d = b.d and a.m = b.m and a.c = b.c",
+        "1",
+    )]);
+    // The moment is stored: 2000-01-02 00:00:05.
+    let moved = |text: &str| {
+        let mut parts = text.split("\"moment\":");
+        let mut changed = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            changed.push_str(&format!("\"moment\":86405000000{rest}"));
+        }
+        changed
+    };
+    let mut moved = opened_after(&world, moved).expect("a sound definition");
+    moved.check(&[("insert into t (id) values (3) returning d, m, c", "2000-01-02|2000-01-02 00:00:05|00:00:05")]);
+}
+
+#[test]
+fn names_in_definitions_keep_their_meaning() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create table t (id int primary key, a int, b int, gone int, check (t.a > 0 and b > a), check (gone > 0 or true));
+        alter table t rename a to x; alter table t rename b to a; alter table t rename x to b;
+        alter table t rename to u; alter table u drop column gone;
+        create schema s; set search_path = s, public; create table only_here (n int primary key);
+        create view v as select n from only_here; insert into only_here values (1); reset search_path;
+        create table public.only_here (n int primary key);
+        create sequence q; create table d (id int default nextval('q') + 100); alter sequence q rename to r;
+        create sequence q start 500",
+    );
+    let mut world = world.restarted();
+    world.check(&[
+        ("insert into u (id, b, a) values (1, 1, 2)", "INSERT 0 1"),
+        ("insert into u (id, b, a) values (2, 2, 1)", "23514"),
+        ("insert into u (id, b, a) values (3, -2, 1)", "23514"),
+        ("select * from s.v", "1"),
+        ("insert into d values (default) returning id", "101"),
+        ("select nextval('q')", "500"),
+        ("drop sequence r", "2BP01"),
+        ("alter table u drop column b", "ALTER TABLE"),
+        ("insert into u (id, a) values (3, -2)", "INSERT 0 1"),
+    ]);
+}
+
+#[test]
+fn plans_and_procedures_are_made_anew() {
+    let mut world = World::new("mvo");
+    world.run(
+        "create table t (id int primary key, n int); insert into t values (1, 10), (2, 20);
+        create procedure inner_one(who int) begin atomic update t set n = n + 1 where id = who; end;
+        create procedure outer_one(who int) language plpgsql as $$ begin call inner_one(who); call inner_one(who); end $$;
+        create view v as select id, n from t; create view w as select sum(n) from v",
+    );
+    let mut world = world.restarted();
+    world.check(&[
+        ("call outer_one(1)", "CALL"),
+        ("select * from w", "32"),
+        ("alter table t drop column n", "2BP01"),
+        ("alter table t add column m int default 3", "ALTER TABLE"),
+        ("call outer_one(2)", "CALL"),
+        ("select * from v order by id", "1|12 2|22"),
+        ("drop table t", "2BP01"),
+        (
+            "create or replace procedure inner_one(who int) begin atomic delete from t where id = who; end",
+            "CREATE PROCEDURE",
+        ),
+        ("call outer_one(2)", "CALL"),
+        ("select * from v order by id", "1|12"),
+        ("create procedure inner_one(who int) begin atomic call outer_one(1); end", "42723"),
+    ]);
+}
