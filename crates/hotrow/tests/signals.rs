@@ -87,7 +87,8 @@ fn an_address_in_use_or_unprotected_is_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
     for (listen, code, expected) in [(address.as_str(), 1, "cannot listen on"), ("0.0.0.0:0", 2, "without passwords")] {
-        let output = start(&format!("serve --in-memory --listen {listen}")).wait_with_output().expect("the program ends");
+        let output =
+            start(&format!("serve --in-memory --listen {listen}")).wait_with_output().expect("the program ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{listen}: {stderr}");
         assert!(stderr.contains(expected), "{listen}: {stderr}");

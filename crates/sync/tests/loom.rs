@@ -184,8 +184,35 @@ fn take_all(drain: &mut byte_ring::Drain, start: u64, total: u64) -> Vec<u8> {
     bytes
 }
 
+/// Checks that bytes are the frames of two threads, whole, and each thread's in order.
+fn assert_frames(bytes: &[u8], first: &[u8], second: &[u8]) {
+    let (mut rest, mut seen) = (bytes, [Vec::new(), Vec::new()]);
+    while let Some(&length) = rest.first() {
+        let number = rest[1];
+        assert!(rest[1..usize::from(length)].iter().all(|&byte| byte == number));
+        seen[usize::from(number == 200)].push(length);
+        rest = &rest[usize::from(length)..];
+    }
+    assert_eq!(seen, [first.to_vec(), second.to_vec()]);
+}
+
 #[test]
 fn a_ring_of_bytes_gives_whole_frames_of_two_threads() {
+    // The ring has room for all, so that only the drain waits for others.
+    model(3, || {
+        let (ring, mut drain) = byte_ring::new(5, 8);
+        let fillers = [(100, &[2, 2][..]), (200, &[4])].map(|(number, lengths)| {
+            let ring = ring.clone();
+            thread::spawn(move || append_frames(&ring, number, lengths))
+        });
+        let bytes = take_all(&mut drain, 5, 8);
+        fillers.into_iter().for_each(|filler| filler.join().expect("no panic"));
+        assert_frames(&bytes, &[2, 2], &[4]);
+    });
+}
+
+#[test]
+fn a_ring_of_bytes_is_filled_again_where_it_was_drained() {
     // The last one is larger than half of the ring, and passes in pieces.
     for (first, second) in [(&[2, 3][..], &[4, 2][..]), (&[3], &[6])] {
         model(3, move || {
@@ -194,19 +221,25 @@ fn a_ring_of_bytes_gives_whole_frames_of_two_threads() {
                 let ring = ring.clone();
                 thread::spawn(move || append_frames(&ring, 200, second))
             };
-            let third = thread::spawn(move || append_frames(&ring, 100, first));
             let sum = |lengths: &[u8]| lengths.iter().map(|&length| u64::from(length)).sum::<u64>();
-            let bytes = take_all(&mut drain, 5, sum(first) + sum(second));
-            other.join().expect("no panic");
-            third.join().expect("no panic");
-            let (mut rest, mut seen) = (&bytes[..], [Vec::new(), Vec::new()]);
-            while let Some(&length) = rest.first() {
-                let number = rest[1];
-                assert!(rest[1..usize::from(length)].iter().all(|&byte| byte == number));
-                seen[usize::from(number == 200)].push(length);
-                rest = &rest[usize::from(length)..];
+            // The thread that drains fills, too: each of two threads waits for the other only.
+            let mut bytes = Vec::new();
+            for &length in first {
+                let mut frame = vec![100; usize::from(length)];
+                frame[0] = length;
+                let mut reservation = ring.reserve(u64::from(length));
+                while reservation.fill(&frame) == 0 {
+                    let until = drain.look(u64::MAX);
+                    match until > drain.taken() {
+                        true => drain.take(until, &mut bytes),
+                        false => thread::yield_now(),
+                    }
+                }
             }
-            assert_eq!(seen, [first.to_vec(), second.to_vec()]);
+            let taken = bytes.len() as u64;
+            bytes.extend(take_all(&mut drain, 5 + taken, sum(first) + sum(second) - taken));
+            other.join().expect("no panic");
+            assert_frames(&bytes, first, second);
         });
     }
 }

@@ -241,7 +241,7 @@ fn phantoms<V: Variant>() {
                         found.push(row.int8(0));
                         ControlFlow::Continue(())
                     })?;
-                    Ok(found)
+                    Ok::<_, Abort>(found)
                 };
                 world.run(Some(accesses), |txn| {
                     let before = keys(txn)?;
