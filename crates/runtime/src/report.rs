@@ -98,8 +98,10 @@ pub struct Breakdown {
     pub inheritance_ns: u64,
     /// The time of all attempts in which they waited for locks.
     pub wait_ns: u64,
-    /// The time for writing the log: zero, since there is no log yet.
+    /// The time for the log: of handing it the changes, and of the wait until they are durable.
     pub log_ns: u64,
+    /// The part of [`log_ns`](Self::log_ns) in which the transaction waited.
+    pub log_wait_ns: u64,
     /// The time of the earlier attempts, which aborted, and of the back-off after them, outside of all parts above.
     pub other_ns: u64,
     /// The part of [`other_ns`](Self::other_ns) in which the transaction was suspended: the back-off.
@@ -124,21 +126,27 @@ impl Breakdown {
         let wait_ns = counted.wait_ns.min(latency_ns);
         let lock_manager_ns = counted.lock_manager_ns.min(latency_ns - wait_ns);
         let inheritance_ns = counted.hierarchy.inheritance_ns.min(latency_ns - wait_ns - lock_manager_ns);
-        let rest_ns = latency_ns - wait_ns - lock_manager_ns - inheritance_ns;
+        let left_ns = latency_ns - wait_ns - lock_manager_ns - inheritance_ns;
+        let log_wait_ns = counted.log.wait_ns.min(left_ns);
+        let append_ns = counted.log.append_ns.min(left_ns - log_wait_ns);
+        let rest_ns = left_ns - log_wait_ns - append_ns;
         let contention_ns = counted.hierarchy.contention_ns.min(lock_manager_ns);
         let other_ns = retries_ns.min(rest_ns);
         let readings_ns = |readings: u64| (readings as f64 * clock_ns) as u64;
         let (calls, inheritance_calls) = (counted.timed_calls, counted.hierarchy.inheritance_calls);
+        // Each commit has a call that hands the changes over, and one that waits.
+        let commits = counted.log.commits;
         Self {
             samples: 1,
-            work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(calls + inheritance_calls + 1)),
+            work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(calls + inheritance_calls + commits + 1)),
             lock_manager_ns: (lock_manager_ns - contention_ns).saturating_sub(readings_ns(calls)),
             contention_ns,
             inheritance_ns: inheritance_ns.saturating_sub(readings_ns(inheritance_calls)),
             wait_ns,
-            log_ns: 0,
+            log_ns: append_ns.saturating_sub(readings_ns(commits)) + log_wait_ns,
+            log_wait_ns,
             other_ns,
-            paused_ns: suspended_ns.saturating_sub(wait_ns).min(other_ns),
+            paused_ns: suspended_ns.saturating_sub(wait_ns + log_wait_ns).min(other_ns),
         }
     }
 
@@ -183,6 +191,7 @@ impl Breakdown {
         self.inheritance_ns += other.inheritance_ns;
         self.wait_ns += other.wait_ns;
         self.log_ns += other.log_ns;
+        self.log_wait_ns += other.log_wait_ns;
         self.other_ns += other.other_ns;
         self.paused_ns += other.paused_ns;
     }
@@ -294,8 +303,8 @@ impl Counts {
     /// latches and inheritance.
     pub fn execution_shares(&self) -> Option<[(&'static str, f64); 4]> {
         let busy = self.execution.busy_share()?;
-        let Breakdown { work_ns, log_ns, other_ns, paused_ns, .. } = self.breakdown;
-        let parts = [work_ns + log_ns, self.breakdown.locking_ns(), other_ns - paused_ns];
+        let Breakdown { work_ns, log_ns, log_wait_ns, other_ns, paused_ns, .. } = self.breakdown;
+        let parts = [work_ns + log_ns - log_wait_ns, self.breakdown.locking_ns(), other_ns - paused_ns];
         let sampled = parts.iter().sum::<u64>();
         if sampled == 0 {
             return None;
@@ -355,7 +364,7 @@ impl RunReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hotrow_txn::HierarchyStatistics;
+    use hotrow_txn::{HierarchyStatistics, LogTimes};
 
     #[test]
     fn the_time_of_threads_is_divided_without_waits_of_transactions_beside_others() {
@@ -382,7 +391,8 @@ mod tests {
                     contention_ns,
                     inheritance_ns,
                     wait_ns: waits,
-                    log_ns: 0,
+                    log_ns: waits,
+                    log_wait_ns: waits,
                     other_ns: aborts,
                     paused_ns: pauses,
                 };
@@ -414,6 +424,23 @@ mod tests {
             assert_eq!((parts, breakdown.wait_ns), (expected, wait.min(latency)), "latency {latency}, clock {clock}");
             assert_eq!(breakdown.paused_ns, 50.min(breakdown.other_ns), "the rest of the suspensions is back-off");
         }
+    }
+
+    #[test]
+    fn the_log_is_a_part_of_its_own_and_its_wait_is_no_back_off() {
+        let log = LogTimes { commits: 1, append_ns: 150, wait_ns: 400 };
+        let counted = Statistics { wait_ns: 100, log, ..Statistics::default() };
+        let breakdown = Breakdown::of_one(1000, 20, 530, &counted, 10.0);
+        let parts = (breakdown.work_ns, breakdown.log_ns, breakdown.log_wait_ns, breakdown.wait_ns);
+        assert_eq!(
+            parts,
+            (310, 540, 400, 100),
+            "1000 without 100, 150, 400, the retries, and two readings of the clock"
+        );
+        assert_eq!((breakdown.other_ns, breakdown.paused_ns), (20, 20));
+        let log = LogTimes { commits: 1, append_ns: 150, wait_ns: 4000 };
+        let longer = Breakdown::of_one(1000, 0, 0, &Statistics { log, ..Statistics::default() }, 0.0);
+        assert_eq!((longer.work_ns, longer.log_ns, longer.total_ns()), (0, 1000, 1000), "no more than the latency");
     }
 
     #[test]

@@ -34,8 +34,11 @@
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cell::UnsafeCell;
-use crate::{Arc, CachePadded};
+use crate::{Arc, CachePadded, prefetch_to_write};
 use std::fmt;
+
+/// The bytes of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// The number of positions that share a mark, and the least number of bytes of a reservation.
 pub const SLOT: u64 = if cfg!(loom) { 2 } else { 16 };
@@ -104,6 +107,19 @@ impl ByteRing {
         // and then looks whether it sleeps. One of them sees the other.
         let at = self.reserved.fetch_add(length, Ordering::SeqCst);
         Reservation { ring: self, at, end: at + length }
+    }
+
+    /// Prefetches the memory of about `length` bytes that the next reservation will get. The drain had it last, so a
+    /// thread that fills it would wait for another core.
+    #[inline]
+    pub fn prefetch(&self, length: usize) {
+        // Relaxed: a guess. Another thread may reserve these bytes.
+        let at = self.reserved.load(Ordering::Relaxed);
+        let (first, before_end, _) = self.places(at, length.min(self.bytes.len()));
+        prefetch_to_write(std::ptr::from_ref(self.mark(at)).cast());
+        for place in (first..first + before_end).step_by(LINE_BYTES) {
+            prefetch_to_write(std::ptr::from_ref(&self.bytes[place]).cast());
+        }
     }
 
     /// Returns the end of the bytes that were reserved.

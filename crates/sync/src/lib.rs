@@ -38,6 +38,7 @@ pub mod inbox;
 pub mod latch;
 pub mod meter;
 pub mod pad;
+mod prefetch;
 pub mod ring;
 #[cfg(not(any(loom, shuttle)))]
 pub mod slot;
@@ -53,6 +54,7 @@ pub use facade::*;
 pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use pad::CachePadded;
+pub use prefetch::{prefetch, prefetch_to_write};
 #[cfg(not(any(loom, shuttle)))]
 pub use slot::SlotScheduler;
 pub use thread_number::thread_number;

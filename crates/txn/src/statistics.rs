@@ -37,8 +37,32 @@ pub struct Statistics {
     pub dependencies: u64,
     /// Rows that were released to other transactions before their writer had committed.
     pub retired: u64,
+    /// The times for the log of the database.
+    pub log: LogTimes,
     /// The counts of a hierarchical lock manager.
     pub hierarchy: HierarchyStatistics,
+}
+
+/// The times for the log of the database, measured as all [times](Statistics::timed) are. The clock is read twice for
+/// each of the two, in each commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogTimes {
+    /// The commits that were timed.
+    pub commits: u64,
+    /// The nanoseconds in which changes were handed to the log.
+    pub append_ns: u64,
+    /// The nanoseconds in which transactions waited until they were durable.
+    pub wait_ns: u64,
+}
+
+impl LogTimes {
+    /// Adds the times of a commit. Both are zero if it was not timed, and then it does not count.
+    #[inline]
+    pub fn add_commit(&mut self, append_ns: u64, wait_ns: u64) {
+        self.commits += u64::from(append_ns > 0);
+        self.append_ns += append_ns;
+        self.wait_ns += wait_ns;
+    }
 }
 
 /// The counts and times of the locks in a hierarchy: on the database, tables, pages and rows. Locks on rows, gaps and
@@ -127,6 +151,9 @@ impl Statistics {
         self.speculative_ignores += other.speculative_ignores;
         self.dependencies += other.dependencies;
         self.retired += other.retired;
+        self.log.commits += other.log.commits;
+        self.log.append_ns += other.log.append_ns;
+        self.log.wait_ns += other.log.wait_ns;
         self.hierarchy.add(&other.hierarchy);
     }
 
@@ -147,6 +174,11 @@ impl Statistics {
             speculative_ignores: self.speculative_ignores - before.speculative_ignores,
             dependencies: self.dependencies - before.dependencies,
             retired: self.retired - before.retired,
+            log: LogTimes {
+                commits: self.log.commits - before.log.commits,
+                append_ns: self.log.append_ns - before.log.append_ns,
+                wait_ns: self.log.wait_ns - before.log.wait_ns,
+            },
             hierarchy: self.hierarchy.since(&before.hierarchy),
         }
     }

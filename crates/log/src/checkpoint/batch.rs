@@ -12,12 +12,14 @@ use std::collections::BTreeMap;
 /// The name of the log in descriptions of damage: a record that passes its sum and cannot be right.
 const LOG: &str = "log";
 
+/// The bytes that a piece of the memory for rows has, unless one row needs more.
+const PIECE_BYTES: usize = 1 << 20;
+
 /// Changes that were read from the log and are not in a file yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) tables: BTreeMap<TableId, TableBatch>,
-    /// The bytes of rows.
-    rows: Vec<u8>,
+    rows: Rows,
     /// The number of bytes that all changes take, including changes of rows that were changed again.
     bytes: usize,
 }
@@ -39,12 +41,63 @@ struct Change {
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    at: usize,
+    piece: u32,
+    at: u32,
     fixed: u32,
     variable: u32,
 }
 
+/// Memory for the bytes of rows, which never moves as it grows.
+#[derive(Debug, Default)]
+struct Rows {
+    pieces: Vec<Vec<u8>>,
+    /// Pieces without content, for the next rows.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Rows {
+    fn push(&mut self, row: StoredRow<'_>) -> Place {
+        let length = row.fixed.len() + row.variable.len();
+        if self.pieces.last().is_none_or(|last| last.capacity() - last.len() < length) {
+            let spare = self.spare.pop().filter(|spare| spare.capacity() >= length);
+            self.pieces.push(spare.unwrap_or_else(|| Vec::with_capacity(length.max(PIECE_BYTES))));
+        }
+        let piece = self.pieces.len() - 1;
+        let bytes = &mut self.pieces[piece];
+        let at = bytes.len() as u32;
+        bytes.extend_from_slice(row.fixed);
+        bytes.extend_from_slice(row.variable);
+        Place { piece: piece as u32, at, fixed: row.fixed.len() as u32, variable: row.variable.len() as u32 }
+    }
+
+    fn get(&self, place: Place) -> StoredRow<'_> {
+        let row = &self.pieces[place.piece as usize][place.at as usize..][..place.bytes()];
+        let (fixed, variable) = row.split_at(place.fixed as usize);
+        StoredRow { fixed, variable }
+    }
+
+    /// Returns all pieces without their contents.
+    fn into_spare(self) -> Vec<Vec<u8>> {
+        let mut spare = self.spare;
+        spare.extend(self.pieces.into_iter().map(|mut piece| {
+            piece.clear();
+            piece
+        }));
+        spare
+    }
+}
+
 impl Batch {
+    /// Makes an empty batch that uses the memory of an earlier one.
+    pub(super) fn with_memory(spare: Vec<Vec<u8>>) -> Self {
+        Self { rows: Rows { pieces: Vec::new(), spare }, ..Self::default() }
+    }
+
+    /// Returns the memory of the batch, for the next one.
+    pub(super) fn into_memory(self) -> Vec<Vec<u8>> {
+        self.rows.into_spare()
+    }
+
     /// Returns the number of bytes that the batch takes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
@@ -84,10 +137,8 @@ impl Batch {
         let shape = &self.table(manifest, table)?.shape;
         let key =
             row.key(&shape.layout, &shape.key).ok_or_else(|| format!("a row that is none of table {}", table.0))?;
-        let place = Place { at: self.rows.len(), fixed: row.fixed.len() as u32, variable: row.variable.len() as u32 };
-        self.rows.extend_from_slice(row.fixed);
-        self.rows.extend_from_slice(row.variable);
-        self.bytes += row.fixed.len() + row.variable.len();
+        let place = self.rows.push(row);
+        self.bytes += place.bytes();
         self.push(manifest, table, key, Some(place))
     }
 
@@ -109,33 +160,33 @@ impl Batch {
         }
     }
 
-    /// Sorts the changes of each table by key, and keeps the last one of each key. Takes twice the memory of the rows
-    /// for a moment.
+    /// Sorts the changes of each table by key, and keeps the last one of each key. The bytes of other rows stay in
+    /// memory, and do not count any more.
     pub(super) fn sort(&mut self) {
-        let mut rows = Vec::new();
         self.bytes = 0;
         for table in self.tables.values_mut() {
             // The order of changes with the same key stays that of the log.
             table.changes.sort_by(|one, other| one.key.cmp(&other.key));
-            let mut kept: Vec<Change> = Vec::with_capacity(table.changes.len());
-            for change in table.changes.drain(..) {
-                match kept.last_mut() {
-                    Some(last) if last.key == change.key => *last = change,
-                    _ => kept.push(change),
+            table.changes.dedup_by(|next, kept| {
+                let is_same = next.key == kept.key;
+                if is_same {
+                    std::mem::swap(next, kept);
                 }
-            }
-            for change in &mut kept {
-                self.bytes += size_of::<Change>() + change.key.heap_bytes();
-                if let Some(place) = &mut change.row {
-                    let at = rows.len();
-                    rows.extend_from_slice(&self.rows[place.range()]);
-                    place.at = at;
-                }
-            }
-            table.changes = kept;
+                is_same
+            });
+            let bytes =
+                |change: &Change| size_of::<Change>() + change.key.heap_bytes() + change.row.map_or(0, Place::bytes);
+            self.bytes += table.changes.iter().map(bytes).sum::<usize>();
         }
-        self.bytes += rows.len();
-        self.rows = rows;
+    }
+
+    /// Gives the memory of rows free that do not count any more. Takes the memory of the others twice for a moment.
+    pub(super) fn compact(&mut self) {
+        let all = std::mem::take(&mut self.rows);
+        for change in self.tables.values_mut().flat_map(|table| &mut table.changes) {
+            change.row = change.row.map(|place| self.rows.push(all.get(place)));
+        }
+        self.rows.spare = all.into_spare();
     }
 
     /// Returns the entries of a table, once they are sorted.
@@ -146,33 +197,28 @@ impl Batch {
 
     /// Returns about how many bytes the section of a table will have.
     pub(super) fn section_bytes(&self, table: TableId) -> u64 {
-        let bytes = |change: &Change| {
-            3 + change.row.map_or(change.key.heap_bytes() + size_of::<u64>(), |place| place.range().len())
-        };
+        let bytes = |change: &Change| 3 + change.row.map_or(change.key.heap_bytes() + size_of::<u64>(), Place::bytes);
         self.tables.get(&table).map_or(0, |table| table.changes.iter().map(bytes).sum::<usize>()) as u64
     }
 }
 
 impl Place {
-    fn range(self) -> std::ops::Range<usize> {
-        self.at..self.at + self.fixed as usize + self.variable as usize
+    /// Returns the length of the row.
+    fn bytes(self) -> usize {
+        self.fixed as usize + self.variable as usize
     }
 }
 
 /// The changes of a table in the order of their keys.
 #[derive(Debug)]
 pub(super) struct SortedBatch<'b> {
-    rows: &'b [u8],
+    rows: &'b Rows,
     changes: std::slice::Iter<'b, Change>,
 }
 
 impl Sorted for SortedBatch<'_> {
     fn next(&mut self) -> Result<Option<(&Key, Option<StoredRow<'_>>)>, Failure> {
         let Some(change) = self.changes.next() else { return Ok(None) };
-        let row = change.row.map(|place| {
-            let (fixed, variable) = self.rows[place.range()].split_at(place.fixed as usize);
-            StoredRow { fixed, variable }
-        });
-        Ok(Some((&change.key, row)))
+        Ok(Some((&change.key, change.row.map(|place| self.rows.get(place)))))
     }
 }

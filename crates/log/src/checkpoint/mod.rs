@@ -57,7 +57,7 @@ use std::ops::Range;
 pub struct Options {
     /// A checkpoint begins when the log has this many bytes that no checkpoint has. So a restart reads about as much.
     pub trigger_bytes: u64,
-    /// The bytes of changes, with 48 for each, that are kept in memory before they are written.
+    /// The bytes of changes, with 56 for each, that are kept in memory before they are written.
     pub batch_bytes: usize,
     /// The bytes of rows that a block has before the next one begins.
     pub block_bytes: usize,
@@ -116,6 +116,8 @@ pub struct Checkpoints {
     merging: Mutex<()>,
     /// Held while a manifest is written and published.
     publishing: Mutex<()>,
+    /// Memory of a batch, for the next batch of the same checkpoint.
+    memory: Mutex<Vec<Vec<u8>>>,
     state: Mutex<State>,
 }
 
@@ -168,8 +170,8 @@ impl Checkpoints {
         }
         let (next_file, manifest) = (manifest.next_file, Arc::new(manifest));
         let state = State { manifest, pins: Pins::default(), next_file, failed: None, written_bytes: 0, published: 0 };
-        let (advancing, merging, publishing) = Default::default();
-        Ok(Arc::new(Self { disk, options, advancing, merging, publishing, state: Mutex::new(state) }))
+        let (advancing, merging, publishing, memory) = Default::default();
+        Ok(Arc::new(Self { disk, options, advancing, merging, publishing, memory, state: Mutex::new(state) }))
     }
 
     /// Returns the options.
@@ -214,6 +216,12 @@ impl Checkpoints {
     /// Makes a checkpoint of everything in the log that is durable now, batch by batch, and lets the log forget what
     /// the checkpoint holds.
     pub(crate) fn advance_all(&self, log: &dyn LiveSource, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let done = self.advance_batches(log, stop);
+        *self.memory() = Vec::new();
+        done
+    }
+
+    fn advance_batches(&self, log: &dyn LiveSource, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         let until = log.durable();
         while self.position() < until {
             let from = self.position();
@@ -248,7 +256,7 @@ impl Checkpoints {
     /// was then.
     pub fn advance(&self, frames: &mut dyn Frames, stop: &dyn Fn() -> bool) -> Result<bool, Failure> {
         self.take_step(Step::Advance, stop, |manifest, output| {
-            let mut batch = Batch::default();
+            let mut batch = Batch::with_memory(std::mem::take(&mut *self.memory()));
             let from = manifest.position;
             while let Some(frame) = frames.next()? {
                 output.check_stop()?;
@@ -262,6 +270,7 @@ impl Checkpoints {
                     if batch.bytes() >= self.options.batch_bytes / 2 {
                         break;
                     }
+                    batch.compact();
                 }
             }
             batch.sort();
@@ -269,6 +278,7 @@ impl Checkpoints {
             for id in batch.tables.keys() {
                 write_delta(&batch, *id, manifest, output)?;
             }
+            *self.memory() = batch.into_memory();
             Ok(manifest.position > from)
         })
     }
@@ -381,6 +391,10 @@ impl Checkpoints {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.memory.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 }
 

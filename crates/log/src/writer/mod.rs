@@ -62,6 +62,9 @@ use waiting::Waiting;
 /// The capacity above which a buffer is not kept for the next record of the thread.
 const KEPT_BYTES: usize = 1 << 20;
 
+/// The most bytes of the ring that are prefetched for a record. Behind them, the processor has seen the sequence.
+const PREFETCHED_BYTES: usize = 1 << 10;
+
 /// The time between two attempts to make room, if no other thread flushes.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -258,6 +261,8 @@ impl Log {
     /// Appends a frame with the record that `encode` makes. Returns its end.
     fn append_record(&self, encode: impl FnOnce(&mut Vec<u8>), waiter: Option<&Waiter>) -> u64 {
         let mut frame = BUFFER.take();
+        // The record is probably about as long as the thread's last one.
+        self.ring.prefetch(frame.len().min(PREFETCHED_BYTES));
         frame.clear();
         frame.resize(HEAD_BYTES, 0);
         encode(&mut frame);

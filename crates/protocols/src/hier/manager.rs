@@ -184,7 +184,7 @@ impl LockManager {
     /// Prefetches the bucket of a lock, which is about to be asked for.
     #[inline]
     pub(super) fn prefetch(&self, lock: Lock) {
-        hotrow_storage::prefetch_to_write(std::ptr::from_ref(self.bucket(lock)).cast());
+        hotrow_sync::prefetch_to_write(std::ptr::from_ref(self.bucket(lock)).cast());
     }
 
     /// Releases a granted request: unlinks it, and grants what can be granted then.

@@ -1,5 +1,6 @@
 //! A transaction without isolation.
 
+use crate::shared::log_times::log_step;
 use crate::shared::walk::{self, Step};
 use crate::shared::{batch, begin_call, record, table, table_to_write};
 use hotrow_storage::{
@@ -403,9 +404,13 @@ impl Transaction for NoneTransaction {
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        let handed = self.database.redo().map(|sink| self.append_to(sink));
+        let timed = self.statistics.timed && self.database.redo().is_some();
+        let append = || self.database.redo().map(|sink| self.append_to(sink));
+        let (handed, append_ns) = log_step(timed, &self.waiter, append);
         self.end();
-        self.database.wait_durable(handed, &self.waiter)?;
+        let (durable, wait_ns) = log_step(timed, &self.waiter, || self.database.wait_durable(handed, &self.waiter));
+        self.statistics.log.add_commit(append_ns, wait_ns);
+        durable?;
         Ok(())
     }
 

@@ -34,9 +34,9 @@
 
 use super::key_lock::KeyLock;
 use super::queues::{LockName, Queues};
-use hotrow_storage::{IndexData, IndexNumber, RecordHeader, TableId, prefetch_to_write};
-use hotrow_sync::OnceLock;
+use hotrow_storage::{IndexData, IndexNumber, RecordHeader, TableId};
 use hotrow_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use hotrow_sync::{OnceLock, prefetch_to_write};
 use std::fmt;
 
 /// The header of each record. It is empty, since the record's lock is in the indexes of its table.

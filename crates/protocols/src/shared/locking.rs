@@ -13,6 +13,7 @@
 
 use super::early_release::EarlyRelease;
 use super::in_place::{InPlace, IndexLocks};
+use super::log_times::log_step;
 use super::{begin_call, record, table, table_to_write, walk};
 use hotrow_storage::{
     Database, Guard, Key, Participant, RecordHeader, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
@@ -350,7 +351,9 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
             self.locks.wait_for_leaders().inspect_err(|abort| self.failed = abort.is_retryable())?;
             self.participant.enter();
         }
-        let handed = self.changes.hand_over(&self.database, self.participant.guard(), self.locks.waiter());
+        let timed = self.locks.statistics().timed && self.database.redo().is_some();
+        let hand_over = || self.changes.hand_over(&self.database, self.participant.guard(), self.locks.waiter());
+        let (handed, append_ns) = log_step(timed, self.locks.waiter(), hand_over);
         if !self.changes.is_empty() {
             self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         }
@@ -359,7 +362,10 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
             self.locks.decided(true);
         }
         self.end();
-        self.database.wait_durable(handed, self.locks.waiter())?;
+        let waiter = self.locks.waiter();
+        let (durable, wait_ns) = log_step(timed, waiter, || self.database.wait_durable(handed, waiter));
+        self.locks.statistics().log.add_commit(append_ns, wait_ns);
+        durable?;
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 //! | [`lock_table`] | lock heads behind a latch per bucket |
 //! | [`locking`] | transactions that lock rows and change them in place |
 //! | [`locks`] | the locks of one transaction, all of them names in a lock table |
+//! | [`log_times`] | the time that a commit takes for the log |
 //! | [`mailbox`] | messages that any thread leaves for one owner |
 //! | [`mode`] | lock modes and their compatibility |
 //! | [`outside_plan`] | accesses outside a transaction's access set |
@@ -45,6 +46,7 @@ pub(crate) mod in_place;
 pub(crate) mod lock_table;
 pub(crate) mod locking;
 pub(crate) mod locks;
+pub(crate) mod log_times;
 pub(crate) mod mailbox;
 pub(crate) mod mode;
 pub(crate) mod outside_plan;

@@ -6,9 +6,9 @@
 
 use crate::shared::counts::{Colocated, Counts};
 use crate::shared::record;
-use hotrow_storage::{Guard, RecordHeader, RecordPtr, prefetch};
-use hotrow_sync::PlainAtomicU32;
+use hotrow_storage::{Guard, RecordHeader, RecordPtr};
 use hotrow_sync::atomic::Ordering;
+use hotrow_sync::{PlainAtomicU32, prefetch};
 
 /// A record's header from which the record's two counters are found: how many transactions in the queue have asked for
 /// the record exclusively, and how many shared. Only a thread that holds the latch of the engine's critical section

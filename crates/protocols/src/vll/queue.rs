@@ -22,9 +22,8 @@
 use crate::shared::contention::Mark;
 use crate::shared::range_locks::Counted;
 use crate::shared::segmented::Segmented;
-use hotrow_storage::prefetch_to_write;
 use hotrow_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use hotrow_sync::{Arc, Mutex, Waiter};
+use hotrow_sync::{Arc, Mutex, Waiter, prefetch_to_write};
 use hotrow_txn::Intent;
 use smallvec::SmallVec;
 

@@ -41,9 +41,8 @@ mod lines;
 mod tests;
 
 use crate::epoch::{Collector, Garbage, Guard};
-use crate::prefetch::prefetch;
 use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use hotrow_sync::{Arc, CachePadded, Latch};
+use hotrow_sync::{Arc, CachePadded, Latch, prefetch};
 use lines::{ADDRESS, Array, EMPTY, Lines, Published, SLOTS, TOMBSTONE, occupied, tag, tagged};
 use std::fmt;
 use std::ops::ControlFlow;

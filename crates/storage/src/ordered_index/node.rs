@@ -73,7 +73,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
             return;
         }
         for line in 0..std::mem::offset_of!(Self, values).div_ceil(64) {
-            crate::prefetch(node.cast::<u8>().wrapping_add(line * 64));
+            hotrow_sync::prefetch(node.cast::<u8>().wrapping_add(line * 64));
         }
     }
 

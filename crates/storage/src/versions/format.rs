@@ -1,8 +1,8 @@
 //! The positions of the parts of a table's versions.
 
-use crate::{IndexData, RowLayout, prefetch};
-use hotrow_sync::Arc;
+use crate::{IndexData, RowLayout};
 use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::{Arc, prefetch};
 
 /// The number of bytes of a cache line. Versions begin at one, so that the words and the first columns share it.
 pub(super) const LINE_BYTES: usize = 64;

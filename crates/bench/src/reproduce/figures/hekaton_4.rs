@@ -14,7 +14,7 @@ pub(super) static FIGURE: Figure = Figure {
     title: "Ten reads and two writes on a large table, as threads are added",
     there: "Ten reads and two writes, uniform, of ten million rows of 24 bytes with a hash index, at read committed; \
             up to 24 hardware threads of two sockets with six cores each. Log records are written in the background.",
-    here: "The same transactions; a transaction's keys are looked up together, and there is no log. The two writes of \
+    here: "The same transactions; a transaction's keys are looked up together, and nothing is logged. The two writes of \
            a transaction lie in one tenth of the table, chosen anew each time. The threads go up to the cores and then \
            on to four on each core. No concurrency control at all is drawn for comparison.",
     plan,

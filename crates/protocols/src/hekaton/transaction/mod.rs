@@ -18,6 +18,7 @@ use super::wait_for::Blocked;
 use super::words::Words;
 use super::write::Linked;
 use super::write_set::WriteSet;
+use crate::shared::log_times::log_step;
 use crate::shared::table;
 use crate::shared::time_outs::LimitedWaiter;
 use hotrow_storage::{
@@ -261,10 +262,15 @@ impl HekatonTransaction {
         for table in self.made.iter().filter_map(|&made| self.database.table(guard, made)) {
             table.born().store(end_time.0, Ordering::Release);
         }
-        let handed = self.database.redo().filter(|_| !self.changes.is_empty()).map(|sink| {
-            let changes = self.changes.redo(&self.database, guard);
-            sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waits.waiter)
+        let sink = self.database.redo().filter(|_| !self.changes.is_empty());
+        let timed = self.reader.look.statistics.timed && sink.is_some();
+        let (handed, append_ns) = log_step(timed, &self.waits.waiter, || {
+            sink.map(|sink| {
+                let changes = self.changes.redo(&self.database, guard);
+                sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waits.waiter)
+            })
         });
+        self.reader.look.statistics.log.add_commit(append_ns, 0);
         // From here to the last word without leaving the epoch: another transaction may replace a new version and
         // collect it meanwhile.
         shared.transactions.commit(me, end_time);
@@ -542,7 +548,10 @@ impl Transaction for HekatonTransaction {
         // A table that is put in another one's place is a change, though no row of it is in the log.
         let has_changes = !self.changes.is_empty() || !self.reader.owned.is_empty();
         let handed = together(|| if has_changes { self.commit_changes() } else { self.commit_reads() })?;
-        self.database.wait_durable(handed, &self.waits.waiter)?;
+        let (timed, waiter) = (self.reader.look.statistics.timed && handed.is_some(), &self.waits.waiter);
+        let (durable, wait_ns) = log_step(timed, waiter, || self.database.wait_durable(handed, waiter));
+        self.reader.look.statistics.log.add_commit(0, wait_ns);
+        durable?;
         Ok(())
     }
 

@@ -221,7 +221,7 @@ impl LockTable {
     /// Prefetches the bucket of a name.
     #[inline]
     pub(crate) fn prefetch(&self, name: Name) {
-        hotrow_storage::prefetch(std::ptr::from_ref(self.bucket(name)).cast());
+        hotrow_sync::prefetch(std::ptr::from_ref(self.bucket(name)).cast());
     }
 
     #[inline]

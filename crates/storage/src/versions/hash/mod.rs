@@ -44,12 +44,12 @@ use super::format::VersionHeader;
 use super::links::{self, Link, Lost, Place, Pointee};
 use super::memory::VersionSlots;
 use super::version::VersionRef;
+use crate::KeySpec;
 use crate::epoch::Guard;
 use crate::striped::Striped;
-use crate::{KeySpec, prefetch};
 use buckets::Buckets;
-use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::{Arc, prefetch};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 

@@ -11,6 +11,7 @@ use super::plan::{Place, Plan, PlannedRow, TooLarge};
 use super::scene::Scene;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
+use crate::shared::log_times::log_step;
 use crate::shared::outside_plan::{push_entries, push_insert, push_range};
 use crate::shared::time_outs::LimitedWaiter;
 use crate::shared::{begin_call, record, table, table_to_write};
@@ -535,7 +536,9 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        let handed = self.changes.hand_over(&self.database, self.participant.guard(), &self.waits.waiter);
+        let timed = self.statistics.timed && self.database.redo().is_some();
+        let hand_over = || self.changes.hand_over(&self.database, self.participant.guard(), &self.waits.waiter);
+        let (handed, append_ns) = log_step(timed, &self.waits.waiter, hand_over);
         if !self.changes.is_empty() {
             let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
             // A row of an owned table is counted on only if it is in the plan, too.
@@ -546,7 +549,10 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         }
         // A transaction that waits for a log keeps no other waiting.
         self.end(handed.is_none());
-        self.database.wait_durable(handed, &self.waits.waiter)?;
+        let waiter = &self.waits.waiter;
+        let (durable, wait_ns) = log_step(timed, waiter, || self.database.wait_durable(handed, waiter));
+        self.statistics.log.add_commit(append_ns, wait_ns);
+        durable?;
         Ok(())
     }
 
