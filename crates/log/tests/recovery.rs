@@ -40,8 +40,8 @@ impl Target for Storage {
         Ok(())
     }
 
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.entered(|participant| self.0.load(participant.guard(), table, row))
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        self.entered(|participant| self.0.load_rows(participant.guard(), table, rows))
     }
 
     fn skip_tables(&self, first: TableId) {
@@ -110,8 +110,8 @@ fn rows_are_there_by_every_index_and_numbers_go_on() {
         assert_eq!(target.row_count(PEOPLE), 901);
         assert_eq!(target.0.create_table(schema()), TableId(10), "number 9 was a table's");
         // The unique index has the rows.
-        assert!(target.load(PEOPLE, row(2000, "17").as_ref()).is_err());
-        assert!(target.load(PEOPLE, row(2000, "14").as_ref()).is_ok(), "the row was deleted");
+        assert!(target.load(PEOPLE, &[row(2000, "17").as_ref()]).is_err());
+        assert!(target.load(PEOPLE, &[row(2000, "14").as_ref()]).is_ok(), "the row was deleted");
         let reports = reports.into_inner().expect("no panic under the latch");
         let last = reports.last().expect("the end is reported");
         assert_eq!((last.tables, last.rows, last.bytes), (1, 901, last.bytes_in_total));

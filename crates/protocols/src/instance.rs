@@ -113,8 +113,8 @@ impl<P: Protocol> Engine for Instance<P> {
         self.with_table(table, |table| table.layout().clone())
     }
 
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.entered(|participant| self.database.load(participant.guard(), table, row))
+    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        self.entered(|participant| self.database.load_rows(participant.guard(), table, rows))
     }
 
     fn attendants(&self) -> Vec<Box<dyn Duties>> {

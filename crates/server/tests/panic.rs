@@ -13,7 +13,7 @@ struct Defective(Arc<dyn Engine>);
 
 impl Engine for Defective {
     forward!(0: info, admits, set_redo, create_table, restore_table, skip_tables, tables);
-    forward!(0: drop_table, schema, layout, load, attendants);
+    forward!(0: drop_table, schema, layout, load_rows, attendants);
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
         Box::new(DefectiveTransaction(self.0.transaction(waiter)))

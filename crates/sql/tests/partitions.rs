@@ -12,7 +12,7 @@ use hotrow_txn::{Engine, Inspection, forward};
 struct Partitioned(Arc<dyn Engine>);
 
 impl Engine for Partitioned {
-    forward!(0: info, set_redo, restore_table, skip_tables, tables, drop_table, schema, layout, load);
+    forward!(0: info, set_redo, restore_table, skip_tables, tables, drop_table, schema, layout, load_rows);
     forward!(0: attendants, transaction);
 
     fn admits(&self, schema: &TableSchema) -> Result<(), String> {

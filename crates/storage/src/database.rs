@@ -155,7 +155,24 @@ impl<T: StoredTable> Tables<T> {
         (0..made).filter_map(move |number| self.table(guard, TableId(number)))
     }
 
-    /// Inserts a row into a table that no transaction uses yet; the row is present and committed at once.
+    /// Inserts rows into a table that no transaction uses yet; they are present and committed at once.
+    ///
+    /// # Errors
+    /// If a unique index has a row's key already. The rows before it were inserted then, and no others.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    pub fn load_rows(&self, guard: Guard<'_>, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        let stored = self.table(guard, table).expect("rows are loaded into a table that exists");
+        let loaded = stored.load_rows(guard, rows);
+        if let Some(sink) = self.redo() {
+            let count = loaded.map_or_else(|(count, _)| count, |()| rows.len());
+            rows[..count].iter().for_each(|row| sink.loaded(table, *row));
+        }
+        loaded.map_err(|(_, duplicate)| duplicate)
+    }
+
+    /// Inserts one row, as [`load_rows`](Self::load_rows) does.
     ///
     /// # Errors
     /// If a unique index has the row's key already. Nothing was changed then.
@@ -163,11 +180,7 @@ impl<T: StoredTable> Tables<T> {
     /// # Panics
     /// If there is no such table.
     pub fn load(&self, guard: Guard<'_>, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.table(guard, table).expect("rows are loaded into a table that exists").load(guard, row)?;
-        if let Some(sink) = self.redo() {
-            sink.loaded(table, row);
-        }
-        Ok(())
+        self.load_rows(guard, table, &[row])
     }
 
     #[inline]

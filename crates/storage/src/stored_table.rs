@@ -26,12 +26,21 @@ pub trait StoredTable: Sized + Send + Sync + 'static {
     /// Returns the bytes of memory that the table reserves for new records or versions. No other table can use them.
     fn spare_bytes(&self) -> usize;
 
-    /// Inserts a row into a table that no transaction uses yet; the row is committed at once. Many threads may load at
-    /// once.
+    /// Inserts rows into a table that no transaction uses yet; they are committed at once. Many threads may load at
+    /// once. Rows that are loaded in one call wait for memory together.
+    ///
+    /// # Errors
+    /// If a row with the key of one of them exists: the number of the row among `rows`, and the index. The rows before
+    /// it were inserted then, and no others.
+    fn load_rows(&self, guard: Guard<'_>, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)>;
+
+    /// Inserts one row, as [`load_rows`](Self::load_rows) does.
     ///
     /// # Errors
     /// If a row with this key exists; nothing was changed then.
-    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate>;
+    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
+        self.load_rows(guard, &[row]).map_err(|(_, duplicate)| duplicate)
+    }
 }
 
 /// The error of an insertion: a row with this key exists already in the index.

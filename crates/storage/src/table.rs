@@ -18,6 +18,9 @@ use hotrow_sync::{Arc, Backoff, Mutex};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
+/// The number of loaded rows whose places in the hash index are fetched at once.
+const LINKED_TOGETHER: usize = 16;
+
 /// A table of records with headers of type `H`. All threads share it.
 pub struct Table<H: RecordHeader> {
     id: TableId,
@@ -385,14 +388,45 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         }
     }
 
-    /// Inserts a row into a table that no transaction uses yet. The row's record and entries are committed, and the row
-    /// is present.
-    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
+    /// Inserts rows into a table that no transaction uses yet. The rows' records and entries are committed, and the
+    /// rows are present.
+    fn load_rows(&self, guard: Guard<'_>, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         let unique = self.secondary.iter().any(SecondaryIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
-        let key = self.key_of(row);
-        let record = self.create(guard, &key, row);
-        if self.link(guard, &key, key.hash64(), record).is_err() {
+        let mut made = Vec::with_capacity(rows.len().min(LINKED_TOGETHER));
+        for (group, rows) in rows.chunks(LINKED_TOGETHER).enumerate() {
+            for row in rows {
+                let key = self.key_of(*row);
+                let hash = key.hash64();
+                self.prefetch_slot(guard, &key, hash);
+                let record = self.create(guard, &key, *row);
+                made.push((key, hash, record));
+            }
+            let mut records = made.drain(..);
+            for (number, row) in rows.iter().enumerate() {
+                let Some((key, hash, record)) = records.next() else { break };
+                if let Err(duplicate) = self.link_loaded(guard, *row, &key, hash, record) {
+                    records.for_each(|(_, _, record)| drop(self.garbage(record)));
+                    return Err((group * LINKED_TOGETHER + number, duplicate));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<H: RecordHeader> Table<H> {
+    /// Links the record of a row that is loaded into all indexes. If an index has the row's key already, nothing of the
+    /// row stays.
+    fn link_loaded(
+        &self,
+        guard: Guard<'_>,
+        row: RowRef<'_>,
+        key: &Key,
+        hash: u64,
+        record: RecordRef<'_, H>,
+    ) -> Result<(), Duplicate> {
+        if self.link(guard, key, hash, record).is_err() {
             drop(self.garbage(record));
             return Err(Duplicate(IndexRef::Primary));
         }
@@ -402,7 +436,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
                 self.unload(guard, row, position, record);
                 return Err(Duplicate(IndexRef::Secondary(IndexId(position as u16))));
             }
-            let entry = index.link(guard, columns, &key, record.ptr());
+            let entry = index.link(guard, columns, key, record.ptr());
             entry.set_committed();
         }
         record.set_present(true);
@@ -480,7 +514,12 @@ mod tests {
         for (name, number, email, expected) in cases {
             assert_eq!(table.load(guard, row(&table, name, number, email).as_ref()), expected, "{name}");
         }
-        assert_eq!(table.len(), 5);
+        let more: Vec<_> = (0..40).map(|number| row(&table, &format!("more {}", number % 35), 10, None)).collect();
+        let more: Vec<_> = more.iter().map(Row::as_ref).collect();
+        assert_eq!(table.load_rows(guard, &more), Err((35, Duplicate(IndexRef::Primary))), "those before it are there");
+        assert_eq!(table.load_rows(guard, &more[36..]), Err((0, Duplicate(IndexRef::Primary))));
+        assert_eq!(table.load_rows(guard, &[]), Ok(()));
+        assert_eq!(table.len(), 5 + 35);
         let key = table.key_of(row(&table, &long, 0, None).as_ref());
         assert!(
             table.find(guard, &key, key.hash64()).is_some_and(|record| record.has_key(&key) && record.is_committed())

@@ -324,14 +324,14 @@ macro_rules! forward {
             self.$inner.layout(table)
         }
     };
-    (@ $inner:tt load) => {
+    (@ $inner:tt load_rows) => {
         #[inline]
-        fn load(
+        fn load_rows(
             &self,
             table: ::hotrow_storage::TableId,
-            row: ::hotrow_storage::RowRef<'_>,
+            rows: &[::hotrow_storage::RowRef<'_>],
         ) -> Result<(), ::hotrow_storage::Duplicate> {
-            self.$inner.load(table, row)
+            self.$inner.load_rows(table, rows)
         }
     };
     (@ $inner:tt transaction) => {

@@ -30,9 +30,9 @@ impl Batch {
     }
 
     /// Calls `look` for each change, with the position of its record and the number of changes in the log before it.
-    pub(super) fn for_each(
-        &self,
-        look: &mut dyn FnMut(u64, u64, Change<'_>) -> Result<(), Failure>,
+    pub(super) fn for_each<'b>(
+        &'b self,
+        look: &mut dyn FnMut(u64, u64, Change<'b>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let (mut start, mut ordinal) = (0, self.before);
         for &(end, position) in &self.ends {

@@ -15,6 +15,7 @@
 //! Recovery writes nothing, so it can be interrupted and started again.
 
 mod batches;
+mod group;
 mod ranges;
 mod tail;
 
@@ -26,6 +27,7 @@ use crate::merge::Merge;
 use crate::record::Record;
 use crate::source::{Frame, Source};
 use batches::{Batch, Change, LOG, read_batches};
+use group::{Group, LOADED_TOGETHER};
 use hotrow_storage::{Duplicate, RowRef, TableId, TableSchema};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, thread};
@@ -42,11 +44,11 @@ pub trait Target: Sync {
     /// If the database cannot have such a table. The text says why not, for people.
     fn create_table(&self, table: TableId, schema: &TableSchema) -> Result<(), String>;
 
-    /// Adds a row to a table. Several threads call this at once, with different rows.
+    /// Adds rows to a table. Several threads call this at once, with different rows.
     ///
     /// # Errors
-    /// If a unique index has the row's key already.
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
+    /// If a unique index has the key of one of the rows already.
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate>;
 
     /// Makes sure that tables that are made later have numbers of at least `first`.
     fn skip_tables(&self, first: TableId);
@@ -59,8 +61,8 @@ impl Target for &dyn Engine {
         Ok(())
     }
 
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        Engine::load(*self, table, row)
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        self.load_rows(table, rows)
     }
 
     fn skip_tables(&self, first: TableId) {
@@ -283,6 +285,7 @@ impl Recovery<'_> {
     ) -> Result<(), Failure> {
         let (bytes, entries) = table.ranges.size();
         let (mut rows, mut loaded, mut seen, mut told, mut change) = (0_u64, 0, 0_u64, 0, 0);
+        let mut group = Group::default();
         while merge.advance()? {
             let (Some(key), row) = (merge.key(), merge.row()) else { break };
             seen += 1;
@@ -290,10 +293,10 @@ impl Recovery<'_> {
                 change += 1;
             }
             let is_changed = change < changes.len() && changes.compare(change, key).is_eq();
-            if let Some(row) = row.filter(|_| !is_changed) {
-                let load = self.target.load(id, row);
-                load.map_err(|duplicate| table_failure(id, &table.shape, merge.file_name(), duplicate.to_string()))?;
-                rows += 1;
+            if let Some(row) = row.filter(|_| !is_changed)
+                && group.push(row)
+            {
+                rows += group.load(self.target, id, &table.shape, || merge.file_name())?;
             }
             if seen % 4096 == 0 {
                 if self.has_failed() {
@@ -305,6 +308,7 @@ impl Recovery<'_> {
                 (loaded, told) = (rows, now);
             }
         }
+        rows += group.load(self.target, id, &table.shape, || merge.file_name())?;
         self.done(rows - loaded, bytes - told);
         Ok(())
     }
@@ -322,7 +326,15 @@ impl Recovery<'_> {
     }
 
     fn load_batch(&self, batch: &Batch, tail: &Tail) -> Result<u64, Failure> {
-        let mut rows = 0;
+        let mut groups: BTreeMap<TableId, (&Shape, Vec<RowRef<'_>>)> = BTreeMap::new();
+        let mut count = 0;
+        let mut load = |table, shape: &Shape, rows: &mut Vec<RowRef<'_>>| {
+            let loaded = self.target.load(table, rows);
+            loaded.map_err(|duplicate| table_failure(table, shape, LOG.to_owned(), duplicate.to_string()))?;
+            count += rows.len() as u64;
+            rows.clear();
+            Ok(())
+        };
         batch.for_each(&mut |position, ordinal, change| {
             let Change::Put(table, row) = change else { return Ok(()) };
             if !tail.is_last(ordinal) {
@@ -331,10 +343,13 @@ impl Recovery<'_> {
             let Some(TableTail { shape, .. }) = tail.tables.get(&table).map(|table| &**table) else { return Ok(()) };
             let row = row.with_layout(&shape.layout);
             let row = row.ok_or_else(|| Failure::damage(LOG, position, "the log has changed since it was read"))?;
-            let load = self.target.load(table, row);
-            rows += 1;
-            load.map_err(|duplicate| table_failure(table, shape, LOG.to_owned(), duplicate.to_string()))
+            let (shape, rows) = groups.entry(table).or_insert_with(|| (shape, Vec::with_capacity(LOADED_TOGETHER)));
+            rows.push(row);
+            if rows.len() < LOADED_TOGETHER { Ok(()) } else { load(table, shape, rows) }
         })?;
-        Ok(rows)
+        for (table, (shape, mut rows)) in groups {
+            load(table, shape, &mut rows)?;
+        }
+        Ok(count)
     }
 }

@@ -249,9 +249,21 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
         }
     }
 
-    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
+    fn load_rows(&self, guard: Guard<'_>, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         let unique = self.indexes[self.secondary_at..].iter().any(VersionIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
+        let load =
+            |(number, row): (usize, &RowRef<'_>)| self.load_row(guard, *row).map_err(|duplicate| (number, duplicate));
+        let loaded = rows.iter().enumerate().try_for_each(load);
+        let count = loaded.map_or_else(|(count, _)| count, |()| rows.len());
+        self.count_rows(count as i64);
+        loaded
+    }
+}
+
+impl<H: VersionHeader> VersionTable<H> {
+    /// Inserts a row that is loaded. If an index has the row's key already, nothing of it stays.
+    fn load_row(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
         let version = Draft::new(&self.slots, None, H::loaded(), row).publish(guard);
         if let Err((linked, duplicate)) = self.try_load(guard, version) {
             let mut garbage = Vec::new();
@@ -262,7 +274,6 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
             garbage.into_iter().for_each(|garbage| self.collector.defer(garbage));
             return Err(duplicate);
         }
-        self.count_rows(1);
         Ok(())
     }
 }

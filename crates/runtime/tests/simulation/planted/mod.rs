@@ -32,8 +32,8 @@ pub trait Planted: Send + Sync + 'static {
         inner.create_table(schema)
     }
 
-    fn load(&self, inner: &dyn Engine, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        inner.load(table, row)
+    fn load_rows(&self, inner: &dyn Engine, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        inner.load_rows(table, rows)
     }
 
     fn row_count(&self, inner: &dyn Engine, table: TableId) -> u64 {
@@ -68,8 +68,8 @@ impl<P: Planted> Engine for PlantedEngine<P> {
         self.planted.create_table(&*self.inner, schema)
     }
 
-    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.planted.load(&*self.inner, table, row)
+    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        self.planted.load_rows(&*self.inner, table, rows)
     }
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {

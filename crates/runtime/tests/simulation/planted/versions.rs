@@ -660,13 +660,15 @@ impl Planted for Versions {
         state.versions.iter().filter(is_there).count() as u64
     }
 
-    fn load(&self, inner: &dyn Engine, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        let key = self.shared.key(table, IndexRef::Primary, row);
-        let mut copy = Row::new(&inner.layout(table));
-        copy.copy_from(row);
-        let version = Version { key, row: copy, begin: Word::At(1), end: NEVER, is_collected: false };
-        self.shared.state().versions.push(version);
-        self.shared.sink.get().inspect(|sink| sink.loaded(table, row));
+    fn load_rows(&self, inner: &dyn Engine, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+        for row in rows {
+            let key = self.shared.key(table, IndexRef::Primary, *row);
+            let mut copy = Row::new(&inner.layout(table));
+            copy.copy_from(*row);
+            let version = Version { key, row: copy, begin: Word::At(1), end: NEVER, is_collected: false };
+            self.shared.state().versions.push(version);
+            self.shared.sink.get().inspect(|sink| sink.loaded(table, *row));
+        }
         Ok(())
     }
 
