@@ -6,7 +6,7 @@ use super::memory::default_limit;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hotrow::Database;
 use hotrow_log::directory::LiveDirectory;
-use hotrow_log::recovery::Recovered;
+use hotrow_log::recovery::{Recovered, RecoveredTable};
 use hotrow_log::writer::Durability;
 use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles, raise_descriptor_limit};
 use hotrow_sql::MemoryLimit;
@@ -404,10 +404,10 @@ fn open(options: &Options, settings: Settings) -> Result<Database, Failure> {
 }
 
 fn print_recovered(out: &mut dyn Write, data: &Path, database: &Database, recovering: &Recovering) -> io::Result<()> {
-    let Recovered { checkpoint, end, time, rows, .. } = *database.recovered();
+    let Recovered { checkpoint, end, time, rows, tables: loaded, .. } = database.recovered();
     let tables = database.sql().tables().len();
     let data = data.display();
-    let Some(time) = time else { return writeln!(out, "data in {data}, which has no tables yet") };
+    let Some(time) = *time else { return writeln!(out, "data in {data}, which has no tables yet") };
     writeln!(
         out,
         "data in {data}: {tables} tables and {rows} rows, recovered in {:.1} s from {} of log behind the checkpoint; the last \
@@ -415,8 +415,15 @@ fn print_recovered(out: &mut dyn Write, data: &Path, database: &Database, recove
         recovering.elapsed().as_secs_f64(),
         size(end - checkpoint),
         data::time(time),
-    )
+    )?;
+    let mut long = loaded.iter().filter(|table| table.time >= SHOWN);
+    long.try_for_each(|RecoveredTable { name, rows, time }| {
+        writeln!(out, "  {name}: {rows} rows in {:.1} s of the threads' time", time.as_secs_f64())
+    })
 }
+
+/// The time from which on the recovery of a table is shown.
+const SHOWN: Duration = Duration::from_secs(1);
 
 /// The time between two looks at the log.
 const LOOK: Duration = Duration::from_millis(500);

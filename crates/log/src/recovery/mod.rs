@@ -30,10 +30,11 @@ use batches::{Batch, Change, LOG, read_batches};
 use group::{Group, LOADED_TOGETHER};
 use hotrow_storage::{Duplicate, RowRef, TableId, TableSchema};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use hotrow_sync::{Arc, Mutex, thread};
+use hotrow_sync::{Arc, Mutex, Time, thread};
 use hotrow_txn::Engine;
 use ranges::Ranges;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tail::{Changes, TableTail, Tail, TailReader};
 
 /// An empty database that receives the rows.
@@ -99,8 +100,19 @@ pub struct Progress {
     pub bytes_in_total: u64,
 }
 
+/// A table that was recovered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveredTable {
+    /// The name of the table in its definition.
+    pub name: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// The time that loading the rows took, of all threads together.
+    pub time: Duration,
+}
+
 /// The result of a recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// The position of the log up to which the checkpoint held everything.
     pub checkpoint: u64,
@@ -108,8 +120,8 @@ pub struct Recovered {
     pub end: u64,
     /// The last time of day in the log, in microseconds since 2000-01-01 UTC, or `None` if there is none.
     pub time: Option<i64>,
-    /// The number of tables.
-    pub tables: usize,
+    /// The tables, those first that took the longest time.
+    pub tables: Vec<RecoveredTable>,
     /// The number of rows.
     pub rows: u64,
     /// The number of changes that the log behind the checkpoint had.
@@ -170,13 +182,15 @@ pub fn recover(
     target.skip_tables(TableId(tail.next_table));
     recovery.load_files(&files, &manifest, &tail)?;
     recovery.load_log(manifest.position, log, &tail)?;
+    let mut tables: Vec<_> = tail.tables.values().map(|table| table.recovered()).collect();
+    tables.sort_by_key(|table| std::cmp::Reverse(table.time));
     let report = recovery.report();
     progress(Progress { bytes_in_total: report.bytes, ..report });
     Ok(Recovered {
         checkpoint: manifest.position,
         end: tail.end,
         time: Some(tail.time).filter(|time| *time > i64::MIN),
-        tables: report.tables,
+        tables,
         rows: report.rows,
         changes,
     })
@@ -261,6 +275,7 @@ impl Recovery<'_> {
                         if self.has_failed() {
                             break;
                         }
+                        let began = Time::now();
                         let changes = table.take(*range);
                         tail.set_last(&changes);
                         if let (Some(bounds), Some(stored)) = (table.ranges.bounds(*range), manifest.tables.get(id)) {
@@ -268,6 +283,7 @@ impl Recovery<'_> {
                             let merge = Merge::new(files, *id, shape, stored.runs(), &bounds);
                             self.note(merge.and_then(|merge| self.load_range(*id, table, merge, &changes)));
                         }
+                        table.count(0, Time::now().since(began));
                     }
                 });
             }
@@ -309,6 +325,7 @@ impl Recovery<'_> {
             }
         }
         rows += group.load(self.target, id, &table.shape, || merge.file_name())?;
+        table.count(rows, Duration::ZERO);
         self.done(rows - loaded, bytes - told);
         Ok(())
     }
@@ -326,29 +343,31 @@ impl Recovery<'_> {
     }
 
     fn load_batch(&self, batch: &Batch, tail: &Tail) -> Result<u64, Failure> {
-        let mut groups: BTreeMap<TableId, (&Shape, Vec<RowRef<'_>>)> = BTreeMap::new();
+        let mut groups: BTreeMap<TableId, (&TableTail, Vec<RowRef<'_>>)> = BTreeMap::new();
         let mut count = 0;
-        let mut load = |table, shape: &Shape, rows: &mut Vec<RowRef<'_>>| {
-            let loaded = self.target.load(table, rows);
-            loaded.map_err(|duplicate| table_failure(table, shape, LOG.to_owned(), duplicate.to_string()))?;
+        let mut load = |id, table: &TableTail, rows: &mut Vec<RowRef<'_>>| {
+            let began = Time::now();
+            let loaded = self.target.load(id, rows);
+            loaded.map_err(|duplicate| table_failure(id, &table.shape, LOG.to_owned(), duplicate.to_string()))?;
+            table.count(rows.len() as u64, Time::now().since(began));
             count += rows.len() as u64;
             rows.clear();
             Ok(())
         };
         batch.for_each(&mut |position, ordinal, change| {
-            let Change::Put(table, row) = change else { return Ok(()) };
+            let Change::Put(id, row) = change else { return Ok(()) };
             if !tail.is_last(ordinal) {
                 return Ok(());
             }
-            let Some(TableTail { shape, .. }) = tail.tables.get(&table).map(|table| &**table) else { return Ok(()) };
-            let row = row.with_layout(&shape.layout);
+            let Some(table) = tail.tables.get(&id).map(|table| &**table) else { return Ok(()) };
+            let row = row.with_layout(&table.shape.layout);
             let row = row.ok_or_else(|| Failure::damage(LOG, position, "the log has changed since it was read"))?;
-            let (shape, rows) = groups.entry(table).or_insert_with(|| (shape, Vec::with_capacity(LOADED_TOGETHER)));
+            let (table, rows) = groups.entry(id).or_insert_with(|| (table, Vec::with_capacity(LOADED_TOGETHER)));
             rows.push(row);
-            if rows.len() < LOADED_TOGETHER { Ok(()) } else { load(table, shape, rows) }
+            if rows.len() < LOADED_TOGETHER { Ok(()) } else { load(id, table, rows) }
         })?;
-        for (table, (shape, mut rows)) in groups {
-            load(table, shape, &mut rows)?;
+        for (id, (table, mut rows)) in groups {
+            load(id, table, &mut rows)?;
         }
         Ok(count)
     }

@@ -1,5 +1,6 @@
 //! The log behind the checkpoint: which keys it changes, and which change of each is the last.
 
+use super::RecoveredTable;
 use super::batches::{Batch, Change, LOG};
 use super::ranges::Ranges;
 use crate::failure::Failure;
@@ -12,6 +13,7 @@ use hotrow_sync::{Arc, Mutex, MutexGuard};
 use std::cmp;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 /// The number of changes of a part that are not looked through for keys that were changed again.
 const LEAST_COMPACTED: usize = 1 << 16;
@@ -23,6 +25,10 @@ pub(super) struct TableTail {
     pub(super) ranges: Ranges,
     /// The changed keys of each range.
     parts: Vec<Mutex<Changes>>,
+    /// The number of rows that were loaded.
+    rows: AtomicU64,
+    /// The nanoseconds that loading took, of all threads together.
+    time_ns: AtomicU64,
 }
 
 /// Keys, each with the number of changes in the log before the change.
@@ -113,7 +119,19 @@ fn keep_last<K: Ord>(keys: &mut Vec<(K, u64)>) {
 impl TableTail {
     fn new(shape: Arc<Shape>, ranges: Ranges) -> Arc<Self> {
         let parts = (0..ranges.len()).map(|_| Mutex::new(Changes::new(&shape))).collect();
-        Arc::new(Self { shape, ranges, parts })
+        Arc::new(Self { shape, ranges, parts, rows: AtomicU64::new(0), time_ns: AtomicU64::new(0) })
+    }
+
+    /// Counts rows that a thread has loaded, or the time that it took.
+    pub(super) fn count(&self, rows: u64, time: Duration) {
+        self.rows.fetch_add(rows, Ordering::AcqRel);
+        self.time_ns.fetch_add(time.as_nanos() as u64, Ordering::AcqRel);
+    }
+
+    /// Returns what was counted.
+    pub(super) fn recovered(&self) -> RecoveredTable {
+        let time = Duration::from_nanos(self.time_ns.load(Ordering::Acquire));
+        RecoveredTable { name: self.shape.schema.name.clone(), rows: self.rows.load(Ordering::Acquire), time }
     }
 
     fn part(&self, number: usize) -> MutexGuard<'_, Changes> {
