@@ -195,10 +195,9 @@ impl<'f> Merge<'f> {
         Some(RowRef::new(&self.shape.layout, row.fixed, row.variable))
     }
 
-    /// Returns the name of the file with the present entry.
-    pub(crate) fn file_name(&self) -> String {
-        let open = self.winner().and_then(|cursor| cursor.open.as_ref());
-        open.map_or(String::new(), |(file, _)| file.name().to_owned())
+    /// Returns the file with the present entry, or `None` if there is no entry.
+    pub(crate) fn file(&self) -> Option<&Arc<TableFile>> {
+        self.winner().and_then(|cursor| cursor.open.as_ref()).map(|(file, _)| file)
     }
 }
 

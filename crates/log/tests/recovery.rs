@@ -40,7 +40,7 @@ impl Target for Storage {
         Ok(())
     }
 
-    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         self.entered(|participant| self.0.load_rows(participant.guard(), table, rows))
     }
 

@@ -113,7 +113,7 @@ impl<P: Protocol> Engine for Instance<P> {
         self.with_table(table, |table| table.layout().clone())
     }
 
-    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         self.entered(|participant| self.database.load_rows(participant.guard(), table, rows))
     }
 

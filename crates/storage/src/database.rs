@@ -158,18 +158,19 @@ impl<T: StoredTable> Tables<T> {
     /// Inserts rows into a table that no transaction uses yet; they are present and committed at once.
     ///
     /// # Errors
-    /// If a unique index has a row's key already. The rows before it were inserted then, and no others.
+    /// If a unique index has a row's key already: the number of the row among `rows`, and the index. The rows before it
+    /// were inserted then, and no others.
     ///
     /// # Panics
     /// If there is no such table.
-    pub fn load_rows(&self, guard: Guard<'_>, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    pub fn load_rows(&self, guard: Guard<'_>, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         let stored = self.table(guard, table).expect("rows are loaded into a table that exists");
         let loaded = stored.load_rows(guard, rows);
         if let Some(sink) = self.redo() {
             let count = loaded.map_or_else(|(count, _)| count, |()| rows.len());
             rows[..count].iter().for_each(|row| sink.loaded(table, *row));
         }
-        loaded.map_err(|(_, duplicate)| duplicate)
+        loaded
     }
 
     /// Inserts one row, as [`load_rows`](Self::load_rows) does.
@@ -180,7 +181,7 @@ impl<T: StoredTable> Tables<T> {
     /// # Panics
     /// If there is no such table.
     pub fn load(&self, guard: Guard<'_>, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.load_rows(guard, table, &[row])
+        self.load_rows(guard, table, &[row]).map_err(|(_, duplicate)| duplicate)
     }
 
     #[inline]

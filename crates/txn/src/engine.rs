@@ -65,13 +65,13 @@ pub trait Engine: Inspection + Send + Sync {
     fn layout(&self, table: TableId) -> Arc<RowLayout>;
 
     /// Inserts rows outside any transaction, visible at once, into a table that no transaction uses yet. Many threads
-    /// may load at once. The error names the index that has the key of one of the rows already; the rows before it are
-    /// there then, and no others. A few dozen rows at a time load faster than one at a time.
-    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate>;
+    /// may load at once. A few dozen rows at a time load faster than one at a time. The error has the number of a row
+    /// among `rows`, and the index that has its key already; the rows before it are there then, and no others.
+    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)>;
 
-    /// Inserts one row, as [`load_rows`](Self::load_rows) does.
+    /// Inserts one row, as [`load_rows`](Self::load_rows) does. The error names the index that has its key already.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.load_rows(table, &[row])
+        self.load_rows(table, &[row]).map_err(|(_, duplicate)| duplicate)
     }
 
     /// Returns the engine's service workers: they run no transactions, but do work for the transactions made by

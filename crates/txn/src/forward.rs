@@ -330,7 +330,7 @@ macro_rules! forward {
             &self,
             table: ::hotrow_storage::TableId,
             rows: &[::hotrow_storage::RowRef<'_>],
-        ) -> Result<(), ::hotrow_storage::Duplicate> {
+        ) -> Result<(), (usize, ::hotrow_storage::Duplicate)> {
             self.$inner.load_rows(table, rows)
         }
     };

@@ -59,7 +59,7 @@ pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};
 pub use savepoint::Savepoint;
 pub use settings::{Setting, Settings, SettingsError};
-pub use statistics::{HierarchyStatistics, LogTimes, Statistics};
+pub use statistics::{AnalysisCounts, HierarchyStatistics, LogTimes, Statistics};
 pub use tickets::Tickets;
 pub use transaction::{Begin, Direction, LockFor, Residual, Scan, Transaction, Write};
 pub use words::number_of;

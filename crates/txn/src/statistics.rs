@@ -20,12 +20,8 @@ pub struct Statistics {
     pub lock_manager_ns: u64,
     /// The calls of the lock manager that were timed; for each, the clock is read before and after.
     pub timed_calls: u64,
-    /// The number of contention analyses: searches of a queue for a blocked transaction that can run.
-    pub analyses: u64,
-    /// The transactions that contention analyses found.
-    pub analyses_found: u64,
-    /// The number of bits that contention analyses set.
-    pub analyses_bits: u64,
+    /// The counts of contention analyses.
+    pub analyses: AnalysisCounts,
     /// The messages sent to other partitions; or those that carry lock requests and grants between execution threads
     /// and concurrency-control threads, also where one thread has both roles. Releases are not among the latter.
     pub messages: u64,
@@ -62,6 +58,45 @@ impl LogTimes {
         self.commits += u64::from(append_ns > 0);
         self.append_ns += append_ns;
         self.wait_ns += wait_ns;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.append_ns += other.append_ns;
+        self.wait_ns += other.wait_ns;
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            commits: self.commits - before.commits,
+            append_ns: self.append_ns - before.append_ns,
+            wait_ns: self.wait_ns - before.wait_ns,
+        }
+    }
+}
+
+/// The counts of contention analyses: searches of a queue for a blocked transaction that can run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnalysisCounts {
+    /// The number of analyses.
+    pub runs: u64,
+    /// The number of transactions that they found.
+    pub found: u64,
+    /// The number of bits that they set.
+    pub bits: u64,
+}
+
+impl AnalysisCounts {
+    /// Adds the counts of other analyses to these.
+    pub fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.found += other.found;
+        self.bits += other.bits;
+    }
+
+    /// Returns the counts that were added since `before`, a copy of these.
+    pub fn since(&self, before: &Self) -> Self {
+        Self { runs: self.runs - before.runs, found: self.found - before.found, bits: self.bits - before.bits }
     }
 }
 
@@ -143,17 +178,13 @@ impl Statistics {
         self.wait_ns += other.wait_ns;
         self.lock_manager_ns += other.lock_manager_ns;
         self.timed_calls += other.timed_calls;
-        self.analyses += other.analyses;
-        self.analyses_found += other.analyses_found;
-        self.analyses_bits += other.analyses_bits;
+        self.analyses.add(&other.analyses);
         self.messages += other.messages;
         self.speculative_reads += other.speculative_reads;
         self.speculative_ignores += other.speculative_ignores;
         self.dependencies += other.dependencies;
         self.retired += other.retired;
-        self.log.commits += other.log.commits;
-        self.log.append_ns += other.log.append_ns;
-        self.log.wait_ns += other.log.wait_ns;
+        self.log.add(&other.log);
         self.hierarchy.add(&other.hierarchy);
     }
 
@@ -166,19 +197,13 @@ impl Statistics {
             wait_ns: self.wait_ns - before.wait_ns,
             lock_manager_ns: self.lock_manager_ns - before.lock_manager_ns,
             timed_calls: self.timed_calls - before.timed_calls,
-            analyses: self.analyses - before.analyses,
-            analyses_found: self.analyses_found - before.analyses_found,
-            analyses_bits: self.analyses_bits - before.analyses_bits,
+            analyses: self.analyses.since(&before.analyses),
             messages: self.messages - before.messages,
             speculative_reads: self.speculative_reads - before.speculative_reads,
             speculative_ignores: self.speculative_ignores - before.speculative_ignores,
             dependencies: self.dependencies - before.dependencies,
             retired: self.retired - before.retired,
-            log: LogTimes {
-                commits: self.log.commits - before.log.commits,
-                append_ns: self.log.append_ns - before.log.append_ns,
-                wait_ns: self.log.wait_ns - before.log.wait_ns,
-            },
+            log: self.log.since(&before.log),
             hierarchy: self.hierarchy.since(&before.hierarchy),
         }
     }

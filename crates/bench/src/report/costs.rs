@@ -114,9 +114,9 @@ impl CostReport {
             locks_per_txn: per_txn(counts.statistics.locks),
             waits_per_txn: per_txn(counts.statistics.waits),
             analyses: Analyses {
-                runs: counts.statistics.analyses,
-                found: counts.statistics.analyses_found,
-                bits: counts.statistics.analyses_bits,
+                runs: counts.statistics.analyses.runs,
+                found: counts.statistics.analyses.found,
+                bits: counts.statistics.analyses.bits,
             },
             messages: counts.statistics.messages,
             hierarchy: Hierarchy::new(&counts.statistics),

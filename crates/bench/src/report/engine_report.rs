@@ -141,14 +141,15 @@ impl EngineReport {
 pub(crate) mod tests {
     use super::*;
     use hotrow_runtime::{Breakdown, Counts, ThreadTime};
-    use hotrow_txn::{Abort, Statistics};
+    use hotrow_txn::{Abort, AnalysisCounts, Statistics};
 
     /// Makes up the report of a run with this throughput.
     pub(crate) fn report(engine: &str, throughput: f64, consistency: &str) -> EngineReport {
         let mut counts = Counts { committed: throughput as u64, ..Counts::default() };
         [true, true, false, true].into_iter().for_each(|succeeded| counts.kinds.count(1, succeeded));
         counts.latency_ns.saturating_record(2_000);
-        counts.statistics = Statistics { analyses: 3, analyses_found: 2, messages: 7, ..Statistics::default() };
+        let analyses = AnalysisCounts { runs: 3, found: 2, bits: 0 };
+        counts.statistics = Statistics { analyses, messages: 7, ..Statistics::default() };
         counts.breakdown = Breakdown { samples: 2, work_ns: 3_000, lock_manager_ns: 1_000, ..Breakdown::default() };
         counts.execution = ThreadTime { total_ns: 1_000, idle_ns: 200, cpu_ns: 1_000 };
         counts.service = ThreadTime { total_ns: 1_000, idle_ns: 0, cpu_ns: 100 };

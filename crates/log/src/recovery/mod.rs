@@ -48,8 +48,8 @@ pub trait Target: Sync {
     /// Adds rows to a table. Several threads call this at once, with different rows.
     ///
     /// # Errors
-    /// If a unique index has the key of one of the rows already.
-    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate>;
+    /// If a unique index has the key of one of the rows already: the number of the row among `rows`, and the index.
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)>;
 
     /// Makes sure that tables that are made later have numbers of at least `first`.
     fn skip_tables(&self, first: TableId);
@@ -62,7 +62,7 @@ impl Target for &dyn Engine {
         Ok(())
     }
 
-    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         self.load_rows(table, rows)
     }
 
@@ -309,10 +309,10 @@ impl Recovery<'_> {
                 change += 1;
             }
             let is_changed = change < changes.len() && changes.compare(change, key).is_eq();
-            if let Some(row) = row.filter(|_| !is_changed)
-                && group.push(row)
+            if let Some((row, file)) = row.filter(|_| !is_changed).zip(merge.file())
+                && group.push(row, file)
             {
-                rows += group.load(self.target, id, &table.shape, || merge.file_name())?;
+                rows += group.load(self.target, id, &table.shape)?;
             }
             if seen % 4096 == 0 {
                 if self.has_failed() {
@@ -324,7 +324,7 @@ impl Recovery<'_> {
                 (loaded, told) = (rows, now);
             }
         }
-        rows += group.load(self.target, id, &table.shape, || merge.file_name())?;
+        rows += group.load(self.target, id, &table.shape)?;
         table.count(rows, Duration::ZERO);
         self.done(rows - loaded, bytes - told);
         Ok(())
@@ -348,7 +348,7 @@ impl Recovery<'_> {
         let mut load = |id, table: &TableTail, rows: &mut Vec<RowRef<'_>>| {
             let began = Time::now();
             let loaded = self.target.load(id, rows);
-            loaded.map_err(|duplicate| table_failure(id, &table.shape, LOG.to_owned(), duplicate.to_string()))?;
+            loaded.map_err(|(_, duplicate)| table_failure(id, &table.shape, LOG.to_owned(), duplicate.to_string()))?;
             table.count(rows.len() as u64, Time::now().since(began));
             count += rows.len() as u64;
             rows.clear();

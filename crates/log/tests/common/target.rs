@@ -23,12 +23,12 @@ impl Target for MapTarget {
         Ok(())
     }
 
-    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         let mut tables = self.tables.lock().expect("no panic under the latch");
         let model = tables.get_mut(&table).expect("the table was made");
         let spec = KeySpec::new(&model.schema.columns, &model.schema.key);
-        let is_new = |row: &RowRef<'_>| model.rows.insert(spec.key_of(*row), Stored::of(*row)).is_none();
-        if rows.iter().all(is_new) { Ok(()) } else { Err(Duplicate(IndexRef::Primary)) }
+        let is_there = |row: &RowRef<'_>| model.rows.insert(spec.key_of(*row), Stored::of(*row)).is_some();
+        rows.iter().position(is_there).map_or(Ok(()), |number| Err((number, Duplicate(IndexRef::Primary))))
     }
 
     fn skip_tables(&self, first: TableId) {

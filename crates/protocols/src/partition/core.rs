@@ -365,10 +365,7 @@ impl<L: LockState> Core<L> {
             Some((ticket, entry.state == State::Blocked, piece.marks()))
         });
         let found = analysis.find(known);
-        let counts = analysis.counts();
-        caller.statistics.analyses += counts.runs - before.runs;
-        caller.statistics.analyses_found += counts.found - before.found;
-        caller.statistics.analyses_bits += counts.bits - before.bits;
+        caller.statistics.analyses.add(&analysis.counts().since(&before));
         self.may_find = found.is_some();
         found.inspect(|&ticket| self.tell(caller, ticket)).is_some()
     }

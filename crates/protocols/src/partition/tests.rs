@@ -253,7 +253,7 @@ fn an_analysis_finds_work_behind_a_front_that_waits() {
         left.receive();
         assert_eq!((left.go_on('A'), left.go_on('A')), (Runs, Committed));
         let counted = left.step(|side| side.worker.statistics());
-        assert_eq!((counted.analyses_found, counted.messages), (1, 0));
+        assert_eq!((counted.analyses.found, counted.messages), (1, 0));
     });
 }
 

@@ -23,6 +23,8 @@
 //!
 //! The arrays are not zeroed for each run: the words that the last run touched are.
 
+use hotrow_txn::AnalysisCounts;
+
 /// The number of bits of each array, which takes 100 kB.
 pub(crate) const BITS: usize = 819_200;
 
@@ -92,17 +94,6 @@ impl Mark {
         let offset = (self.0 >> 2) as usize;
         (offset / 64, 1 << (offset % 64))
     }
-}
-
-/// Statistics of a sequence of contention analyses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnalysisCounts {
-    /// The number of runs.
-    pub(crate) runs: u64,
-    /// The number of runs that found a blocked transaction that can run.
-    pub(crate) found: u64,
-    /// The number of bits that the runs set.
-    pub(crate) bits: u64,
 }
 
 /// The state of the analysis: its bit arrays, which successive runs reuse, and its statistics. One thread at a time

@@ -268,10 +268,7 @@ impl Core {
         let before = analysis.counts();
         let queue = entries.iter().map_while(|&entry| Some((entry, entry.is_blocked(), self.slots.footprint(entry)?)));
         let found = analysis.find(queue);
-        let after = analysis.counts();
-        statistics.analyses += after.runs - before.runs;
-        statistics.analyses_found += after.found - before.found;
-        statistics.analyses_bits += after.bits - before.bits;
+        statistics.analyses.add(&analysis.counts().since(&before));
         let Some(found) = found else { return false };
         *in_vain = None;
         let mut woken = Woken::new();

@@ -77,7 +77,7 @@ impl Seen {
     pub fn add_session(&mut self, estimates: Estimates, statistics: &Statistics) {
         self.reconnaissances += estimates.reconnaissances;
         self.wrong += estimates.wrong;
-        self.analyses_found += statistics.analyses_found;
+        self.analyses_found += statistics.analyses.found;
         self.messages += statistics.messages;
         self.speculative_reads += statistics.speculative_reads;
         self.speculative_ignores += statistics.speculative_ignores;

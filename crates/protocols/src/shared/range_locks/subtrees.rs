@@ -24,7 +24,7 @@
 //! 3. Two prefixes, one of which begins with the other, meet in the block of the shorter one: at two of its nodes, or
 //!    at a node and an exit below it.
 
-use crate::shared::contention::AnalysisCounts;
+use hotrow_txn::AnalysisCounts;
 use smallvec::SmallVec;
 
 /// The number of levels of a block. With six, its exits are the bits of a word.

@@ -32,7 +32,7 @@ pub trait Planted: Send + Sync + 'static {
         inner.create_table(schema)
     }
 
-    fn load_rows(&self, inner: &dyn Engine, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load_rows(&self, inner: &dyn Engine, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         inner.load_rows(table, rows)
     }
 
@@ -68,7 +68,7 @@ impl<P: Planted> Engine for PlantedEngine<P> {
         self.planted.create_table(&*self.inner, schema)
     }
 
-    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load_rows(&self, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         self.planted.load_rows(&*self.inner, table, rows)
     }
 

@@ -660,7 +660,7 @@ impl Planted for Versions {
         state.versions.iter().filter(is_there).count() as u64
     }
 
-    fn load_rows(&self, inner: &dyn Engine, table: TableId, rows: &[RowRef<'_>]) -> Result<(), Duplicate> {
+    fn load_rows(&self, inner: &dyn Engine, table: TableId, rows: &[RowRef<'_>]) -> Result<(), (usize, Duplicate)> {
         for row in rows {
             let key = self.shared.key(table, IndexRef::Primary, *row);
             let mut copy = Row::new(&inner.layout(table));

@@ -2,10 +2,10 @@
 
 use super::manager::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
 use super::queue::TxnQueue;
-use crate::shared::contention::{Analysis, AnalysisCounts};
+use crate::shared::contention::Analysis;
 use crate::shared::range_locks::subtrees::{Counts, SubtreeAnalysis, Subtrees};
 use crate::shared::range_locks::{Counted, PrefixCounters, PrefixLocks};
-use hotrow_txn::Statistics;
+use hotrow_txn::{AnalysisCounts, Statistics};
 
 /// The VLLR manager: it locks prefixes of keys (§2.7), and `C` keeps their counters.
 pub struct Vllr<C: PrefixState> {
@@ -157,10 +157,7 @@ impl<C: PrefixState> RangeLockManager for Vllr<C> {
     }
 
     fn count(&self, statistics: &mut Statistics) {
-        let counts = self.analysis.as_ref().map(C::counts).unwrap_or_default();
-        statistics.analyses += counts.runs;
-        statistics.analyses_found += counts.found;
-        statistics.analyses_bits += counts.bits;
+        statistics.analyses.add(&self.analysis.as_ref().map(C::counts).unwrap_or_default());
     }
 
     fn is_idle(&self) -> bool {
