@@ -9,9 +9,9 @@
 //! earlier use of a segment left, nor bytes that were written at this position before a crash and never became part of
 //! the log, pass as a frame.
 //!
-//! The *lag* says how far behind the frame's position everything was durable when the frame was made. So a frame is a
-//! witness: if the log has a valid frame, all bytes before `position − lag` were durable once, and if they do not pass
-//! now, they are damaged. The greatest lag says nothing.
+//! The *lag* says how far behind the frame's position everything was durable when the frame was made. A whole frame
+//! ended there. So a frame is a witness: if the log has a valid frame, all frames before `position − lag` were durable,
+//! and if one of them does not pass now, it is damaged. The greatest lag says nothing.
 
 /// The bytes of a frame before its record.
 pub(crate) const HEAD_BYTES: usize = 24;

@@ -35,6 +35,15 @@ fn what_was_acknowledged_is_there_and_what_is_there_is_a_prefix() {
     assert_eq!(run(crashes(), Flaw::None, Mistake::None), None);
 }
 
+/// Histories that once were wrong.
+#[test]
+fn a_record_larger_than_a_write_that_was_lost_in_part_is_the_end_of_the_log() {
+    for seed in [27_831] {
+        let mut world = World::new(seed, &|disk| disk, Mistake::None);
+        assert_eq!(world.run(), Ok(()), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_log_that_acknowledges_before_it_is_durable_is_found() {
     let found = run(3000, Flaw::NothingSynced, Mistake::None).expect("a mistake");

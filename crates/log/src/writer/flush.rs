@@ -66,6 +66,9 @@ impl Log {
         let (taken, whole) = (flusher.drain.taken(), flusher.drain.whole());
         if taken == until && !self.condition.has_failed() {
             self.ends.whole.store(whole, Ordering::Release);
+            if self.durability != Durability::Off {
+                self.ends.synced.store(whole, Ordering::Release);
+            }
         }
         drop(flusher);
         self.for_room.wake_until(taken);
@@ -105,9 +108,6 @@ impl Log {
         };
         written.map_err(Failure::on(&segment.name()))?;
         self.counters.count_flush(block.len() as u64, Time::now().since(began));
-        if self.durability != Durability::Off {
-            self.ends.synced.store(until, Ordering::Release);
-        }
         self.ends.durable.store(until, Ordering::Release);
         // The bytes of the last page, if more of it will come, are written again with it.
         let kept = used / PAGE as usize * PAGE as usize;

@@ -102,7 +102,8 @@ pub struct Log {
 struct Ends {
     /// The end of the bytes that were written, and are durable unless durability is off.
     durable: AtomicU64,
-    /// The end of the bytes that are durable.
+    /// The end of a whole frame up to which all bytes are durable. Frames witness that, so it must not be in the middle
+    /// of one, whose other part may still be lost.
     synced: AtomicU64,
     /// The end of the last whole frame before `durable`.
     whole: AtomicU64,
