@@ -112,12 +112,10 @@ impl Supply {
             pool: Mutex::new(pool),
         };
         supply.adopt(&files.spares)?;
-        supply.retire(&files.dead)?;
+        files.dead.iter().try_for_each(|number| supply.retire(*number))?;
         // The newest goes first: a crash must not leave the later segments of a run without its first one, which would
         // look as if a part of the log were missing.
-        for number in unfit.into_iter().rev() {
-            supply.retire(&[number])?;
-        }
+        unfit.iter().rev().try_for_each(|number| supply.retire(*number))?;
         match supply.make_at(end) {
             Ok(()) => {}
             Err(Unmade::Full) => {
@@ -148,25 +146,20 @@ impl Supply {
         Ok(())
     }
 
-    /// Makes spare files of segments without any byte of the log.
-    fn retire(&self, numbers: &[u64]) -> Result<(), Failure> {
-        let mut retired = Vec::new();
-        for &number in numbers {
-            let name = name(number);
-            let length = self.disk.open(&name, false).and_then(|file| file.len()).map_err(Failure::on(&name))?;
-            let has_room = self.pool().spares.len() + retired.len() < self.most_spares;
-            if length == self.segment_bytes && has_room {
-                let spare = self.next_spare();
-                self.disk.rename(&name, &spare_name(spare)).map_err(Failure::on(&name))?;
-                retired.push(spare);
-            } else {
-                self.disk.remove(&name).map_err(Failure::on(&name))?;
-            }
-        }
-        if !numbers.is_empty() {
-            self.disk.sync_folder(FOLDER).map_err(Failure::on(FOLDER))?;
-        }
-        self.pool().spares.extend(retired);
+    /// Makes a spare file of a segment without any byte of the log. Of several segments that are retired one after the
+    /// other, a crash brings back the last ones only: a log from whose middle a segment is missing would look damaged.
+    fn retire(&self, number: u64) -> Result<(), Failure> {
+        let name = name(number);
+        let length = self.disk.open(&name, false).and_then(|file| file.len()).map_err(Failure::on(&name))?;
+        let has_room = self.pool().spares.len() < self.most_spares;
+        let spare = (length == self.segment_bytes && has_room).then(|| self.next_spare());
+        let gone = match spare {
+            Some(spare) => self.disk.rename(&name, &spare_name(spare)),
+            None => self.disk.remove(&name),
+        };
+        gone.map_err(Failure::on(&name))?;
+        self.disk.sync_folder(FOLDER).map_err(Failure::on(FOLDER))?;
+        self.pool().spares.extend(spare);
         Ok(())
     }
 
@@ -287,7 +280,7 @@ impl Supply {
                 numbers.extend(pool.live.pop_front().map(|piece| piece.segment.header.number));
             }
         }
-        self.retire(&numbers)
+        numbers.into_iter().try_for_each(|number| self.retire(number))
     }
 
     /// Returns the segments that hold the log.
