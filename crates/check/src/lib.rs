@@ -55,6 +55,7 @@ mod recorded_log;
 mod recorder;
 mod recording;
 mod redo;
+mod redo_table;
 mod serial;
 mod versions;
 

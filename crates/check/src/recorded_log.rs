@@ -1,8 +1,7 @@
 //! A redo sink that plays a log: it keeps all records in order, and makes the tables of any prefix of them again.
 
-use hotrow_storage::{
-    Change, End, Key, KeySpec, LogFailed, Position, RedoSink, Refusal, Row, RowLayout, RowRef, TableId, TableSchema,
-};
+use crate::redo_table::{Left, RedoTable};
+use hotrow_storage::{Change, End, Key, LogFailed, Position, RedoSink, Refusal, Row, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
 use hotrow_txn::Engine;
 use std::collections::BTreeMap;
@@ -27,36 +26,14 @@ struct Kept {
 
 #[derive(Clone)]
 enum Record {
-    Created(TableId, Arc<Shape>),
+    Created(TableId, Arc<RedoTable>),
     Loaded(TableId, Row),
     Dropped(TableId),
     Transaction(Vec<Left>),
 }
 
-/// The final effect of a transaction on a row: the row, or its absence.
-type Left = (TableId, Key, Option<Row>);
-
-/// The definition of a table, in the form that this module needs.
-struct Shape {
-    schema: TableSchema,
-    layout: Arc<RowLayout>,
-    key: KeySpec,
-}
-
-impl Shape {
-    fn key(&self, row: RowRef<'_>) -> Key {
-        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
-    }
-
-    fn copy(&self, row: RowRef<'_>) -> Row {
-        let mut copy = Row::new(&self.layout);
-        copy.copy_from(row);
-        copy
-    }
-}
-
 impl Kept {
-    fn shape(&self, table: TableId) -> Arc<Shape> {
+    fn shape(&self, table: TableId) -> Arc<RedoTable> {
         let found = self.records.iter().rev().find_map(|record| match record {
             Record::Created(id, shape) if *id == table => Some(shape.clone()),
             _ => None,
@@ -116,7 +93,7 @@ impl RecordedLog {
     /// If the engine does not admit a table, or a unique index refuses a row. The text says which.
     pub fn load(&self, engine: &dyn Engine) -> Result<(), String> {
         let kept = self.kept();
-        let mut tables: BTreeMap<TableId, (Arc<Shape>, BTreeMap<Key, Row>)> = BTreeMap::new();
+        let mut tables: BTreeMap<TableId, (Arc<RedoTable>, BTreeMap<Key, Row>)> = BTreeMap::new();
         let mut next = TableId(0);
         for record in &kept.records {
             match record {
@@ -160,12 +137,7 @@ impl RecordedLog {
 
 impl RedoSink for RecordedLog {
     fn created(&self, table: TableId, schema: &TableSchema) {
-        let shape = Shape {
-            schema: schema.clone(),
-            layout: Arc::new(RowLayout::new(&schema.columns)),
-            key: KeySpec::new(&schema.columns, &schema.key),
-        };
-        self.kept().append(Record::Created(table, Arc::new(shape)));
+        self.kept().append(Record::Created(table, RedoTable::new(schema)));
     }
 
     fn loaded(&self, table: TableId, row: RowRef<'_>) {

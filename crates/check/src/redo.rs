@@ -1,8 +1,9 @@
 //! A redo sink that keeps all its records, and rebuilds the rows from them.
 
+use crate::redo_table::{Left, RedoTable};
 use hotrow_storage::{
-    Change, Database, Duplicate, End, IndexRef, Key, KeySpec, LogFailed, Position, RedoSink, Refusal, Row, RowLayout,
-    RowRef, TableId, TableSchema, mix,
+    Change, Database, Duplicate, End, IndexRef, Key, LogFailed, Position, RedoSink, Refusal, Row, RowRef, TableId,
+    TableSchema, mix,
 };
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
@@ -45,38 +46,16 @@ struct Kept {
     fault: Option<String>,
 }
 
-/// The definition of a table, in the form that this module needs.
-struct Kind {
-    schema: TableSchema,
-    layout: Arc<RowLayout>,
-    key: KeySpec,
-}
-
-/// The final effect of a transaction on a row: the row, or its absence.
-type Left = (TableId, Key, Option<Row>);
-
 type Rows = BTreeMap<Key, Row>;
 
-type Kinds = BTreeMap<TableId, Arc<Kind>>;
-
-impl Kind {
-    fn key(&self, row: RowRef<'_>) -> Key {
-        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
-    }
-
-    fn copy(&self, row: RowRef<'_>) -> Row {
-        let mut copy = Row::new(&self.layout);
-        copy.copy_from(row);
-        copy
-    }
-}
+type Kinds = BTreeMap<TableId, Arc<RedoTable>>;
 
 impl Kept {
     fn note(&mut self, fault: String) {
         self.fault.get_or_insert(fault);
     }
 
-    fn kind(&mut self, table: TableId) -> Option<Arc<Kind>> {
+    fn kind(&mut self, table: TableId) -> Option<Arc<RedoTable>> {
         let found = self.tables.get(&table).cloned();
         if found.is_none() {
             self.note(format!("there is a record of table {}, which is not there", table.0));
@@ -194,7 +173,7 @@ fn load(tables: &Kinds, rows: &BTreeMap<TableId, Rows>) -> Result<(), String> {
     Ok(())
 }
 
-fn compare_table(engine: &dyn Engine, id: TableId, kind: &Kind, rebuilt: &Rows) -> Result<(), String> {
+fn compare_table(engine: &dyn Engine, id: TableId, kind: &RedoTable, rebuilt: &Rows) -> Result<(), String> {
     let waiter = Waiter::thread(Duration::ZERO);
     waiter.cancel();
     let mut txn = engine.transaction(waiter);
@@ -221,14 +200,10 @@ fn compare_table(engine: &dyn Engine, id: TableId, kind: &Kind, rebuilt: &Rows) 
 
 impl RedoSink for RedoRecorder {
     fn created(&self, table: TableId, schema: &TableSchema) {
-        let kind = Kind {
-            schema: schema.clone(),
-            layout: Arc::new(RowLayout::new(&schema.columns)),
-            key: KeySpec::new(&schema.columns, &schema.key),
-        };
+        let kind = RedoTable::new(schema);
         let mut kept = self.kept();
         kept.loaded.insert(table, Rows::new());
-        if kept.tables.insert(table, Arc::new(kind)).is_some() {
+        if kept.tables.insert(table, kind).is_some() {
             kept.note(format!("two tables have the number {}", table.0));
         }
     }

@@ -47,13 +47,16 @@ pub fn backup(
     check_empty(dest)?;
     let pin = checkpoints.pin();
     let position = pin.position();
-    copy_tables(pin.disk(), pin.manifest(), dest, progress)?;
+    let copied = copy_tables(pin.disk(), pin.manifest(), dest, progress)?;
     let mut frames = log.frames(position)?;
     let mut frames = FramesUntil { frames: &mut *frames, until: Until::Position(end()), end: position };
     let end = frame_file::write(dest, position, &mut frames)?;
     pin.manifest().write(dest)?;
     Manifest::publish(dest)?;
     // The last file, by which a backup that was interrupted differs from a whole one.
+    if !progress(copied, copied) {
+        return Err(Failure::Stopped);
+    }
     format::create(dest)?;
     Ok(Contents { checkpoint: position, end, time: None })
 }
@@ -131,13 +134,13 @@ fn check_empty(disk: &dyn Disk) -> Result<(), Failure> {
     }
 }
 
-/// Copies the files of a checkpoint, makes them durable, and checks the copies.
+/// Copies the files of a checkpoint, makes them durable, and checks the copies. Returns the number of bytes.
 fn copy_tables(
     source: &dyn Disk,
     manifest: &Manifest,
     dest: &dyn Disk,
     progress: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     dest.create_folder(FOLDER).map_err(Failure::on(FOLDER))?;
     let parts = manifest.tables.values().flat_map(|table| table.parts());
     let (total, mut copied) = (parts.map(|part| part.bytes).sum(), 0);
@@ -161,5 +164,6 @@ fn copy_tables(
         TableFile::open(dest, number)?.verify(&mut |_| Ok(()))?;
     }
     dest.sync_folder(FOLDER).map_err(Failure::on(FOLDER))?;
-    dest.sync_folder("").map_err(Failure::on(manifest::NAME))
+    dest.sync_folder("").map_err(Failure::on(manifest::NAME))?;
+    Ok(copied)
 }

@@ -225,7 +225,7 @@ impl LiveDirectory {
         let until = self.log.durable();
         self.checkpointer.ask();
         while self.checkpoints.position() < until {
-            if let Some(failure) = self.checkpointer.failure().or_else(|| self.log.failure()) {
+            if let Some(failure) = self.checkpointer.failure_to_advance().or_else(|| self.log.failure()) {
                 return Err(failure);
             }
             if waiter.rest(LOOK) == Wake::Cancelled {

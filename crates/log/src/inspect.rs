@@ -38,9 +38,7 @@ pub struct Checked {
 /// # Errors
 /// If the directory is not one of Hotrow's or has another format, or if the disk refuses an operation.
 pub fn check(disk: &dyn Disk, log: &dyn Source) -> Result<Checked, Failure> {
-    if !format::check(disk)? {
-        return Err(Failure::Refused("this is no data directory of Hotrow, and no complete backup".to_owned()));
-    }
+    check_is_ours(disk)?;
     let mut checked = Checked::default();
     let manifest = match Manifest::read(disk) {
         Err(Failure::Damage(damage)) => {
@@ -63,6 +61,16 @@ pub fn check(disk: &dyn Disk, log: &dyn Source) -> Result<Checked, Failure> {
     }
     check_log(&manifest, log, &mut checked);
     Ok(checked)
+}
+
+/// Checks that a folder is a data directory or a complete backup, of a format that is known.
+fn check_is_ours(disk: &dyn Disk) -> Result<(), Failure> {
+    match format::check(disk)? {
+        true => Ok(()),
+        false => Err(Failure::Refused(
+            "this is not one of Hotrow's: expected a data directory, or a complete backup".to_owned(),
+        )),
+    }
 }
 
 /// Notes a failure if it is damage.
@@ -188,24 +196,25 @@ fn check_log(manifest: &Manifest, log: &dyn Source, checked: &mut Checked) {
 
 /// Shows the records of a log from a position on, or from the checkpoint on if it is later or the log begins there: for
 /// each record a line with its position and its kind, and for each change a line below. `line` gets the lines, and
-/// returns whether to go on.
+/// returns whether to go on. `time` makes a text of microseconds since 2000-01-01 UTC.
 ///
 /// # Errors
-/// If the directory has another format, or if the manifest or the log is damaged.
+/// If the directory is not one of Hotrow's or has another format, or if the manifest or the log is damaged.
 pub fn show(
     disk: &dyn Disk,
     log: &dyn Source,
     from: Option<u64>,
+    time: &dyn Fn(i64) -> String,
     line: &mut dyn FnMut(&str) -> bool,
 ) -> Result<(), Failure> {
-    format::check(disk)?;
+    check_is_ours(disk)?;
     let manifest = Manifest::read(disk)?;
     let mut tables = Definitions::of(&manifest);
     let mut frames = log.frames(from.unwrap_or(manifest.position))?;
     let mut goes_on = true;
     while goes_on && let Some(frame) = frames.next()? {
         let mut lines = Vec::new();
-        let described = tables.describe(frame.record, &mut |text| lines.push(text));
+        let described = tables.describe(frame.record, time, &mut |text| lines.push(text));
         goes_on = lines.iter().enumerate().all(|(number, text)| match number {
             0 => line(&format!("{} {text}", frame.position)),
             _ => line(&format!("    {text}")),
@@ -260,14 +269,19 @@ impl Definitions {
     }
 
     /// Describes a record in lines: the first about the record, the others about its changes.
-    fn describe(&mut self, record: &[u8], line: &mut dyn FnMut(String)) -> Result<(), String> {
+    fn describe(
+        &mut self,
+        record: &[u8],
+        time: &dyn Fn(i64) -> String,
+        line: &mut dyn FnMut(String),
+    ) -> Result<(), String> {
         match Record::read(record)? {
             Record::Created { table, schema } => {
                 line(format!("creates table {} ({})", schema.name, table.0));
                 self.0.insert(table, Shape::new(schema));
             }
             Record::Dropped { table } => line(format!("drops {}", self.name(table))),
-            Record::Clock(time) => line(format!("time {time} us since 2000-01-01 UTC")),
+            Record::Clock(micros) => line(format!("time {}", time(micros))),
             Record::Loaded { table, row } => {
                 line(format!("loads into {}: {}", self.name(table), self.row(table, row)?))
             }

@@ -147,3 +147,25 @@ fn only_an_empty_directory_is_filled_and_only_a_whole_backup_restored() {
     backup.remove("FORMAT").expect("it is there");
     assert!(matches!(restored(&*backup, Until::End, &options), Err(Failure::Refused(_))), "an interrupted backup");
 }
+
+#[test]
+fn a_backup_that_is_stopped_is_not_taken_for_a_whole_one() {
+    let (_, _, source, _) = backed_up(3);
+    let log = BackupLog::open(&*source).expect("it is whole");
+    let checkpoints = Checkpoints::open(source.clone(), Options::default()).expect("it is whole");
+    let made = |last: u64| {
+        let (dest, mut calls) = (MemoryDisk::new(), 0);
+        let mut goes_on = |_, _| {
+            calls += 1;
+            calls < last
+        };
+        let made = backup(&checkpoints, &log, &|| u64::MAX, &*dest, &mut goes_on);
+        (made, format::check(&*dest).expect("no fault"), calls)
+    };
+    let (whole, is_taken, calls) = made(u64::MAX);
+    assert!(whole.is_ok() && is_taken && calls > 1);
+    for last in 1..=calls {
+        let (stopped, is_taken, _) = made(last);
+        assert!(matches!(stopped, Err(Failure::Stopped)) && !is_taken, "at call {last} of {calls}: {stopped:?}");
+    }
+}

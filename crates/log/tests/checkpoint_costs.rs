@@ -140,3 +140,25 @@ fn a_thread_makes_checkpoints_as_the_log_grows() {
     }
     assert_eq!(thread.failure(), None);
 }
+
+#[test]
+fn whoever_asks_after_a_failure_gets_an_attempt_and_not_the_failure() {
+    let disk = MemoryDisk::new();
+    let checkpoints = Checkpoints::open(disk.clone(), Options::default()).expect("the directory is new");
+    let mut workload = Workload::new();
+    let log: Arc<dyn LiveSource> = Arc::new(workload.log.clone());
+    let thread = hotrow_log::checkpoint::Checkpointer::start(checkpoints.clone(), log).expect("a thread");
+    workload.put(1);
+    disk.fail_once_at(disk.operations());
+    thread.ask();
+    while thread.failure_to_advance().is_none() {
+        hotrow_sync::thread::yield_now();
+    }
+    assert_eq!(checkpoints.position(), 0);
+    thread.ask();
+    assert_eq!(thread.failure_to_advance(), None);
+    while checkpoints.position() < workload.log.durable() {
+        hotrow_sync::thread::yield_now();
+    }
+    assert_eq!((thread.failure_to_advance(), thread.failure()), (None, None));
+}

@@ -142,7 +142,8 @@ fn the_log_is_shown_to_people() {
         lines.push(line.to_owned());
         true
     };
-    show(&*disk, &log, None, &mut add).expect("it is whole");
+    let time = |micros: i64| format!("of {micros}");
+    show(&*disk, &log, None, &time, &mut add).expect("it is whole");
     let mut frames = log.frames(0).expect("it is whole");
     let mut positions = Vec::new();
     while let Some(frame) = frames.next().expect("it is whole") {
@@ -158,8 +159,10 @@ fn the_log_is_shown_to_people() {
         first.push(line.to_owned());
         false
     };
-    show(&*disk, &log, None, &mut one).expect("it is whole");
+    show(&*disk, &log, None, &time, &mut one).expect("it is whole");
     assert_eq!(first, lines[..1]);
+    let refused = show(&*MemoryDisk::new(), &log, None, &time, &mut |_| true);
+    assert!(matches!(refused, Err(Failure::Refused(text)) if text.contains("expected a data directory")));
 }
 
 #[test]

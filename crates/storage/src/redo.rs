@@ -93,8 +93,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The receiver of a database's redo records. Either all ends of one database's records are [`End::Next`], or all are
-/// [`End::At`].
+/// The receiver of a database's redo records. Either all records with changes of one table's rows have an
+/// [`End::Next`], or all have an [`End::At`]. Of two records with changes of the same row, the later one is appended
+/// later.
 ///
 /// **Thread safety.** Any thread of the database may call any method, at any time.
 pub trait RedoSink: Send + Sync {

@@ -1,7 +1,7 @@
 //! The commands `hotrow backup` and `hotrow restore`.
 
 use super::Failure;
-use super::data::{Bytes, Source, failed, size, time};
+use super::data::{Bytes, EPOCH_2000, Source, failed, size, time};
 use hotrow_bench::Url;
 use hotrow_log::backup::{self, Contents};
 use hotrow_log::checkpoint;
@@ -49,9 +49,6 @@ pub struct RestoreOptions {
     #[arg(long, value_name = "TIME|POSITION", value_parser = parse_until)]
     until: Option<Until>,
 }
-
-/// The microseconds from 1970 to 2000.
-const EPOCH_2000: i64 = 946_684_800_000_000;
 
 fn parse_until(text: &str) -> Result<Until, String> {
     if let Ok(position) = text.parse() {

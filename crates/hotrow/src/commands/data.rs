@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The microseconds from 1970 to 2000.
-const EPOCH_2000: i64 = 946_684_800_000_000;
+pub const EPOCH_2000: i64 = 946_684_800_000_000;
 
 /// A data directory or a backup that is read.
 pub struct Source {

@@ -1,7 +1,7 @@
 //! The command `hotrow log`, which looks at a data directory or a backup without changing it.
 
 use super::Failure;
-use super::data::{Source, failed, size};
+use super::data::{Source, failed, size, time};
 use hotrow_log::inspect;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub fn run(command: &LogCommand, out: &mut dyn Write) -> Result<(), Failure> {
                 written = writeln!(out, "{text}");
                 written.is_ok()
             };
-            let shown = inspect::show(&*source.disk, &*source.log, *from, &mut line);
+            let shown = inspect::show(&*source.disk, &*source.log, *from, &time, &mut line);
             written.map_err(Failure::Output)?;
             shown.map_err(|failure| failed(folder, &failure))
         }

@@ -39,6 +39,7 @@ pub use thread::Checkpointer;
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::format::remove_if_there;
 use crate::manifest::{self, Manifest, NEW_NAME, Part, Run, Table, bytes_of};
 use crate::merge::Merge;
 use crate::source::{Frames, FramesUntil, LiveSource, Until};
@@ -49,7 +50,6 @@ use hotrow_sync::{Arc, Mutex, MutexGuard};
 use output::Output;
 use pins::Pins;
 use plan::Due;
-use std::io::ErrorKind;
 use std::ops::Range;
 
 /// The sizes that checkpoints keep to.
@@ -163,10 +163,10 @@ impl Checkpoints {
             Manifest::publish(&*disk)?;
         }
         for name in left {
-            remove(&*disk, &format!("{FOLDER}/{name}"))?;
+            remove_if_there(&*disk, &format!("{FOLDER}/{name}"))?;
         }
         if top.iter().any(|name| name == NEW_NAME) {
-            remove(&*disk, NEW_NAME)?;
+            remove_if_there(&*disk, NEW_NAME)?;
         }
         let (next_file, manifest) = (manifest.next_file, Arc::new(manifest));
         let state = State { manifest, pins: Pins::default(), next_file, failed: None, written_bytes: 0, published: 0 };
@@ -429,13 +429,6 @@ fn combine(before: &Manifest, merged: &Manifest, advanced: &Manifest) -> Manifes
         }
     }
     manifest
-}
-
-fn remove(disk: &dyn Disk, name: &str) -> Result<(), Failure> {
-    match disk.remove(name) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::on(name)(error)),
-        _ => Ok(()),
-    }
 }
 
 /// Returns the table, to be changed.

@@ -10,6 +10,10 @@ use std::time::Duration;
 
 /// The time between two looks at the length of the log.
 const LOOK: Duration = Duration::from_millis(100);
+/// The places of the two threads in [`State::failures`].
+const ADVANCE: usize = 0;
+const MERGE: usize = 1;
+
 /// The number of looks after which a step that failed is tried again.
 const LOOKS_AFTER_FAILURE: u32 = 50;
 
@@ -69,7 +73,8 @@ impl Shared {
         let (mut pause, mut is_left) = (0_u32, false);
         while let Some(taken) = self.wait(takes) {
             is_left |= taken;
-            pause = pause.saturating_sub(1);
+            // Whoever asks after a failure has perhaps mended the cause.
+            pause = if taken { 0 } else { pause.saturating_sub(1) };
             if pause > 0 || !(is_left || is_due()) {
                 continue;
             }
@@ -94,13 +99,13 @@ impl Checkpointer {
         let (own, of_merges) = (shared.clone(), checkpoints.clone());
         started.spawn("merge", move || {
             let takes = |state: &mut State| std::mem::take(&mut state.advanced);
-            own.work(1, takes, || false, |stop| of_merges.merge_all(stop));
+            own.work(MERGE, takes, || false, |stop| of_merges.merge_all(stop));
         })?;
         started.spawn("checkpoint", move || {
             let takes = |state: &mut State| std::mem::take(&mut state.asked);
             let grown = || log.durable().saturating_sub(checkpoints.position());
             let is_due = || grown() >= checkpoints.options().trigger_bytes;
-            shared.work(0, takes, is_due, |stop| {
+            shared.work(ADVANCE, takes, is_due, |stop| {
                 let done = checkpoints.advance_all(&*log, stop);
                 shared.state().advanced = true;
                 shared.changed.notify_all();
@@ -117,13 +122,20 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Asks for a checkpoint now, however short the log is.
+    /// Asks for a checkpoint now, however short the log is, and whether or not the last one failed.
     pub fn ask(&self) {
-        self.shared.state().asked = true;
+        let mut state = self.shared.state();
+        (state.asked, state.failures[ADVANCE]) = (true, None);
+        drop(state);
         self.shared.changed.notify_all();
     }
 
-    /// Returns why the last step failed, for people, or `None` if it did not.
+    /// Returns why the last attempt to make a checkpoint failed, for people, or `None` if it did not.
+    pub fn failure_to_advance(&self) -> Option<String> {
+        self.shared.state().failures[ADVANCE].clone()
+    }
+
+    /// Returns why the last checkpoint or the last merge failed, for people, or `None` if both did not.
     pub fn failure(&self) -> Option<String> {
         self.shared.state().failures.iter().flatten().next().cloned()
     }
