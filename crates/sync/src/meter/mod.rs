@@ -123,32 +123,3 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
         moved
     }
 }
-
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-
-    #[global_allocator]
-    static ALLOCATOR: Metered<std::alloc::System> = Metered(std::alloc::System);
-
-    #[test]
-    fn what_is_in_use_is_counted_whoever_gives_it_back() {
-        const BLOCK: usize = 1 << 20;
-        let is_about = |bytes: usize, before: usize| used_bytes().abs_diff(before + bytes) <= SLACK_BYTES;
-        let before = used_bytes();
-        let mut blocks: Vec<_> = (0..64).map(|_| vec![1_u8; BLOCK]).collect();
-        assert!(is_about(64 * BLOCK, before), "{} more than {before}", used_bytes());
-        blocks[0].reserve_exact(63 * BLOCK);
-        assert!(is_about(127 * BLOCK, before));
-        std::thread::spawn(move || drop(blocks)).join().expect("no panic");
-        assert!(is_about(0, before), "{} more than {before}", used_bytes());
-        grow(40 * BLOCK);
-        assert!(is_about(40 * BLOCK, before));
-        shrink(40 * BLOCK);
-        assert!(is_about(0, before));
-        for _ in 0..200 {
-            std::thread::spawn(|| drop(vec![0_u8; 100_000])).join().expect("no panic");
-        }
-        assert!(is_about(0, before), "threads that come and go leave nothing");
-    }
-}
