@@ -9,9 +9,9 @@ use super::Log;
 use super::options::Durability;
 use crate::failure::Failure;
 use crate::segment::{PAGE, Segment};
-use hotrow_sync::Time;
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::byte_ring::Drain;
+use hotrow_sync::{MutexGuard, Time, Waiter};
 
 /// The result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,25 @@ impl Log {
     /// wakes the transactions that wait for them. The thread of a [`LogThreads`](super::LogThreads) calls this; a
     /// simulation calls it itself.
     pub fn flush(&self) -> Flushed {
-        let mut flusher = self.flusher.lock().unwrap_or_else(|poison| poison.into_inner());
+        self.flush_with(self.flusher.lock().unwrap_or_else(|poison| poison.into_inner()))
+    }
+
+    /// Makes the record of a transaction durable, and all before it, if nobody else writes or waits and the transaction
+    /// has a thread that would only wait. Otherwise, or if that fails, the transaction has to wait.
+    pub(super) fn flush_alone(&self, waiter: &Waiter, is_over: impl Fn() -> bool) {
+        if !waiter.has_thread() || !self.bells.has_thread.load(Ordering::Acquire) || !self.for_durability.is_empty() {
+            return;
+        }
+        let Ok(flusher) = self.flusher.try_lock() else { return };
+        waiter.wait_by(|| {
+            let mut flushed = self.flush_with(flusher);
+            while flushed == Flushed::Done && !is_over() {
+                flushed = self.flush();
+            }
+        });
+    }
+
+    fn flush_with(&self, mut flusher: MutexGuard<'_, Flusher>) -> Flushed {
         let until = flusher.drain.look(self.write_bytes);
         let mut flushed = if until > flusher.drain.taken() { Flushed::Done } else { Flushed::Nothing };
         while flusher.drain.taken() < until && flushed == Flushed::Done {

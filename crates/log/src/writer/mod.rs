@@ -10,6 +10,9 @@
 //!    one write and for no timer.
 //! 4. It wakes the transactions whose records are durable, and no others.
 //!
+//! A transaction that waits alone, and has a thread that would do nothing else, is the flusher itself (see [`flush`]):
+//! no thread need be woken then, neither the flusher's nor its own.
+//!
 //! **What is promised.** In the mode [`Sync`](Durability::Sync), a commit is over only when its record is durable. What
 //! a crash leaves of the log is always a prefix: no record is there without all those before it.
 //!
@@ -359,6 +362,7 @@ impl RedoSink for Log {
             return Ok(());
         }
         let is_over = || is_durable() || self.condition.has_failed();
+        self.flush_alone(waiter, is_over);
         if !is_over() {
             self.for_durability.add(position.0, waiter);
             self.bells.flusher.call();

@@ -56,4 +56,8 @@ impl Scheduler for BlockingScheduler {
     fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
         self.thread.spin(deadline, condition)
     }
+
+    fn has_thread(&self) -> bool {
+        true
+    }
 }

@@ -87,6 +87,12 @@ pub trait Scheduler: Send + Sync {
     fn spin(&self, _deadline: Option<Time>, _condition: &mut dyn FnMut() -> bool) -> bool {
         false
     }
+
+    /// Whether the transaction has a thread that would do nothing else while the transaction is suspended. By default
+    /// it has none.
+    fn has_thread(&self) -> bool {
+        false
+    }
 }
 
 /// The means by which one transaction in flight waits. A clone is cheap, and all clones are the same waiter.
@@ -168,13 +174,31 @@ impl Waiter {
         if condition() {
             return Wake::Ready;
         }
+        self.counted(|| self.suspend_until(deadline, condition))
+    }
+
+    /// Counts the time of a call as a wait.
+    fn counted<R>(&self, wait: impl FnOnce() -> R) -> R {
         let began = self.now();
         self.shared.waits_since.store(began.0, Ordering::Release);
-        let wake = self.suspend_until(deadline, condition);
+        let result = wait();
         self.shared.waits_since.store(NEVER, Ordering::Release);
         let waited_ns = (self.now().since(began).as_nanos() as u64).max(1);
         self.shared.waited_ns.store(self.waited_ns() + waited_ns, Ordering::Release);
-        wake
+        result
+    }
+
+    /// Whether the transaction has a thread that would do nothing else while the transaction waits. If so, what it
+    /// waits for may be done [by itself](Self::wait_by).
+    pub fn has_thread(&self) -> bool {
+        self.shared.scheduler.has_thread()
+    }
+
+    /// Waits by doing what the transaction waits for. The time of the call counts as a wait. The call does not end when
+    /// the waiter is cancelled.
+    pub fn wait_by<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _outside = together::Outside::new();
+        self.counted(work)
     }
 
     fn suspend_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {

@@ -236,6 +236,10 @@ impl Scheduler for ThreadScheduler {
     fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
         self.spin_until(deadline, condition)
     }
+
+    fn has_thread(&self) -> bool {
+        true
+    }
 }
 
 impl ThreadScheduler {
