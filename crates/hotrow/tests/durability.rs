@@ -200,6 +200,9 @@ async fn what_was_acknowledged_survives_sigkill() {
             *told = working.await.expect("no panic");
         }
         total += acknowledged.iter().sum::<usize>() - before;
+        if (round + 1) % 20 == 0 {
+            println!("{} rounds, {total} acknowledged transactions", round + 1);
+        }
     }
     let server = Server::start(&data, "");
     let client = server.connect().await;

@@ -33,6 +33,22 @@ fn a_session_begins_with_what_drivers_look_for() {
 }
 
 #[test]
+fn a_session_begins_in_the_time_zone_that_the_client_names() {
+    let server = Running::new("serial");
+    let begin = |zone: &str| {
+        let mut client = Client::open(server.address);
+        client.send(&packet(196_608, format!("user\0ann\0TimeZone\0{zone}\0\0").as_bytes()));
+        client.await_ready().map(|()| client)
+    };
+    let mut client = begin("europe/berlin").unwrap();
+    let reported = client.parameters.iter().find(|(name, _)| name == "TimeZone");
+    assert_eq!(reported.map(|(_, value)| value.as_str()), Some("Europe/Berlin"));
+    assert_eq!(client.column("SELECT '2026-07-01 12:00+00'::timestamptz"), ["2026-07-01 14:00:00+02"]);
+    let refused = begin("nowhere").err().expect("there is no such zone");
+    assert_eq!((refused.code.as_str(), refused.severity.as_str()), ("22023", "FATAL"));
+}
+
+#[test]
 fn a_query_string_is_answered_statement_by_statement() {
     on_each_engine(|server| {
         let mut client = server.client();

@@ -231,22 +231,33 @@ impl Conversation {
             .start_session(waiter.clone(), start.user == *administrator)
             .map_err(|limit| refusal::no_session(limit, administrator))?;
         let mut session = shared.database.session(&start.user, waiter);
-        greet(&mut out, &mut session, &start, &self.slot);
+        greet(&mut out, &mut session, &start, &self.slot)?;
         Ok((session, out))
     }
 }
 
 /// Sets a new session up, and writes its first messages.
-fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, slot: &ClientSlot) {
+///
+/// # Errors
+/// 22023 if there is no time zone of the name that the client gives.
+fn greet(
+    out: &mut BytesMut,
+    session: &mut Session,
+    start: &Start,
+    slot: &ClientSlot,
+) -> Result<(), hotrow_sql::SqlError> {
     let client = slot.client();
     backend::authentication(out, &Authentication::Ok);
     session.set_id(client.pid);
     session.set_backend(client.clone());
     session.set_address(client.socket.peer_addr().ok().and_then(|address| address.as_socket()));
     for (name, value) in &start.settings {
-        // Drivers set parameters by habit. An unknown one does not keep the client out.
-        if let Err(error) = session.set_parameter(name, value) {
-            backend::notice(out, "WARNING", &error);
+        match session.set_parameter(name, value) {
+            Ok(()) => {}
+            // In another zone all times would be wrong, and few clients look at warnings.
+            Err(error) if name.eq_ignore_ascii_case("TimeZone") => return Err(error),
+            // Drivers set parameters by habit. An unknown one does not keep the client out.
+            Err(error) => backend::notice(out, "WARNING", &error),
         }
     }
     for (name, value) in session.parameters() {
@@ -254,4 +265,5 @@ fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, slot: &Client
     }
     backend::key_data(out, client.pid, client.secret);
     backend::ready_for_query(out, b'I');
+    Ok(())
 }

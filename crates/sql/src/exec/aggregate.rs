@@ -8,6 +8,7 @@ use crate::expr::{
 };
 use crate::memory::check_size;
 use crate::plan::{AggregateCall, AggregateFunction, Node};
+use crate::types::SessionZone;
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{ArrayBuilder, Decimal, Key, Type, Value};
@@ -160,7 +161,7 @@ impl State {
                         AggregateFunction::BitOr => Arithmetic::BitOr,
                         _ => Arithmetic::BitXor,
                     };
-                    operator.apply(&before, &value)?.into_owned()
+                    operator.apply(&before, &value, SessionZone::Utc)?.into_owned()
                 };
             }
             AggregateFunction::Min | AggregateFunction::Max => {
@@ -282,7 +283,7 @@ impl State {
         }
         self.value = match (&self.value, value) {
             (Value::Null, value) => value.borrowed().into_owned(),
-            (sum, value) => crate::expr::Arithmetic::Add.apply(sum, value)?,
+            (sum, value) => crate::expr::Arithmetic::Add.apply(sum, value, SessionZone::Utc)?,
         };
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! digits; of other numbers exactly.
 
 use crate::expr::{Arithmetic, divide};
+use crate::types::SessionZone;
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Value};
 use rust_decimal::MathematicalOps;
@@ -91,15 +92,15 @@ fn number(value: Value<'_>) -> Result<Decimal, SqlError> {
 }
 
 fn add(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    number(Arithmetic::Add.apply(&Value::Numeric(left), &Value::Numeric(right))?)
+    number(Arithmetic::Add.apply(&Value::Numeric(left), &Value::Numeric(right), SessionZone::Utc)?)
 }
 
 fn subtract(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    number(Arithmetic::Subtract.apply(&Value::Numeric(left), &Value::Numeric(right))?)
+    number(Arithmetic::Subtract.apply(&Value::Numeric(left), &Value::Numeric(right), SessionZone::Utc)?)
 }
 
 fn multiply(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
-    number(Arithmetic::Multiply.apply(&Value::Numeric(left), &Value::Numeric(right))?)
+    number(Arithmetic::Multiply.apply(&Value::Numeric(left), &Value::Numeric(right), SessionZone::Utc)?)
 }
 
 fn overflow() -> SqlError {

@@ -4,6 +4,7 @@ use super::{Exec, Fail, Sink, json_rows};
 use crate::expr::{Arithmetic, Env, Input, compare};
 use crate::plan::Node;
 use crate::plan::table_function::{RowsOf, TableFunction};
+use crate::types::SessionZone;
 use crate::{SqlError, state};
 use hotrow_storage::{Elements, Interval, Value};
 use std::ops::ControlFlow;
@@ -12,7 +13,7 @@ impl Exec<'_> {
     /// Pushes the rows of a function until the sink breaks.
     pub(super) fn rows_of(&mut self, rows: &RowsOf, sink: Sink<'_>) -> Result<(), Fail> {
         let arguments = self.with_subqueries(|env| evaluate(rows, env, &Input::NONE))?;
-        let mut next = rows_for(rows.function, &arguments)?;
+        let mut next = rows_for(rows.function, &arguments, self.env.styles.zone)?;
         let (mut row, mut number) = (Vec::new(), 0);
         loop {
             self.env.check_cancelled()?;
@@ -41,7 +42,7 @@ impl Exec<'_> {
             }
             let mut nexts = Vec::with_capacity(functions.len());
             for (function, arguments) in functions.iter().zip(&arguments) {
-                nexts.push(Some(rows_for(function.function, arguments)?));
+                nexts.push(Some(rows_for(function.function, arguments, env.styles.zone)?));
             }
             loop {
                 env.check_cancelled()?;
@@ -99,11 +100,15 @@ fn keywords<'n>() -> Next<'n> {
 /// A function that writes the values of the next row into a vector. Returns `false` if there is no further row.
 pub(super) type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
-/// Returns the rows of a function for these arguments.
-fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+/// Returns the rows of a function for these arguments in a time zone.
+fn rows_for<'n>(
+    function: TableFunction,
+    arguments: &'n [Value<'static>],
+    zone: SessionZone,
+) -> Result<Next<'n>, SqlError> {
     match function {
         TableFunction::Unnest => Ok(unnest(arguments)),
-        TableFunction::Series => series(arguments),
+        TableFunction::Series => series(arguments, zone),
         TableFunction::Subscripts => Ok(subscripts(arguments)),
         TableFunction::ExpandArray => Ok(expand(arguments)),
         TableFunction::Ancestors => Ok(none()),
@@ -132,8 +137,8 @@ fn unnest<'n>(arrays: &'n [Value<'static>]) -> Next<'n> {
     })
 }
 
-/// Returns the values of a series, or no rows if an argument is NULL.
-fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+/// Returns the values of a series, or no rows if an argument is NULL. The days of an interval are those of `zone`.
+fn series<'n>(arguments: &'n [Value<'static>], zone: SessionZone) -> Result<Next<'n>, SqlError> {
     let (Some(first), Some(last)) = (arguments.first(), arguments.get(1)) else { return Ok(none()) };
     if arguments.iter().any(Value::is_null) {
         return Ok(none());
@@ -159,7 +164,7 @@ fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
             return Ok(false);
         }
         // A series ends where its type does.
-        current = Arithmetic::Add.apply(&value, &step).ok();
+        current = Arithmetic::Add.apply(&value, &step, zone).ok();
         row.push(value);
         Ok(true)
     }))

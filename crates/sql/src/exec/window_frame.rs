@@ -6,6 +6,7 @@ use crate::expr::{Arithmetic, Env, Input, Kept, compare};
 use crate::parse::window::Exclusion;
 use crate::plan::SortKey;
 use crate::plan::window::{FrameBound, FrameUnits, WindowFrame, WindowSort};
+use crate::types::SessionZone;
 use crate::{SqlError, state};
 use hotrow_storage::{Interval, Value};
 use std::ops::Range;
@@ -46,6 +47,8 @@ pub(super) struct Frame {
     exclusion: Exclusion,
     /// The key by which the rows are ordered, if there is exactly one.
     key: Option<SortKey>,
+    /// The time zone in which the days of an interval are added to a `timestamptz`.
+    zone: SessionZone,
     /// The bounds of the last frame of a RANGE with offsets.
     first: usize,
     last: usize,
@@ -99,7 +102,16 @@ impl Frame {
         let start = Edge::new(&frame.start, frame.units, "starting", env)?;
         let end = Edge::new(&frame.end, frame.units, "ending", env)?;
         let key = sort.keys.get(sort.partition).cloned();
-        Ok(Self { units: frame.units, start, end, exclusion: frame.exclusion, key, first: 0, last: 0 })
+        Ok(Self {
+            units: frame.units,
+            start,
+            end,
+            exclusion: frame.exclusion,
+            key,
+            zone: env.styles.zone,
+            first: 0,
+            last: 0,
+        })
     }
 
     /// Prepares the frame for the first row of a partition.
@@ -194,7 +206,7 @@ impl Frame {
     ) -> Result<bool, SqlError> {
         let (value, base, descending, nulls_first) = self.pair(partition, self.first, here);
         Ok(match (value.is_null(), base.is_null()) {
-            (false, false) => !in_range(&value, &base, distance, ahead == descending, descending)?,
+            (false, false) => !self.in_range(&value, &base, distance, ahead == descending, descending)?,
             (null, of_null) => {
                 if nulls_first {
                     null && !of_null
@@ -215,7 +227,7 @@ impl Frame {
     ) -> Result<bool, SqlError> {
         let (value, base, descending, nulls_first) = self.pair(partition, self.last, here);
         Ok(match (value.is_null(), base.is_null()) {
-            (false, false) => in_range(&value, &base, distance, ahead == descending, !descending)?,
+            (false, false) => self.in_range(&value, &base, distance, ahead == descending, !descending)?,
             (null, of_null) => {
                 if nulls_first {
                     null
@@ -227,76 +239,79 @@ impl Frame {
     }
 }
 
-/// Whether a value is at most (`less`) or at least a limit: `base` plus the distance, or minus it if `subtract` is set.
-/// A limit beyond the range of its type is beyond all values.
-fn in_range(
-    value: &Value<'_>,
-    base: &Value<'_>,
-    distance: &Value<'_>,
-    subtract: bool,
-    less: bool,
-) -> Result<bool, SqlError> {
-    let negative = || {
-        let message = "invalid preceding or following size in window function";
-        Err(SqlError::new(state::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message))
-    };
-    if let (Some(value), Some(base), Some(distance)) = (value.as_int(), base.as_int(), distance.as_int()) {
-        if distance < 0 {
+impl Frame {
+    /// Whether a value is at most (`less`) or at least a limit: `base` plus the distance, or minus it if `subtract` is set.
+    /// A limit beyond the range of its type is beyond all values.
+    fn in_range(
+        &self,
+        value: &Value<'_>,
+        base: &Value<'_>,
+        distance: &Value<'_>,
+        subtract: bool,
+        less: bool,
+    ) -> Result<bool, SqlError> {
+        let negative = || {
+            let message = "invalid preceding or following size in window function";
+            Err(SqlError::new(state::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message))
+        };
+        if let (Some(value), Some(base), Some(distance)) = (value.as_int(), base.as_int(), distance.as_int()) {
+            if distance < 0 {
+                return negative();
+            }
+            let (base, distance) = (i128::from(base), i128::from(distance));
+            let limit = if subtract { base - distance } else { base + distance };
+            return Ok(if less { i128::from(value) <= limit } else { i128::from(value) >= limit });
+        }
+        if let Value::Interval(distance) = distance {
+            if distance.length() < 0 {
+                return negative();
+            }
+            let limit = limit_of(base, *distance, subtract, self.zone);
+            let Some(limit) = limit else { return Ok(subtract != less) };
+            let order = compare(&moment(value), &limit, false);
+            return Ok(if less { order.is_le() } else { order.is_ge() });
+        }
+        if let (Value::Numeric(value), Value::Numeric(base), Value::Numeric(distance)) = (value, base, distance) {
+            if distance.is_sign_negative() && !distance.is_zero() {
+                return negative();
+            }
+            let limit = if subtract { base.checked_sub(*distance) } else { base.checked_add(*distance) };
+            return Ok(match limit {
+                Some(limit) if less => *value <= limit,
+                Some(limit) => *value >= limit,
+                None => subtract != less,
+            });
+        }
+        let float = |value: &Value<'_>| match value {
+            Value::Float4(value) => f64::from(*value),
+            Value::Float8(value) => *value,
+            _ => f64::NAN,
+        };
+        let (value, base, distance) = (float(value), float(base), float(distance));
+        if distance.is_nan() || distance < 0.0 {
             return negative();
         }
-        let (base, distance) = (i128::from(base), i128::from(distance));
+        // NaN is greater than all other values, and equal to itself.
+        if value.is_nan() || base.is_nan() {
+            return Ok(if value.is_nan() { base.is_nan() || !less } else { less });
+        }
+        if distance.is_infinite() && base.is_infinite() && (base > 0.0) == subtract {
+            return Ok(true);
+        }
         let limit = if subtract { base - distance } else { base + distance };
-        return Ok(if less { i128::from(value) <= limit } else { i128::from(value) >= limit });
+        Ok(if less { value <= limit } else { value >= limit })
     }
-    if let Value::Interval(distance) = distance {
-        if distance.length() < 0 {
-            return negative();
-        }
-        let limit = limit_of(base, *distance, subtract);
-        let Some(limit) = limit else { return Ok(subtract != less) };
-        let order = compare(&moment(value), &limit, false);
-        return Ok(if less { order.is_le() } else { order.is_ge() });
-    }
-    if let (Value::Numeric(value), Value::Numeric(base), Value::Numeric(distance)) = (value, base, distance) {
-        if distance.is_sign_negative() && !distance.is_zero() {
-            return negative();
-        }
-        let limit = if subtract { base.checked_sub(*distance) } else { base.checked_add(*distance) };
-        return Ok(match limit {
-            Some(limit) if less => *value <= limit,
-            Some(limit) => *value >= limit,
-            None => subtract != less,
-        });
-    }
-    let float = |value: &Value<'_>| match value {
-        Value::Float4(value) => f64::from(*value),
-        Value::Float8(value) => *value,
-        _ => f64::NAN,
-    };
-    let (value, base, distance) = (float(value), float(base), float(distance));
-    if distance.is_nan() || distance < 0.0 {
-        return negative();
-    }
-    // NaN is greater than all other values, and equal to itself.
-    if value.is_nan() || base.is_nan() {
-        return Ok(if value.is_nan() { base.is_nan() || !less } else { less });
-    }
-    if distance.is_infinite() && base.is_infinite() && (base > 0.0) == subtract {
-        return Ok(true);
-    }
-    let limit = if subtract { base - distance } else { base + distance };
-    Ok(if less { value <= limit } else { value >= limit })
 }
 
 /// Returns the moment, time or interval that lies `distance` after another one, or before it if `subtract` is set.
-/// Returns `None` if the result is beyond the range of its type.
-fn limit_of(base: &Value<'_>, distance: Interval, subtract: bool) -> Option<Value<'static>> {
+/// Returns `None` if the result is beyond the range of its type. The days of an interval are those of `zone`.
+fn limit_of(base: &Value<'_>, distance: Interval, subtract: bool, zone: SessionZone) -> Option<Value<'static>> {
     let op = if subtract { Arithmetic::Subtract } else { Arithmetic::Add };
     match base {
         // A time of day does not pass midnight here.
         Value::Time(time) if subtract => time.checked_sub(distance.micros).map(Value::Time),
         Value::Time(time) => time.checked_add(distance.micros).map(Value::Time),
-        base => op.apply(&moment(base), &Value::Interval(distance)).ok(),
+        base => op.apply(&moment(base), &Value::Interval(distance), zone).ok(),
     }
 }
 

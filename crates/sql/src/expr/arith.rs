@@ -1,7 +1,7 @@
 //! Arithmetic. Integer overflow is an error. Numerics have PostgreSQL's scales, but at most 28 digits.
 
 use super::compare::decimal;
-use crate::types::{check_date, without_negative_zero};
+use crate::types::{SessionZone, check_date, without_negative_zero};
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
@@ -46,11 +46,11 @@ impl Arithmetic {
     }
 
     /// Applies the operator to two values, neither of which may be NULL. Both have the same type, unless they are
-    /// dates, times or intervals.
+    /// dates, times or intervals. The days and months of an interval are added to a `timestamptz` in `zone`.
     ///
     /// # Errors
     /// 22003 or 22008 if the result is out of range, 22012 for a division by zero.
-    pub fn apply(self, left: &Value<'_>, right: &Value<'_>) -> Result<Value<'static>, SqlError> {
+    pub fn apply(self, left: &Value<'_>, right: &Value<'_>, zone: SessionZone) -> Result<Value<'static>, SqlError> {
         match (left, right) {
             (Value::Int2(left), Value::Int2(right)) => {
                 let result = self.integers(i64::from(*left), i64::from(*right))?;
@@ -92,7 +92,7 @@ impl Arithmetic {
             }
             _ => {
                 let different = || SqlError::new(state::INTERNAL_ERROR, "operands of different types");
-                super::interval_arithmetic::apply(self, left, right).unwrap_or_else(|| Err(different()))
+                super::interval_arithmetic::apply(self, left, right, zone).unwrap_or_else(|| Err(different()))
             }
         }
     }

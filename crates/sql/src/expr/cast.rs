@@ -3,7 +3,9 @@
 use super::arith::out_of_range;
 use super::compare::{decimal, float};
 use crate::json::{self, Kind};
-use crate::types::{Styles, decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements};
+use crate::types::{
+    SessionZone, Styles, check_timestamp, decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements,
+};
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Decimal, Type, Value};
@@ -108,12 +110,13 @@ pub fn cast<'v>(
             Value::Float4(narrow)
         }
         (value, Type::Float8) => Value::Float8(float(&value)),
-        (value, Type::Date | Type::Timestamp | Type::TimestampTz) => to_datetime(value, to)?,
+        (value, Type::Date | Type::Timestamp | Type::TimestampTz) => to_datetime(value, to, styles.zone)?,
         (Value::Time(time), Type::Interval) => Value::Interval(hotrow_storage::Interval::of_micros(time)),
         // An infinity has no time.
         (Value::Timestamp(i64::MIN | i64::MAX) | Value::TimestampTz(i64::MIN | i64::MAX), Type::Time) => Value::Null,
-        (Value::Timestamp(micros) | Value::TimestampTz(micros), Type::Time) => {
-            Value::Time(micros.rem_euclid(MICROS_PER_DAY))
+        (Value::Timestamp(micros), Type::Time) => Value::Time(micros.rem_euclid(MICROS_PER_DAY)),
+        (Value::TimestampTz(micros), Type::Time) => {
+            Value::Time(styles.zone.to_local(micros).rem_euclid(MICROS_PER_DAY))
         }
         (Value::Interval(interval), Type::Time) => Value::Time(interval.micros.rem_euclid(MICROS_PER_DAY)),
         (value, _) => value,
@@ -221,24 +224,27 @@ fn to_numeric(value: &Value<'_>, to: Type) -> Result<Decimal, SqlError> {
     .ok_or_else(super::arith::numeric_overflow)
 }
 
-fn to_datetime(value: Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
+/// Converts dates and timestamps. `zone` is that of the times without one.
+fn to_datetime(value: Value<'_>, to: Type, zone: SessionZone) -> Result<Value<'static>, SqlError> {
     // The infinities of a date are the ends of its numbers, as those of a timestamp.
     Ok(match (value, to) {
+        (Value::TimestampTz(micros), Type::Date | Type::Timestamp) => {
+            return to_datetime(Value::Timestamp(zone.to_local(micros)), to, zone);
+        }
         (Value::Date(days), Type::Timestamp | Type::TimestampTz) => {
             let micros = match days {
                 i32::MIN => i64::MIN,
                 i32::MAX => i64::MAX,
                 days => i64::from(days) * MICROS_PER_DAY,
             };
-            if to == Type::Timestamp { Value::Timestamp(micros) } else { Value::TimestampTz(micros) }
+            return to_datetime(Value::Timestamp(micros), to, zone);
         }
-        (Value::Timestamp(micros) | Value::TimestampTz(micros), Type::Date) => Value::Date(match micros {
+        (Value::Timestamp(micros), Type::Date) => Value::Date(match micros {
             i64::MIN => i32::MIN,
             i64::MAX => i32::MAX,
             micros => i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX),
         }),
-        (Value::Timestamp(micros) | Value::TimestampTz(micros), Type::Timestamp) => Value::Timestamp(micros),
-        (Value::Timestamp(micros) | Value::TimestampTz(micros), _) => Value::TimestampTz(micros),
+        (Value::Timestamp(micros), Type::TimestampTz) => Value::TimestampTz(check_timestamp(zone.to_utc(micros))?),
         (other, _) => other.into_owned(),
     })
 }

@@ -163,7 +163,7 @@ impl Expr {
                 if left.is_null() || right.is_null() {
                     return Ok(Value::Null);
                 }
-                operator.apply(&left, &right)?
+                operator.apply(&left, &right, env.styles.zone)?
             }
             Expr::Negate(expr) => match expr.eval(env, row)? {
                 Value::Null => Value::Null,

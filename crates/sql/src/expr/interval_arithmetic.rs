@@ -2,7 +2,7 @@
 
 use super::Arithmetic;
 use super::compare::float;
-use crate::types::{TIMESTAMP_RANGE, check_timestamp, date_parts, days_from_parts};
+use crate::types::{SessionZone, TIMESTAMP_RANGE, check_timestamp, date_parts, days_from_parts};
 use crate::{SqlError, state};
 use hotrow_storage::{Interval, Value};
 
@@ -19,8 +19,13 @@ pub(super) fn out_of_range() -> SqlError {
 }
 
 /// Applies an operator to dates, timestamps, times of day and intervals. Returns `None` if the operator does not exist
-/// for these operands.
-pub(super) fn apply(op: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Option<Result<Value<'static>, SqlError>> {
+/// for these operands. The days and months of an interval are added to a `timestamptz` in `zone`.
+pub(super) fn apply(
+    op: Arithmetic,
+    left: &Value<'_>,
+    right: &Value<'_>,
+    zone: SessionZone,
+) -> Option<Result<Value<'static>, SqlError>> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Value::{Date, Float8, Time, Timestamp, TimestampTz};
     let signed = |interval: &Interval| if op == Subtract { negate(*interval) } else { Ok(*interval) };
@@ -29,7 +34,9 @@ pub(super) fn apply(op: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Opti
         (Timestamp(moment), Add | Subtract, Value::Interval(interval))
         | (Value::Interval(interval), Add, Timestamp(moment)) => moved(moment, interval).map(Timestamp),
         (TimestampTz(moment), Add | Subtract, Value::Interval(interval))
-        | (Value::Interval(interval), Add, TimestampTz(moment)) => moved(moment, interval).map(TimestampTz),
+        | (Value::Interval(interval), Add, TimestampTz(moment)) => {
+            signed(interval).and_then(|interval| shift_in(*moment, interval, zone)).map(TimestampTz)
+        }
         (Timestamp(left), Subtract, Timestamp(right)) | (TimestampTz(left), Subtract, TimestampTz(right)) => {
             between(*left, *right).map(Value::Interval)
         }
@@ -103,6 +110,20 @@ pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
         moment.checked_add(interval.micros).filter(|moment| TIMESTAMP_RANGE.contains(moment))
     };
     shifted().ok_or_else(|| overflow("timestamp"))
+}
+
+/// Adds an interval to a moment in UTC: its months and days to what the clocks of `zone` show, and then its time to the
+/// moment. So a day is as long as that day is in the zone.
+///
+/// # Errors
+/// 22008 if the result is out of range.
+fn shift_in(moment: i64, interval: Interval, zone: SessionZone) -> Result<i64, SqlError> {
+    let Interval { months, days, micros } = interval;
+    if zone == SessionZone::Utc || (months == 0 && days == 0) {
+        return shift(moment, interval);
+    }
+    let local = shift(zone.to_local(moment), Interval { months, days, micros: 0 })?;
+    shift(zone.to_utc(local), Interval::of_micros(micros))
 }
 
 /// Adds months to a day. If the resulting month has no such day, the result is the month's last day.

@@ -150,6 +150,9 @@ impl<'a> Cursor<'a> {
     /// Takes a word, a string or a number and returns it as text.
     pub(super) fn scalar(&mut self) -> Result<String, SqlError> {
         let sign = if self.take_symbol(b'-') { "-" } else { "" };
+        if sign.is_empty() {
+            self.take_symbol(b'+');
+        }
         match self.tokens.get(self.at) {
             Some(token) => {
                 let text = token.text(self.sql);

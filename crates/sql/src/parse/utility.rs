@@ -9,7 +9,10 @@ use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::copy::CopyOptions;
 use crate::parse::ExplainOptions;
 use crate::schema::{RelationName, SEARCH_PATH, quoted};
+use crate::types::interval_text::{self, Fields, Unit};
+use crate::types::{IntervalStyle, SessionZone};
 use crate::{SqlError, state};
+use hotrow_storage::Interval;
 use hotrow_txn::{Concurrency, Isolation};
 
 /// The modes of a transaction that BEGIN and SET TRANSACTION give.
@@ -346,7 +349,10 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     }
     if cursor.take("time") {
         cursor.expect("zone")?;
-        let value = setting_value(cursor)?.filter(|value| value != "local");
+        let value = match cursor.take("interval") {
+            true => Some(zone_interval(cursor)?),
+            false => setting_value(cursor)?.filter(|value| value != "local"),
+        };
         return Ok(Utility::Set { name: "timezone".to_owned(), value, local });
     }
     if cursor.take("names") {
@@ -394,6 +400,31 @@ fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
         value.push_str(&cursor.scalar()?);
     }
     Ok(Some(value))
+}
+
+/// Parses an interval behind `SET TIME ZONE INTERVAL`, and returns the value of the setting for which it stands.
+fn zone_interval(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
+    let text = cursor.scalar()?;
+    let mut finest = None;
+    if cursor.take("hour") {
+        finest = Some(Unit::Hour);
+        if cursor.take("to") {
+            cursor.expect("minute")?;
+            finest = Some(Unit::Minute);
+        }
+    }
+    let fields = finest.map(|finest| Fields { finest, minutes_first: false });
+    let Interval { months, days, micros } = interval_text::parse(&text, fields, IntervalStyle::default())?;
+    let invalid = |detail: &str| {
+        let message = format!("invalid value for parameter \"TimeZone\": \"INTERVAL '{text}'\"");
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message).detail(detail)
+    };
+    match (months, days, SessionZone::east(micros / 1_000_000)) {
+        (0, 0, Some(zone)) => Ok(zone.posix_name()),
+        (0, 0, None) => Err(invalid("UTC timezone offset is out of range.")),
+        (0, ..) => Err(invalid("Cannot specify days in time zone interval.")),
+        _ => Err(invalid("Cannot specify months in time zone interval.")),
+    }
 }
 
 fn setting_name(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {

@@ -8,7 +8,7 @@ use crate::error::unsupported;
 use crate::schema::SEARCH_PATH;
 use crate::session_entry::SessionEntry;
 use crate::setting_value::{date_style, parse_duration, parse_memory, show_memory};
-use crate::types::Styles;
+use crate::types::{NoZone, SessionZone, Styles};
 use crate::{SqlError, isolation, schema, state};
 use hotrow_sync::Arc;
 use hotrow_txn::{Concurrency, Isolation};
@@ -53,7 +53,7 @@ enum Kind {
     Duration,
     /// An encoding, of which there is only UTF8.
     Encoding,
-    /// A time zone, of which there is only UTC.
+    /// A time zone.
     TimeZone,
     /// An isolation level.
     Isolation,
@@ -230,7 +230,7 @@ pub struct Settings {
     paths: u64,
     /// The session's entry: its waits for locks obey `lock_timeout` and `deadlock_timeout`.
     entry: Option<Arc<SessionEntry>>,
-    /// The styles of texts, which four of the settings determine.
+    /// The styles of texts, which five of the settings determine.
     styles: Styles,
 }
 
@@ -474,8 +474,8 @@ impl Settings {
 
     fn note_change(&mut self) {
         let value = |name| known_by(name).map_or("", |known| self.value(known));
-        self.styles =
-            Styles::of(value("DateStyle"), value("IntervalStyle"), value("bytea_output"), value("extra_float_digits"));
+        let names = ["DateStyle", "TimeZone", "IntervalStyle", "bytea_output", "extra_float_digits"];
+        self.styles = Styles::of(names.map(value));
         self.changes += 1;
         self.heed_waits();
     }
@@ -655,11 +655,10 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
             "utf8" | "unicode" => "UTF8".to_owned(),
             _ => return Err(invalid("Only UTF8 is supported.")),
         },
-        Kind::TimeZone => match value.to_lowercase().as_str() {
-            "utc" | "etc/utc" | "gmt" | "etc/gmt" | "zulu" | "universal" | "uct" | "0" | "+00" | "+00:00" => {
-                "UTC".to_owned()
-            }
-            _ => return Err(invalid("Only UTC is supported.")),
+        Kind::TimeZone => match SessionZone::parse(value) {
+            Ok((_, shown)) => shown,
+            Err(NoZone::Unknown) => return Err(invalid("")),
+            Err(NoZone::TooFar) => return Err(invalid("").detail("UTC timezone offset is out of range.")),
         },
         Kind::Isolation => {
             let level =

@@ -16,7 +16,7 @@ fn values_are_checked_and_shown_in_their_own_form() {
         ("client_encoding", "utf-8", "UTF8"),
         ("CLIENT_ENCODING", "latin1", "22023"),
         ("timezone", "utc", "UTC"),
-        ("timezone", "Europe/Berlin", "22023"),
+        ("timezone", "europe/berlin", "Europe/Berlin"),
         ("lock_timeout", "10s", "10s"),
         ("lock_timeout", "soon", "22023"),
         ("jit", "FALSE", "off"),

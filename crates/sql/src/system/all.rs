@@ -58,6 +58,7 @@ fn column_type(name: &str) -> Option<Type> {
         "date" => Type::Date,
         "int2vector" => Type::Array(Element::Int2Vector),
         "oidvector" => Type::Array(Element::OidVector),
+        "interval" => Type::Interval,
         "timestamptz" => Type::TimestampTz,
         _ => return None,
     })

@@ -6,7 +6,8 @@ use super::relation::{Maker, Rows, oid, text};
 use crate::context::SessionContext;
 use crate::schema;
 use crate::settings::Known;
-use hotrow_storage::Value;
+use crate::types::{named_zones, now};
+use hotrow_storage::{Interval, Value};
 
 /// Returns the function that builds the rows of this relation, or `None` if this module does not build them.
 pub(super) fn maker(name: &str) -> Option<Maker> {
@@ -18,6 +19,7 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_roles" => roles,
         "pg_user" | "pg_shadow" => users,
         "pg_settings" => settings,
+        "pg_timezone_names" => time_zones,
         "pg_stat_user_tables" | "pg_stat_all_tables" => statistics,
         _ => return None,
     })
@@ -127,6 +129,19 @@ fn settings(context: &SessionContext, rows: &mut Rows<'_>) {
             ("source", text(if is_default { "default" } else { "session" })),
             ("boot_val", text(shown(&default))),
             ("reset_val", text(shown(&default))),
+        ]);
+    }
+}
+
+fn time_zones(_: &SessionContext, rows: &mut Rows<'_>) {
+    let now = now();
+    for (name, zone) in named_zones() {
+        let offset = Interval::of_micros(zone.offset(now) * 1_000_000);
+        rows.push(vec![
+            ("name", text(name)),
+            ("abbrev", text(zone.abbreviation(now))),
+            ("utc_offset", Value::Interval(offset)),
+            ("is_dst", Value::Bool(zone.is_summer_time(now))),
         ]);
     }
 }

@@ -1,5 +1,6 @@
 //! Dates and timestamps as numbers and as text, in ISO 8601's style or another one. The calendar is jiff's.
 
+use super::session_zone::written_offset;
 use super::styles::{DateOrder, DateStyle, Styles};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
@@ -9,6 +10,8 @@ use std::ops::RangeInclusive;
 
 /// The date whose number is zero.
 const EPOCH: Date = Date::constant(2000, 1, 1);
+
+const SECOND: i64 = 1_000_000;
 
 /// The number of microseconds in a day.
 pub(super) const DAY: i64 = 86_400_000_000;
@@ -70,8 +73,11 @@ pub(super) fn write_date(days: i32, styles: Styles, out: &mut BytesMut) {
     calendar.write_era(out);
 }
 
-/// Writes a timestamp: `2026-01-02 03:04:05.6`, with `+00` behind it if `zoned`, or the same in another style.
-pub(super) fn write_timestamp(micros: i64, zoned: bool, styles: Styles, out: &mut BytesMut) {
+/// Writes a timestamp: `2026-01-02 03:04:05.6`, or the same in another style. If it is `zoned`, it is in UTC, and is
+/// written in the session's time zone, with `+00` behind it.
+pub(super) fn write_timestamp(moment: i64, zoned: bool, styles: Styles, out: &mut BytesMut) {
+    let offset = if zoned { styles.zone.offset(moment) } else { 0 };
+    let micros = moment + offset * SECOND;
     let days = match micros {
         i64::MAX => i32::MAX,
         i64::MIN => i32::MIN,
@@ -90,7 +96,13 @@ pub(super) fn write_timestamp(micros: i64, zoned: bool, styles: Styles, out: &mu
         write_time(time, out);
     }
     if zoned {
-        out.put_slice(if styles.dates == DateStyle::Iso { b"+00" } else { b" UTC" });
+        match styles.dates {
+            DateStyle::Iso => out.put_slice(written_offset(offset).as_bytes()),
+            _ => {
+                out.put_u8(b' ');
+                out.put_slice(styles.zone.abbreviation(moment).as_bytes());
+            }
+        }
     }
     calendar.write_era(out);
 }

@@ -20,18 +20,18 @@ pub(super) fn parse_date(text: &str, styles: Styles) -> Result<i32, SqlError> {
 }
 
 /// Parses a timestamp and returns its microseconds since 2000-01-01 00:00. For `timestamp`, a time zone is parsed and
-/// ignored. For `timestamp with time zone`, the default zone is UTC, and so is the result.
+/// ignored. For `timestamp with time zone`, the default zone is the session's, and the result is in UTC.
 pub(super) fn parse_timestamp(ty: Type, text: &str, styles: Styles) -> Result<i64, SqlError> {
     let (days, time, zone) = match parse(text, ty, styles)? {
         Moment::Infinite(sign) => return Ok(if sign < 0 { i64::MIN } else { i64::MAX }),
         Moment::At { days, time, zone } => (days, time, zone),
     };
-    let mut micros = i64::from(days) * DAY + time;
-    if let Some(zone) = zone
-        && ty == Type::TimestampTz
-    {
-        micros -= zone.offset_seconds(micros).ok_or_else(|| out_of_range(text))? * SECOND;
-    }
+    let local = i64::from(days) * DAY + time;
+    let micros = match zone {
+        _ if ty != Type::TimestampTz => local,
+        Some(zone) => local - zone.offset_seconds(local).ok_or_else(|| out_of_range(text))? * SECOND,
+        None => styles.zone.to_utc(local),
+    };
     check_timestamp(micros).map_err(|error| SqlError::new(error.state, format!("timestamp out of range: \"{text}\"")))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn parse_time(text: &str, styles: Styles) -> Result<i64, SqlError> {
         _ => lower,
     };
     match clock.as_str() {
-        "now" => return Ok(moment_of(styles).rem_euclid(DAY)),
+        "now" => return Ok(styles.zone.to_local(moment_of(styles)).rem_euclid(DAY)),
         "allballs" => return Ok(0),
         _ => {}
     }
@@ -100,14 +100,21 @@ fn moment_of(styles: Styles) -> i64 {
 
 /// Returns the moment for which a word stands.
 fn parse_word(word: &str, styles: Styles) -> Option<Moment> {
-    let now = || moment_of(styles);
-    let day = |shift: i64| (now().div_euclid(DAY) + shift) as i32;
+    let now = || {
+        let moment = moment_of(styles);
+        let offset = styles.zone.offset(moment);
+        (moment + offset * SECOND, Some(Zone::Offset(offset)))
+    };
+    let day = |shift: i64| (now().0.div_euclid(DAY) + shift) as i32;
     let midnight = |days| Some(Moment::At { days, time: 0, zone: None });
     match word {
         "infinity" | "+infinity" => Some(Moment::Infinite(1)),
         "-infinity" => Some(Moment::Infinite(-1)),
-        "epoch" => midnight(-10_957),
-        "now" => Some(Moment::At { days: day(0), time: now().rem_euclid(DAY), zone: None }),
+        "epoch" => Some(Moment::At { days: -10_957, time: 0, zone: Some(Zone::Offset(0)) }),
+        "now" => {
+            let (local, zone) = now();
+            Some(Moment::At { days: local.div_euclid(DAY) as i32, time: local.rem_euclid(DAY), zone })
+        }
         "today" => midnight(day(0)),
         "yesterday" => midnight(day(-1)),
         "tomorrow" => midnight(day(1)),

@@ -7,14 +7,15 @@
 //! | `binary` | binary format: [`encode_binary`], [`decode_binary`] |
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
-//! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones |
+//! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones in texts |
+//! | `session_zone` | the time zone of a session: [`SessionZone`] |
 //! | [`interval_text`], `interval_style` | intervals |
 //! | `value` | the types of values, and their names |
 //! | `length` | declared lengths: `varchar(n)`, `char(n)` |
 //! | `styles` | the styles in which a session writes and reads texts: [`Styles`] |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are
-//! `infinity` and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.
+//! `infinity` and `-infinity`. A `numeric` holds up to 28 digits and no NaN or infinity.
 
 mod array;
 mod binary;
@@ -25,6 +26,7 @@ pub mod interval_text;
 mod length;
 mod number;
 pub mod oid;
+mod session_zone;
 mod styles;
 mod text;
 mod value;
@@ -37,6 +39,8 @@ pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, dat
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};
+pub(crate) use session_zone::named_zones;
+pub use session_zone::{NoZone, SessionZone, written_offset};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
 pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_negative_zero};

@@ -1,9 +1,10 @@
-//! The styles of a session's texts: the notation in which dates, intervals, byte strings and floats are written, and
-//! the order in which the numbers of a date are parsed.
+//! The styles of a session's texts: the notation in which dates, intervals, byte strings and floats are written, the
+//! order in which the numbers of a date are parsed, and the time zone.
 //!
-//! They are the values of `DateStyle`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a session has set
-//! them.
+//! They are the values of `DateStyle`, `TimeZone`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a session
+//! has set them.
 
+use super::SessionZone;
 use hotrow_storage::Type;
 
 /// The session's choices of how values are formatted and parsed as text. The default is PostgreSQL's.
@@ -13,6 +14,9 @@ pub struct Styles {
     pub dates: DateStyle,
     /// The order in which the numbers of a date are parsed: the second part of `DateStyle`.
     pub order: DateOrder,
+    /// The time zone in which a `timestamptz` is written, and in which it is parsed if its text has none. Conversions
+    /// between `timestamptz` and types without a zone use it too.
+    pub zone: SessionZone,
     /// The notation in which an interval is written: the value of `IntervalStyle`.
     pub intervals: IntervalStyle,
     /// Whether byte strings are written with escapes and not in hexadecimal: whether `bytea_output` is `escape`.
@@ -58,8 +62,9 @@ pub enum IntervalStyle {
 }
 
 impl Styles {
-    /// Makes the styles from the values of the four settings, each in its normal form.
-    pub(crate) fn of(date_style: &str, interval_style: &str, bytea_output: &str, extra_float_digits: &str) -> Self {
+    /// Makes the styles from the values of the settings, each in its normal form: those of `DateStyle`, `TimeZone`,
+    /// `IntervalStyle`, `bytea_output` and `extra_float_digits`.
+    pub(crate) fn of([date_style, time_zone, interval_style, bytea_output, extra_float_digits]: [&str; 5]) -> Self {
         let (dates, order) = date_style.split_once(", ").unwrap_or((date_style, "MDY"));
         let digits: i8 = extra_float_digits.parse().unwrap_or(1);
         Self {
@@ -74,6 +79,7 @@ impl Styles {
                 "YMD" => DateOrder::Ymd,
                 _ => DateOrder::Mdy,
             },
+            zone: SessionZone::parse(time_zone).map_or(SessionZone::Utc, |(zone, _)| zone),
             intervals: match interval_style {
                 "postgres_verbose" => IntervalStyle::PostgresVerbose,
                 "sql_standard" => IntervalStyle::SqlStandard,
@@ -93,11 +99,10 @@ impl Styles {
 
     /// Whether the result of a cast from `from` to `to` depends on the styles.
     pub(crate) fn matter(from: Type, to: Type) -> bool {
-        let is_styled = |ty: Type| match ty {
-            Type::Array(element) => Self::styles_type(element.ty()),
-            ty => Self::styles_type(ty),
-        };
-        (to.is_text() && is_styled(from)) || (from.is_text() && is_styled(to))
+        let single = |ty: Type| if let Type::Array(element) = ty { element.ty() } else { ty };
+        let (one, other) = (single(from), single(to));
+        let changes_zone = (one == Type::TimestampTz) != (other == Type::TimestampTz);
+        (to.is_text() && Self::styles_type(one)) || (from.is_text() && Self::styles_type(other)) || changes_zone
     }
 
     fn styles_type(ty: Type) -> bool {

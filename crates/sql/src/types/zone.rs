@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use std::str::FromStr;
 
-const SECOND: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1_000_000;
 
 /// The number of seconds from 1970-01-01 to 2000-01-01.
-pub(super) const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
+const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
 /// A time zone, as it was written.
 pub(super) enum Zone {
@@ -81,19 +81,30 @@ impl Zone {
     pub(super) fn offset_seconds(&self, micros: i64) -> Option<i64> {
         match self {
             Zone::Offset(seconds) | Zone::Abbreviated(seconds) => Some(*seconds),
-            Zone::Named(zone) => {
-                let unix = micros.checked_add(UNIX_TO_EPOCH_SECONDS * SECOND)?;
-                let local = Timestamp::from_microsecond(unix).ok()?;
-                let civil = TimeZone::UTC.to_datetime(local);
-                let offset = match zone.to_ambiguous_timestamp(civil).offset() {
-                    AmbiguousOffset::Unambiguous { offset } => offset,
-                    AmbiguousOffset::Gap { before, .. } => before,
-                    AmbiguousOffset::Fold { after, .. } => after,
-                };
-                Some(i64::from(offset.seconds()))
-            }
+            Zone::Named(zone) => civil_offset_seconds(zone, micros),
         }
     }
+}
+
+/// Returns the moment this many microseconds after 2000-01-01 UTC, or `None` if it is out of range.
+pub(super) fn utc_timestamp(micros: i64) -> Option<Timestamp> {
+    Timestamp::from_microsecond(micros.checked_add(UNIX_TO_EPOCH_SECONDS * SECOND)?).ok()
+}
+
+/// Returns the offset of a zone at a moment in UTC, in seconds east of UTC, or `None` if the moment is out of range.
+pub(super) fn utc_offset_seconds(zone: &TimeZone, micros: i64) -> Option<i64> {
+    Some(i64::from(zone.to_offset(utc_timestamp(micros)?).seconds()))
+}
+
+/// Returns the offset of a zone at a local time, as [`Zone::offset_seconds`] does.
+pub(super) fn civil_offset_seconds(zone: &TimeZone, micros: i64) -> Option<i64> {
+    let civil = TimeZone::UTC.to_datetime(utc_timestamp(micros)?);
+    let offset = match zone.to_ambiguous_timestamp(civil).offset() {
+        AmbiguousOffset::Unambiguous { offset } => offset,
+        AmbiguousOffset::Gap { before, .. } => before,
+        AmbiguousOffset::Fold { after, .. } => after,
+    };
+    Some(i64::from(offset.seconds()))
 }
 
 /// Returns the offset of the zone with this name at a time, in seconds east of UTC, or `None` if there is no such zone.
@@ -105,10 +116,7 @@ pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> 
         Zone::Offset(seconds) => Some(-seconds),
         Zone::Abbreviated(seconds) => Some(seconds),
         zone if local => zone.offset_seconds(micros),
-        Zone::Named(zone) => {
-            let unix = micros.checked_add(UNIX_TO_EPOCH_SECONDS * SECOND)?;
-            Some(i64::from(zone.to_offset(Timestamp::from_microsecond(unix).ok()?).seconds()))
-        }
+        Zone::Named(zone) => utc_offset_seconds(&zone, micros),
     }
 }
 

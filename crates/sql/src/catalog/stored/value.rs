@@ -3,7 +3,7 @@
 use crate::catalog::{Comments, DefaultSource, DefaultValue, Part, Written};
 use crate::depth::{Syntax, with_room};
 use crate::parse::parse_expr;
-use crate::types::{DateOrder, DateStyle, IntervalStyle, Styles, from_oid, oid, typmod};
+use crate::types::{DateOrder, DateStyle, IntervalStyle, SessionZone, Styles, from_oid, oid, typmod};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type};
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,7 @@ const INTERVALS: [(IntervalStyle, &str); 4] = [
 pub(super) struct StylesForm {
     dates: String,
     order: String,
+    zone: String,
     intervals: String,
     escapes_bytes: bool,
     fewer_digits: Option<u8>,
@@ -78,6 +79,7 @@ impl StylesForm {
         Self {
             dates: word_of(&DATES, &styles.dates),
             order: word_of(&ORDERS, &styles.order),
+            zone: styles.zone.to_string(),
             intervals: word_of(&INTERVALS, &styles.intervals),
             escapes_bytes: styles.escapes_bytes,
             fewer_digits: styles.fewer_digits,
@@ -89,6 +91,7 @@ impl StylesForm {
         Ok(Styles {
             dates: value_of(&DATES, &self.dates)?,
             order: value_of(&ORDERS, &self.order)?,
+            zone: SessionZone::parse(&self.zone).map_err(|_| format!("there is no time zone {}", self.zone))?.0,
             intervals: value_of(&INTERVALS, &self.intervals)?,
             escapes_bytes: self.escapes_bytes,
             fewer_digits: self.fewer_digits,
@@ -263,6 +266,7 @@ mod tests {
                     let styles = Styles {
                         dates,
                         order,
+                        zone: SessionZone::parse("America/St_Johns").expect("a zone").0,
                         intervals,
                         escapes_bytes: true,
                         fewer_digits: Some(3),

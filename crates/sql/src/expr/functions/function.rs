@@ -188,6 +188,8 @@ pub enum Field {
     Microseconds,
     Epoch,
     Timezone,
+    TimezoneHour,
+    TimezoneMinute,
 }
 
 /// A function of intervals or times of day.

@@ -2,10 +2,10 @@
 
 use super::argument::{Arguments, integer_of};
 use super::function::{Field, Function, IntervalFunction, Overload};
-use super::moment::{DAY, Moment, SECOND, unknown_unit, unsupported_unit};
+use super::moment::{DAY, Moment, SECOND, local_micros, unknown_unit, unsupported_unit};
 use crate::expr::compare::float;
 use crate::expr::interval_arithmetic::out_of_range;
-use crate::types::{check_timestamp, days_from_parts};
+use crate::types::{SessionZone, check_timestamp, days_from_parts};
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Interval, Type, Value};
 
@@ -40,15 +40,16 @@ pub fn named(name: &str) -> &'static [Overload] {
 }
 
 impl IntervalFunction {
-    /// Returns the result of the function. The arguments must have the types of one of its overloads.
-    pub(super) fn call(self, arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
+    /// Returns the result of the function in a time zone. The arguments must have the types of one of its overloads.
+    pub(super) fn call(self, arguments: &Arguments<'_>, zone: SessionZone) -> Result<Value<'static>, SqlError> {
         let [first, second, third, ..] = arguments;
         Ok(match (self, first, second) {
-            (
-                IntervalFunction::Age,
-                Value::Timestamp(later) | Value::TimestampTz(later),
-                Value::Timestamp(earlier) | Value::TimestampTz(earlier),
-            ) => Value::Interval(age(*later, *earlier)?),
+            (IntervalFunction::Age, later, earlier) => {
+                match local_micros(later, zone).zip(local_micros(earlier, zone)) {
+                    Some((later, earlier)) => Value::Interval(age(later, earlier)?),
+                    None => Value::Null,
+                }
+            }
             (IntervalFunction::JustifyDays, Value::Interval(interval), _) => Value::Interval(justify_days(*interval)?),
             (IntervalFunction::JustifyHours, Value::Interval(interval), _) => {
                 Value::Interval(justify_hours(*interval)?)
@@ -203,7 +204,9 @@ fn make_time(hour: i64, minute: i64, second: f64) -> Result<i64, SqlError> {
 pub(super) fn extract_of_time(field: Field, time: i64) -> Result<Decimal, SqlError> {
     match field {
         Field::Epoch => Ok(Decimal::new(time, 6)),
-        Field::Timezone => Err(unsupported_unit("timezone", "time without time zone")),
+        Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute => {
+            Err(unsupported_unit(&field.written(), "time without time zone"))
+        }
         field => match clock(field, time) {
             Some(number) => Ok(number),
             None => Err(unsupported_unit(&field.written(), "time without time zone")),

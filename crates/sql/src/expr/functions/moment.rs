@@ -1,8 +1,9 @@
 //! Moments (dates and timestamps), split into the parts of the calendar, and errors about unknown parts.
 
 use super::argument::invalid;
-use crate::types::{date_parts, days_from_parts};
+use crate::types::{SessionZone, date_parts, days_from_parts};
 use crate::{SqlError, state};
+use hotrow_storage::Value;
 
 /// The number of microseconds in a day.
 pub(super) const DAY: i64 = 86_400_000_000;
@@ -11,6 +12,19 @@ pub(super) const SECOND: i64 = 1_000_000;
 
 /// The Julian day of 2000-01-01.
 pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
+
+/// Returns the microseconds since 2000-01-01 of a date or timestamp, or `None` for any other value. A `timestamptz`
+/// counts as what the clocks of `zone` show. The infinities are the ends of the numbers.
+pub(super) fn local_micros(value: &Value<'_>, zone: SessionZone) -> Option<i64> {
+    match value {
+        Value::Date(i32::MIN) => Some(i64::MIN),
+        Value::Date(i32::MAX) => Some(i64::MAX),
+        Value::Date(days) => Some(i64::from(*days) * DAY),
+        Value::Timestamp(micros) => Some(*micros),
+        Value::TimestampTz(micros) => Some(zone.to_local(*micros)),
+        _ => None,
+    }
+}
 
 /// Returns error 22023, which says that a unit of time is unknown. `type_name` is the type from which it was requested.
 pub fn unknown_unit(name: &str, type_name: &str) -> SqlError {

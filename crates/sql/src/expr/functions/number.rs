@@ -5,7 +5,7 @@ use super::function::{Function, NumberFunction, Overload};
 use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range};
 use crate::expr::compare::float;
 use crate::expr::{Arithmetic, Strictness, cast};
-use crate::types::{Styles, without_negative_zero};
+use crate::types::{SessionZone, Styles, without_negative_zero};
 use crate::{SqlError, SqlState, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
@@ -86,7 +86,7 @@ impl NumberFunction {
         let [first, second, ..] = arguments;
         Ok(match (self, first) {
             (NumberFunction::Pi, _) => Value::Float8(std::f64::consts::PI),
-            (NumberFunction::Mod, _) => Arithmetic::Modulo.apply(first, second)?,
+            (NumberFunction::Mod, _) => Arithmetic::Modulo.apply(first, second, SessionZone::Utc)?,
             (NumberFunction::Scale, Value::Numeric(number)) => Value::Int4(number.scale() as i32),
             (NumberFunction::WidthBucket, _) => width_bucket(arguments)?,
             (NumberFunction::Abs, Value::Float4(number)) => Value::Float4(number.abs()),
@@ -175,7 +175,7 @@ impl NumberFunction {
             NumberFunction::Exp => return checked(value.exp(), value),
             NumberFunction::Power => {
                 return Arithmetic::Power
-                    .apply(&Value::Float8(value), &Value::Float8(second))
+                    .apply(&Value::Float8(value), &Value::Float8(second), SessionZone::Utc)
                     .map(|power| float(&power));
             }
             NumberFunction::Degrees => return checked(value / RADIANS_PER_DEGREE, value),

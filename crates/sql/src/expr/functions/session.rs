@@ -102,11 +102,12 @@ impl SessionFunction {
         Ok(match self {
             SessionFunction::Random => Value::Float8(random()),
             SessionFunction::Now => Value::TimestampTz(env.now),
-            SessionFunction::LocalTimestamp => Value::Timestamp(env.now),
-            SessionFunction::LocalTime => Value::Time(env.now.rem_euclid(DAY)),
+            SessionFunction::LocalTimestamp => Value::Timestamp(env.styles.zone.to_local(env.now)),
+            SessionFunction::LocalTime => Value::Time(env.styles.zone.to_local(env.now).rem_euclid(DAY)),
             SessionFunction::Age => {
                 let Value::Timestamp(moment) = arguments[0] else { return Ok(Value::Null) };
-                Value::Interval(age(env.now - env.now.rem_euclid(DAY), moment)?)
+                let now = env.styles.zone.to_local(env.now);
+                Value::Interval(age(now - now.rem_euclid(DAY), moment)?)
             }
             SessionFunction::ClockTimestamp => Value::TimestampTz(now()),
             SessionFunction::CurrentDate => {

@@ -2,6 +2,7 @@
 
 use super::moment::{JULIAN_EPOCH, Moment, people_year};
 use crate::memory::check_size;
+use crate::types::SessionZone;
 use crate::{MemoryLimit, SqlError};
 use std::fmt::Write;
 
@@ -215,9 +216,24 @@ fn quoted<'t>(mut text: &'t str, pieces: &mut Vec<Piece<'t>>) -> &'t str {
     ""
 }
 
+/// The time zone of a moment that is formatted. Without a zone, the name is empty.
+#[derive(Debug, Default)]
+pub(super) struct ShownZone {
+    name: String,
+    /// The seconds east of UTC.
+    offset: i64,
+}
+
+impl ShownZone {
+    /// Returns what is shown of a session's zone at a moment in UTC.
+    pub(super) fn of(zone: SessionZone, micros: i64) -> Self {
+        Self { name: zone.abbreviation(micros), offset: zone.offset(micros) }
+    }
+}
+
 /// Formats a moment, in microseconds since 2000-01-01, by a template. An infinite moment is formatted as an empty text.
-/// `zoned` is set for a `timestamptz`.
-pub(super) fn write(micros: i64, template: &str, zoned: bool, memory: MemoryLimit) -> Result<String, SqlError> {
+/// `zone` is that of the moment.
+pub(super) fn write(micros: i64, template: &str, zone: &ShownZone, memory: MemoryLimit) -> Result<String, SqlError> {
     check_size(template.len().saturating_mul(4), memory)?;
     let mut out = String::new();
     let Some(moment) = Moment::of(micros) else { return Ok(out) };
@@ -227,7 +243,7 @@ pub(super) fn write(micros: i64, template: &str, zoned: bool, memory: MemoryLimi
             Piece::Fixed => {}
             Piece::Pattern { pattern, written, plain, ordinal } => {
                 let start = out.len();
-                write_pattern(&moment, pattern, written, plain, zoned, &mut out);
+                write_pattern(&moment, pattern, written, plain, zone, &mut out);
                 if let Some(suffix) = ordinal {
                     let suffix = ordinal_suffix(&out[start..], suffix == "TH");
                     out.push_str(suffix);
@@ -255,7 +271,7 @@ fn ordinal_suffix(number: &str, upper: bool) -> &'static str {
     }
 }
 
-fn write_pattern(moment: &Moment, pattern: Pattern, written: &str, plain: bool, zoned: bool, out: &mut String) {
+fn write_pattern(moment: &Moment, pattern: Pattern, written: &str, plain: bool, zone: &ShownZone, out: &mut String) {
     const SECOND: i64 = 1_000_000;
     let hour = moment.time / (3600 * SECOND);
     let fraction = moment.time % SECOND;
@@ -297,10 +313,18 @@ fn write_pattern(moment: &Moment, pattern: Pattern, written: &str, plain: bool, 
         Pattern::Half { dots } => return put_half(if hour < 12 { "A" } else { "P" }, "M", dots, written, out),
         Pattern::Era { dots } if moment.year > 0 => return put_half("A", "D", dots, written, out),
         Pattern::Era { dots } => return put_half("B", "C", dots, written, out),
-        Pattern::ZoneName if zoned => return out.push_str(if written == "tz" { "utc" } else { "UTC" }),
-        Pattern::ZoneName => return,
-        Pattern::ZoneOffset | Pattern::ZoneHour => return out.push_str("+00"),
-        Pattern::ZoneMinute => return out.push_str("00"),
+        Pattern::ZoneName if written == "tz" => return out.push_str(&zone.name.to_ascii_lowercase()),
+        Pattern::ZoneName => return out.push_str(&zone.name),
+        Pattern::ZoneOffset | Pattern::ZoneHour => {
+            let minutes = zone.offset / 60;
+            let sign = if minutes < 0 { '-' } else { '+' };
+            write!(out, "{sign}{:02}", minutes.abs() / 60).expect("a string grows");
+            if pattern == Pattern::ZoneOffset && minutes % 60 != 0 {
+                write!(out, ":{:02}", minutes.abs() % 60).expect("a string grows");
+            }
+            return;
+        }
+        Pattern::ZoneMinute => (zone.offset.abs() / 60 % 60, 2),
         Pattern::RomanMonth => return put_word(ROMAN[moment.month as usize - 1], 4, written, plain, out),
     };
     let width = if plain { 1 } else { width };

@@ -4,7 +4,7 @@ use super::moment::{DAY, SECOND};
 use super::template::{DAYS, MONTHS, Pattern, Piece, ROMAN, pieces};
 use super::template_date::DateParts;
 use crate::error::unsupported;
-use crate::types::check_timestamp;
+use crate::types::{SessionZone, check_timestamp};
 use crate::{SqlError, state};
 
 /// The parts of a moment that have been read so far. Parts that have not been read are zero.
@@ -67,11 +67,12 @@ impl Convention {
     }
 }
 
-/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC.
+/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC. Without an offset in the text, it is
+/// in `zone`.
 ///
 /// # Errors
 /// The text does not match the template, a part is out of range, or the template has `FX`, which is not supported.
-pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
+pub(super) fn read(text: &str, template: &str, zone: SessionZone) -> Result<i64, SqlError> {
     let mut read = Read::default();
     let mut rest = text.trim_start();
     let pieces = pieces(template);
@@ -101,7 +102,7 @@ pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
             }
         }
     }
-    read.micros(text)
+    read.micros(text, zone)
 }
 
 /// Whether a number before this piece is read to its last digit, however many digits its pattern has.
@@ -299,13 +300,14 @@ impl Read {
         Ok(())
     }
 
-    /// Returns the moment, in microseconds since 2000.
-    fn micros(&self, text: &str) -> Result<i64, SqlError> {
+    /// Returns the moment, in microseconds since 2000. Without an offset, it is in the session's zone.
+    fn micros(&self, text: &str, session: SessionZone) -> Result<i64, SqlError> {
         let Self { date, time, zone, convention } = self;
         let in_day = time.micros().filter(|_| zone.is_valid()).ok_or_else(|| out_of_range(text))?;
         let is_iso = *convention == Some(Convention::IsoWeeks);
         let days = date.days(is_iso).map_err(|error| error.unwrap_or_else(|| out_of_range(text)))?;
-        check_timestamp(days * DAY + in_day - zone.seconds() * SECOND)
+        let local = days * DAY + in_day;
+        check_timestamp(zone.seconds().map_or_else(|| session.to_utc(local), |seconds| local - seconds * SECOND))
     }
 }
 
@@ -330,9 +332,9 @@ impl Zone {
         self.hour <= 15 && self.minute <= 59
     }
 
-    fn seconds(&self) -> i64 {
-        let sign = if self.sign < 0 { -1 } else { 1 };
-        sign * (self.hour * 60 + self.minute) * 60
+    /// Returns the seconds east of UTC, or `None` if the text had no offset.
+    fn seconds(&self) -> Option<i64> {
+        (self.sign != 0).then_some(self.sign * (self.hour * 60 + self.minute) * 60)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::argument::{Arguments, integer_of, invalid, text_of};
 use super::function::{Field, Function, Overload, TimeFunction};
-use super::moment::{DAY, JULIAN_EPOCH, Moment, SECOND, people_year, unknown_unit, unsupported_unit};
-use super::{interval, template, template_read};
+use super::moment::{DAY, JULIAN_EPOCH, Moment, SECOND, local_micros, people_year, unknown_unit, unsupported_unit};
+use super::template::{self, ShownZone};
+use super::{interval, template_read};
 use crate::error::unsupported;
 use crate::expr::compare::float;
-use crate::types::{check_timestamp, days_from_parts, zone_offset_seconds};
+use crate::types::{SessionZone, check_timestamp, days_from_parts, zone_offset_seconds};
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
 
@@ -33,7 +34,9 @@ impl Field {
             "milliseconds" | "millisecond" | "ms" | "msec" | "msecs" => Field::Milliseconds,
             "microseconds" | "microsecond" | "us" | "usec" | "usecs" => Field::Microseconds,
             "epoch" => Field::Epoch,
-            "timezone" | "timezone_hour" | "timezone_minute" => Field::Timezone,
+            "timezone" => Field::Timezone,
+            "timezone_hour" | "timezone_h" => Field::TimezoneHour,
+            "timezone_minute" | "timezone_m" => Field::TimezoneMinute,
             _ => return None,
         })
     }
@@ -44,14 +47,21 @@ impl Field {
             Field::DayOfWeek => "dow".to_owned(),
             Field::IsoDayOfWeek => "isodow".to_owned(),
             Field::DayOfYear => "doy".to_owned(),
+            Field::TimezoneHour => "timezone_hour".to_owned(),
+            Field::TimezoneMinute => "timezone_minute".to_owned(),
             other => format!("{other:?}").to_lowercase(),
         }
     }
 
     /// Whether the field is a part of the time of day, which a date does not have.
     pub fn is_of_clock(self) -> bool {
-        use Field::{Hour, Microseconds, Milliseconds, Minute, Second, Timezone};
-        matches!(self, Hour | Minute | Second | Milliseconds | Microseconds | Timezone)
+        use Field::{Hour, Microseconds, Milliseconds, Minute, Second};
+        self.is_of_zone() || matches!(self, Hour | Minute | Second | Milliseconds | Microseconds)
+    }
+
+    /// Whether the field is a part of the offset from UTC, which only a `timestamptz` has.
+    fn is_of_zone(self) -> bool {
+        matches!(self, Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute)
     }
 
     /// Whether the values of the field repeat, so that it has no value at infinity.
@@ -104,11 +114,16 @@ pub fn named(name: &str) -> &'static [Overload] {
 const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 
 impl TimeFunction {
-    /// Returns the result of the function. The arguments must have the types of one of its overloads.
-    pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
+    /// Returns the result of the function in a time zone. The arguments must have the types of one of its overloads.
+    pub(super) fn call<'a>(
+        self,
+        arguments: &Arguments<'a>,
+        zone: SessionZone,
+        memory: MemoryLimit,
+    ) -> Result<Value<'a>, SqlError> {
         let [first, second, third, ..] = arguments;
         match self {
-            TimeFunction::Extract(field) => extract(field, first),
+            TimeFunction::Extract(field) => extract(field, first, zone),
             TimeFunction::DatePart => {
                 let name = text_of(first);
                 let field = field_named(name, second)?;
@@ -120,28 +135,31 @@ impl TimeFunction {
                 if let (Field::Epoch, Value::Interval(interval)) = (field, second) {
                     return Ok(Value::Float8(interval::seconds(*interval)));
                 }
-                Ok(match extract(field, second)? {
+                Ok(match extract(field, second, zone)? {
                     Value::Null => Value::Null,
                     number => Value::Float8(float(&number)),
                 })
             }
             TimeFunction::DateTrunc => {
                 let field = field_named(text_of(first), second)?;
-                truncate(field, second, text_of(first))
+                truncate(field, second, text_of(first), zone)
             }
-            TimeFunction::ToCharacters => match micros(first) {
+            TimeFunction::ToCharacters => match local_micros(first, zone) {
                 Some(i64::MIN | i64::MAX) | None => Ok(Value::Null),
-                Some(moment) => {
-                    let zoned = matches!(first, Value::TimestampTz(_));
-                    Ok(Value::Text(template::write(moment, text_of(second), zoned, memory)?.into()))
+                Some(local) => {
+                    let shown = match first {
+                        Value::TimestampTz(micros) => ShownZone::of(zone, *micros),
+                        _ => ShownZone::default(),
+                    };
+                    Ok(Value::Text(template::write(local, text_of(second), &shown, memory)?.into()))
                 }
             },
             TimeFunction::ToDate => {
-                let micros = template_read::read(text_of(first), text_of(second))?;
+                let micros = template_read::read(text_of(first), text_of(second), SessionZone::Utc)?;
                 Ok(Value::Date(micros.div_euclid(DAY) as i32))
             }
             TimeFunction::ToTimestamp => match first {
-                Value::Text(text) => template_read::read(text, text_of(second)).map(Value::TimestampTz),
+                Value::Text(text) => template_read::read(text, text_of(second), zone).map(Value::TimestampTz),
                 seconds => from_unix(float(seconds)),
             },
             TimeFunction::MakeDate => make_date(integer_of(first), integer_of(second), integer_of(third)),
@@ -152,21 +170,9 @@ impl TimeFunction {
     }
 }
 
-/// Returns the microseconds since 2000 of a date or timestamp, or `None` for any other value. The infinities are the
-/// ends of the numbers.
-fn micros(value: &Value<'_>) -> Option<i64> {
-    match value {
-        Value::Date(i32::MIN) => Some(i64::MIN),
-        Value::Date(i32::MAX) => Some(i64::MAX),
-        Value::Date(days) => Some(i64::from(*days) * DAY),
-        Value::Timestamp(micros) | Value::TimestampTz(micros) => Some(*micros),
-        _ => None,
-    }
-}
-
 /// Returns the infinity that a moment is, or `None` if it is finite.
 fn infinity(value: &Value<'_>) -> Option<f64> {
-    match micros(value) {
+    match local_micros(value, SessionZone::Utc) {
         Some(i64::MIN) => Some(f64::NEG_INFINITY),
         Some(i64::MAX) => Some(f64::INFINITY),
         _ => None,
@@ -193,15 +199,16 @@ fn period(year: i64, length: i64) -> i64 {
     if year > 0 { (year + length - 1) / length } else { -((length - year) / length) }
 }
 
-fn extract(field: Field, value: &Value<'_>) -> Result<Value<'static>, SqlError> {
+fn extract(field: Field, value: &Value<'_>, zone: SessionZone) -> Result<Value<'static>, SqlError> {
     match value {
         Value::Interval(interval) => return interval::extract(field, *interval).map(Value::Numeric),
         Value::Time(time) => return interval::extract_of_time(field, *time).map(Value::Numeric),
         _ => {}
     }
-    let Some(micros) = micros(value) else { return Ok(Value::Null) };
+    let Some(micros) = local_micros(value, zone) else { return Ok(Value::Null) };
     let is_date = matches!(value, Value::Date(_));
-    if field.is_of_clock() && (is_date || (field == Field::Timezone && !matches!(value, Value::TimestampTz(_)))) {
+    let offset = if let Value::TimestampTz(micros) = value { Some(zone.offset(*micros)) } else { None };
+    if field.is_of_clock() && (is_date || (field.is_of_zone() && offset.is_none())) {
         return Err(unsupported_unit(&field.written(), type_name(value)));
     }
     if matches!(micros, i64::MIN | i64::MAX) {
@@ -227,7 +234,9 @@ fn extract(field: Field, value: &Value<'_>) -> Result<Value<'static>, SqlError> 
         Field::DayOfYear => moment.day_of_year(),
         Field::Hour => time / (3600 * SECOND),
         Field::Minute => time / (60 * SECOND) % 60,
-        Field::Timezone => 0,
+        Field::Timezone => offset.unwrap_or(0),
+        Field::TimezoneHour => offset.unwrap_or(0) / 3600,
+        Field::TimezoneMinute => offset.unwrap_or(0) / 60 % 60,
         Field::Microseconds => time % (60 * SECOND),
         Field::Milliseconds => return Ok(Value::Numeric(Decimal::new(time % (60 * SECOND), 3))),
         Field::Second => return Ok(Value::Numeric(Decimal::new(time % (60 * SECOND), 6))),
@@ -239,25 +248,22 @@ fn extract(field: Field, value: &Value<'_>) -> Result<Value<'static>, SqlError> 
         }
         Field::Epoch if is_date => moment.days * (DAY / SECOND) + UNIX_TO_EPOCH_SECONDS,
         Field::Epoch => {
-            let micros = i128::from(micros) + i128::from(UNIX_TO_EPOCH_SECONDS * SECOND);
+            // The same in every zone.
+            let micros = i128::from(micros) + i128::from((UNIX_TO_EPOCH_SECONDS - offset.unwrap_or(0)) * SECOND);
             return Ok(Value::Numeric(Decimal::from_i128_with_scale(micros, 6)));
         }
     };
     Ok(Value::Numeric(Decimal::from(whole)))
 }
 
-fn truncate(field: Field, value: &Value<'_>, name: &str) -> Result<Value<'static>, SqlError> {
+fn truncate(field: Field, value: &Value<'_>, name: &str, zone: SessionZone) -> Result<Value<'static>, SqlError> {
     if let Value::Interval(interval) = value {
         return interval::truncate(field, *interval, name).map(Value::Interval);
     }
-    let Some(micros) = micros(value) else { return Ok(Value::Null) };
-    let same_type = |micros| match value {
-        Value::TimestampTz(_) => Value::TimestampTz(micros),
-        _ => Value::Timestamp(micros),
-    };
+    let Some(micros) = local_micros(value, zone) else { return Ok(Value::Null) };
     let moment = match Moment::of(micros) {
         Some(moment) if !matches!(micros, i64::MIN | i64::MAX) => moment,
-        _ => return Ok(same_type(micros)),
+        _ => return Ok(value.clone().into_owned()),
     };
     let first_of = |year: i64, month: i64| Ok(Moment::days_of(year, month as i32, 1) * DAY);
     // The first year of a period in which years are counted from 1.
@@ -279,7 +285,14 @@ fn truncate(field: Field, value: &Value<'_>, name: &str) -> Result<Value<'static
         Field::Microseconds => Ok(micros),
         _ => Err(unsupported_unit(&name.to_lowercase(), type_name(value))),
     }?;
-    check_timestamp(truncated).map(same_type)
+    match value {
+        // The offset is still the same at the beginning of an hour.
+        Value::TimestampTz(moment) if field.is_of_clock() => {
+            check_timestamp(truncated - zone.offset(*moment) * SECOND).map(Value::TimestampTz)
+        }
+        Value::TimestampTz(_) => check_timestamp(zone.to_utc(truncated)).map(Value::TimestampTz),
+        _ => check_timestamp(truncated).map(Value::Timestamp),
+    }
 }
 
 fn from_unix(seconds: f64) -> Result<Value<'static>, SqlError> {
@@ -335,7 +348,7 @@ fn make_timestamp(arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError>
 }
 
 fn at_time_zone(zone: &str, value: &Value<'_>) -> Result<Value<'static>, SqlError> {
-    let Some(micros) = micros(value) else { return Ok(Value::Null) };
+    let Some(micros) = local_micros(value, SessionZone::Utc) else { return Ok(Value::Null) };
     let to_local = matches!(value, Value::TimestampTz(_));
     let shifted = match micros {
         i64::MIN | i64::MAX => micros,
