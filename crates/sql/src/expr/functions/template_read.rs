@@ -29,7 +29,7 @@ struct TimeParts {
     seconds_of_day: i64,
 }
 
-/// The distance of the local time from UTC.
+/// The distance of the local time from UTC. The sign is zero if the text has none.
 #[derive(Default)]
 struct Zone {
     sign: i64,
@@ -227,7 +227,8 @@ impl Read {
                 malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail("Value must be an integer.")
             );
         };
-        if pattern == Pattern::ZoneHour {
+        // Minutes without hours are east of UTC.
+        if pattern == Pattern::ZoneHour || (pattern == Pattern::ZoneMinute && self.zone.sign == 0) {
             self.zone.sign = sign;
         }
         self.keep_number(pattern, (value, sign, digits), written, all)?;
@@ -366,7 +367,7 @@ fn near_2020(year: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::template::write;
+    use super::super::template::{ShownZone, write};
     use super::*;
     use crate::MemoryLimit;
 
@@ -374,8 +375,8 @@ mod tests {
     fn what_is_written_is_read_again() {
         let micros = 762_525_296_789_000;
         for template in ["YYYY-MM-DD HH24:MI:SS.US", "DD Mon YYYY, HH12:MI:SS.MS AM", "YYYYDDD HH24MISSMS"] {
-            let text = write(micros, template, false, MemoryLimit::NONE).expect("a template");
-            assert_eq!(read(&text, template), Ok(micros), "{template}: {text}");
+            let text = write(micros, template, &ShownZone::default(), MemoryLimit::NONE).expect("a template");
+            assert_eq!(read(&text, template, SessionZone::Utc), Ok(micros), "{template}: {text}");
         }
     }
 }
