@@ -1,4 +1,4 @@
-//! Which thread writes the record of a transaction that waits for it.
+//! A lone transaction writes its record itself if it has a thread, and otherwise the flusher does.
 
 use hotrow_log::disk::simulated::SimulatedDisk;
 use hotrow_log::disk::{Disk, File};

@@ -237,11 +237,9 @@ impl Frame {
             }
         })
     }
-}
 
-impl Frame {
-    /// Whether a value is at most (`less`) or at least a limit: `base` plus the distance, or minus it if `subtract` is set.
-    /// A limit beyond the range of its type is beyond all values.
+    /// Whether a value is at most (`less`) or at least a limit: `base` plus the distance, or minus it if `subtract` is
+    /// set. A limit beyond the range of its type is beyond all values.
     fn in_range(
         &self,
         value: &Value<'_>,

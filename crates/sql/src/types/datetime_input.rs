@@ -1,8 +1,9 @@
 //! Parsing of dates and timestamps: ISO 8601, and the other notations that PostgreSQL accepts. In a date of numbers,
 //! `DateStyle` determines their order.
 
-use super::datetime::{DAY, check_timestamp, days_from_parts, now};
+use super::datetime::{check_timestamp, days_from_parts, now};
 use super::number::trim;
+use super::range::DAY;
 use super::styles::{DateOrder, Styles};
 use super::zone::{Zone, number};
 use crate::{SqlError, state};

@@ -2,8 +2,8 @@
 //! module `interval_style` formats intervals.
 
 use super::IntervalStyle;
-use super::datetime::DAY;
 use super::number::trim;
+use super::range::DAY;
 use crate::{SqlError, state};
 use hotrow_storage::Interval;
 

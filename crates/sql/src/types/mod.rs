@@ -7,7 +7,7 @@
 //! | `binary` | binary format: [`encode_binary`], [`decode_binary`] |
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
-//! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones in texts |
+//! | `datetime`, `datetime_input`, `range`, `zone` | dates, times, timestamps, their ranges, time zones in texts |
 //! | `session_zone` | the time zone of a session: [`SessionZone`] |
 //! | [`interval_text`], `interval_style` | intervals |
 //! | `value` | the types of values, and their names |
@@ -26,6 +26,7 @@ pub mod interval_text;
 mod length;
 mod number;
 pub mod oid;
+mod range;
 mod session_zone;
 mod styles;
 mod text;
@@ -35,10 +36,11 @@ mod zone;
 pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
 pub(crate) use datetime::now;
-pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
+pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts};
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};
+pub use range::{DATE_RANGE, TIMESTAMP_RANGE};
 pub(crate) use session_zone::named_zones;
 pub use session_zone::{NoZone, SessionZone, written_offset};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};

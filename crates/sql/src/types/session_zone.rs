@@ -1,8 +1,8 @@
 //! The time zone of a session: the value of `TimeZone`, between moments, which are in UTC, and what the clocks of the
 //! zone show.
 
-use super::datetime::TIMESTAMP_RANGE;
 use super::number::trim;
+use super::range::TIMESTAMP_RANGE;
 use super::zone::{SECOND, civil_offset_seconds, number, utc_offset_seconds, utc_timestamp};
 use hotrow_sync::Mutex;
 use jiff::tz::TimeZone;
@@ -104,7 +104,7 @@ impl SessionZone {
     /// Returns the zone that is always this many seconds east of UTC, or `None` if there can be none.
     pub fn east(seconds: i64) -> Option<Self> {
         let fits = seconds.abs() / 3600 <= MOST_HOURS;
-        fits.then(|| if seconds == 0 { SessionZone::Utc } else { SessionZone::Fixed(seconds as i32) })
+        fits.then_some(if seconds == 0 { SessionZone::Utc } else { SessionZone::Fixed(seconds as i32) })
     }
 
     /// Returns the name of a zone whose offset never changes in POSIX's notation, such as `<+02>-02`.

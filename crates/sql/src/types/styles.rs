@@ -1,8 +1,8 @@
 //! The styles of a session's texts: the notation in which dates, intervals, byte strings and floats are written, the
 //! order in which the numbers of a date are parsed, and the time zone.
 //!
-//! They are the values of `DateStyle`, `TimeZone`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a session
-//! has set them.
+//! They are the values of `DateStyle`, `TimeZone`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a
+//! session has set them.
 
 use super::SessionZone;
 use hotrow_storage::Type;

@@ -67,8 +67,8 @@ impl Convention {
     }
 }
 
-/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC. Without an offset in the text, it is
-/// in `zone`.
+/// Parses a moment by a template and returns its microseconds since 2000-01-01 UTC. Without an offset in the text, it
+/// is in `zone`.
 ///
 /// # Errors
 /// The text does not match the template, a part is out of range, or the template has `FX`, which is not supported.
