@@ -35,6 +35,8 @@ pub(crate) struct Latency {
     pub p50: f64,
     pub p95: f64,
     pub p99: f64,
+    /// The latency that 999 of 1,000 transactions do not exceed.
+    pub p999: f64,
     pub max: f64,
 }
 
@@ -67,6 +69,7 @@ impl TransactionReport {
                 p50: run.latency_us(0.5),
                 p95: run.latency_us(0.95),
                 p99: run.latency_us(0.99),
+                p999: run.latency_us(0.999),
                 max: run.max_latency_us(),
             },
             cpu_us_per_txn: run.cpu_us_per_transaction(),

@@ -17,7 +17,7 @@ use crate::plan::Node;
 use crate::plan::table_function::TableFunction;
 use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
-use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableFunctionArgs};
 
 /// The kinds of joins that SQL has.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,12 @@ impl Binder<'_> {
                 if let Some(written) = Written::named(name, args, *with_ordinality, alias.as_ref()) =>
             {
                 self.function_item(&written, before, left)
+            }
+            TableFactor::Table { name, alias, args: Some(TableFunctionArgs { args, .. }), with_ordinality, .. }
+            | TableFactor::Function { name, args, with_ordinality, alias, .. } => {
+                let mut visible = before.clone();
+                visible.append(left.clone())?;
+                self.scalar_function(name, args, *with_ordinality, alias.as_ref(), visible)
             }
             TableFactor::Derived { lateral, subquery, alias, sample: None } => {
                 let mut visible = before.clone();

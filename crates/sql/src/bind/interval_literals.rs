@@ -28,6 +28,9 @@ pub(super) fn arithmetic(op: Arithmetic, left: Option<Type>, right: Option<Type>
             ((moment(ty), Interval), moment(ty))
         }
         (Some(Interval), Add, Some(ty @ (Date | Timestamp | TimestampTz))) => ((Interval, moment(ty)), moment(ty)),
+        // A time of day beside a timestamp is cast to an interval.
+        (Some(ty), Add | Subtract, Some(Time)) if is_moment(ty) => ((ty, Interval), ty),
+        (Some(Time), Add, Some(ty)) if is_moment(ty) => ((Interval, ty), ty),
         // An operand of unknown type beside a timestamp is an interval if it is added, and a timestamp in a
         // subtraction.
         (Some(ty), Add, None) if is_moment(ty) => ((ty, Interval), ty),

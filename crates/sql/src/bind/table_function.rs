@@ -1,14 +1,15 @@
-//! Functions in FROM, whose results are sets of rows.
+//! Functions in FROM, whose results are sets of rows, or one row with one value.
 
 use super::binder::Binder;
 use super::query::From;
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::expr::Expr;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::Node;
 use crate::plan::table_function::{RowsOf, TableFunction};
 use crate::{OutputColumn, SqlError};
-use hotrow_storage::Type;
+use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A};
 
 /// A call of a function in FROM, as the statement has it.
@@ -62,5 +63,43 @@ impl Binder<'_> {
         }
         let node = Node::Function(Box::new(RowsOf { function, arguments: list, numbered: written.numbered }));
         self.rows_item(node, shown, columns, Some(function.name().to_owned()), written.alias)
+    }
+
+    /// Binds a call in FROM of a function whose result is one value, which becomes a row. Its arguments may refer to
+    /// the items in `visible`.
+    pub(super) fn scalar_function(
+        &mut self,
+        name: &ast::ObjectName,
+        arguments: &[ast::FunctionArg],
+        numbered: bool,
+        alias: Option<&ast::TableAlias>,
+        visible: Scope,
+    ) -> Result<From, SqlError> {
+        let call = A::Function(ast::Function {
+            name: name.clone(),
+            uses_odbc_syntax: false,
+            parameters: ast::FunctionArguments::None,
+            args: ast::FunctionArguments::List(ast::FunctionArgumentList {
+                duplicate_treatment: None,
+                args: arguments.to_vec(),
+                clauses: Vec::new(),
+            }),
+            filter: None,
+            null_treatment: None,
+            over: None,
+            within_group: Vec::new(),
+        });
+        let bind = |binder: &mut Self| binder.expr(&call, &Scope::default());
+        let bound = self.without_aggregates("functions in FROM", |binder| binder.looking_at(visible, bind));
+        let (value, shown) = bound?;
+        let (value, ty) = self.resolved(value)?;
+        let own = name_parts(name)?.pop().unwrap_or_default();
+        let column = alias.map_or_else(|| own.clone(), |alias| fold(&alias.name));
+        let (mut row, mut columns) = (vec![value], vec![OutputColumn::new(&column, ty)]);
+        if numbered {
+            row.push(Expr::Const(Value::Int8(1)));
+            columns.push(OutputColumn::new("ordinality", Type::Int8));
+        }
+        self.rows_item(Node::Values(vec![row]), shown, columns, Some(own), alias)
     }
 }

@@ -9,6 +9,7 @@
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
+//! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
 //! | this file | the split of a text into statements |
@@ -22,6 +23,7 @@ pub mod lex;
 pub mod names;
 pub mod normalise;
 pub mod procedure;
+mod row_locks;
 pub mod sequence;
 mod size;
 mod syntax;

@@ -51,7 +51,7 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
                 _ => return Err(undefined_type(&name.join("."))),
             }
         }
-        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::Qualified(element, _)) => {
             let element = with_room(|| data_type(element))?;
             let several = || unsupported("an array of more than one dimension");
             Type::Array(Element::of(element).ok_or_else(several)?)

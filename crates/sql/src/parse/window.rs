@@ -29,7 +29,8 @@ const EXCLUSIONS: [(&[&str], &str, Exclusion); 4] = [
     (&["no", "others"], "exclude no", Exclusion::Nothing),
 ];
 
-fn is(token: &Token, text: &str) -> bool {
+/// Whether a token is this word, without quotes.
+pub(super) fn is(token: &Token, text: &str) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text))
 }
 

@@ -46,7 +46,6 @@ pub use session_zone::{NoZone, SessionZone, written_offset};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
 pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_negative_zero};
-pub use zone::zone_offset_seconds;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 
 use super::number::trim;
 use super::range::TIMESTAMP_RANGE;
-use super::zone::{SECOND, civil_offset_seconds, number, utc_offset_seconds, utc_timestamp};
+use super::zone::{SECOND, Zone, civil_offset_seconds, number, utc_offset_seconds, utc_timestamp};
 use hotrow_sync::Mutex;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
@@ -99,6 +99,17 @@ impl SessionZone {
         let named = NamedZone::get(word, &lower).ok_or(NoZone::Unknown)?;
         let zone = if UTC.contains(&lower.as_str()) { SessionZone::Utc } else { SessionZone::Named(named) };
         Ok((zone, named.0.name.clone()))
+    }
+
+    /// Returns the zone that stands behind AT TIME ZONE, or `None` if there is none: an abbreviation, a number whose
+    /// sign is that of the west, as in POSIX, or a name of the database.
+    pub fn named(text: &str) -> Option<Self> {
+        let (word, lower) = (trim(text), trim(text).to_ascii_lowercase());
+        match Zone::parse(&lower)? {
+            Zone::Offset(seconds) => Self::east(-seconds),
+            Zone::Abbreviated(seconds) => Self::east(seconds),
+            Zone::Named(_) => NamedZone::get(word, &lower).map(SessionZone::Named),
+        }
     }
 
     /// Returns the zone that is always this many seconds east of UTC, or `None` if there can be none.

@@ -160,6 +160,7 @@ pub enum TimeFunction {
     ToTimestamp,
     MakeDate,
     MakeTimestamp,
+    MakeTimestampTz,
     IsFinite,
     AtTimeZone,
 }

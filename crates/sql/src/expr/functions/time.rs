@@ -7,7 +7,7 @@ use super::template::{self, ShownZone};
 use super::{interval, template_read};
 use crate::error::unsupported;
 use crate::expr::compare::float;
-use crate::types::{SessionZone, check_timestamp, days_from_parts, zone_offset_seconds};
+use crate::types::{SessionZone, check_timestamp, days_from_parts};
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
 
@@ -92,13 +92,16 @@ pub fn named(name: &str) -> &'static [Overload] {
         ],
         "date_trunc" => overloads![
             DateTrunc(Text, Timestamp) -> Timestamp, DateTrunc(Text, TimestampTz) -> TimestampTz,
-            DateTrunc(Text, Interval) -> Interval,
+            DateTrunc(Text, Interval) -> Interval, DateTrunc(Text, TimestampTz, Text) -> TimestampTz,
         ],
         "to_char" => overloads![ToCharacters(Timestamp, Text) -> Text, ToCharacters(TimestampTz, Text) -> Text],
         "to_date" => overloads![ToDate(Text, Text) -> Date],
         "to_timestamp" => overloads![ToTimestamp(Float8) -> TimestampTz, ToTimestamp(Text, Text) -> TimestampTz],
         "make_date" => overloads![MakeDate(Int4, Int4, Int4) -> Date],
         "make_timestamp" => overloads![MakeTimestamp(Int4, Int4, Int4, Int4, Int4, Float8) -> Timestamp],
+        "make_timestamptz" => overloads![
+            MakeTimestampTz(Int4, Int4, Int4, Int4, Int4, Float8) -> TimestampTz,
+        ],
         "isfinite" => overloads![
             IsFinite(Date) -> Bool, IsFinite(Timestamp) -> Bool, IsFinite(TimestampTz) -> Bool,
             IsFinite(Interval) -> Bool,
@@ -142,6 +145,7 @@ impl TimeFunction {
             }
             TimeFunction::DateTrunc => {
                 let field = field_named(text_of(first), second)?;
+                let zone = if third.is_null() { zone } else { zone_named(text_of(third))? };
                 truncate(field, second, text_of(first), zone)
             }
             TimeFunction::ToCharacters => match local_micros(first, zone) {
@@ -162,8 +166,13 @@ impl TimeFunction {
                 Value::Text(text) => template_read::read(text, text_of(second), zone).map(Value::TimestampTz),
                 seconds => from_unix(float(seconds)),
             },
-            TimeFunction::MakeDate => make_date(integer_of(first), integer_of(second), integer_of(third)),
-            TimeFunction::MakeTimestamp => make_timestamp(arguments),
+            TimeFunction::MakeDate => {
+                make_date(integer_of(first), integer_of(second), integer_of(third)).map(Value::Date)
+            }
+            TimeFunction::MakeTimestamp => make_timestamp(arguments).map(Value::Timestamp),
+            TimeFunction::MakeTimestampTz => {
+                check_timestamp(zone.to_utc(make_timestamp(arguments)?)).map(Value::TimestampTz)
+            }
             TimeFunction::IsFinite => Ok(Value::Bool(infinity(first).is_none())),
             TimeFunction::AtTimeZone => at_time_zone(text_of(first), second),
         }
@@ -311,9 +320,8 @@ fn from_unix(seconds: f64) -> Result<Value<'static>, SqlError> {
     }
 }
 
-fn make_date(year: i64, month: i64, day: i64) -> Result<Value<'static>, SqlError> {
-    let days = days(year, month, day);
-    days.map(Value::Date).ok_or_else(|| {
+fn make_date(year: i64, month: i64, day: i64) -> Result<i32, SqlError> {
+    days(year, month, day).ok_or_else(|| {
         let what = if year > 9999 { "date" } else { "date field value" };
         let message = format!("{what} out of range: {year}-{month:02}-{day:02}");
         SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
@@ -331,12 +339,11 @@ fn days(year: i64, month: i64, day: i64) -> Option<i32> {
     days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
 }
 
-fn make_timestamp(arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
+/// Returns the microseconds since 2000-01-01 of the date and time of day in the first six arguments.
+fn make_timestamp(arguments: &Arguments<'_>) -> Result<i64, SqlError> {
     let [year, month, day, hour, minute, second] = arguments;
     let (hour, minute, second) = (integer_of(hour), integer_of(minute), float(second));
-    let Value::Date(days) = make_date(integer_of(year), integer_of(month), integer_of(day))? else {
-        return Ok(Value::Null);
-    };
+    let days = make_date(integer_of(year), integer_of(month), integer_of(day))?;
     let on_the_hour = minute == 0 && second == 0.0;
     let fits = (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&second);
     if !(fits || hour == 24 && on_the_hour) {
@@ -344,20 +351,18 @@ fn make_timestamp(arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError>
         return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, message));
     }
     let time = (hour * 60 + minute) * 60 * SECOND + (second * SECOND as f64).round_ties_even() as i64;
-    check_timestamp(i64::from(days) * DAY + time).map(Value::Timestamp)
+    check_timestamp(i64::from(days) * DAY + time)
 }
 
 fn at_time_zone(zone: &str, value: &Value<'_>) -> Result<Value<'static>, SqlError> {
-    let Some(micros) = local_micros(value, SessionZone::Utc) else { return Ok(Value::Null) };
-    let to_local = matches!(value, Value::TimestampTz(_));
-    let shifted = match micros {
-        i64::MIN | i64::MAX => micros,
-        micros => {
-            let Some(east) = zone_offset_seconds(zone, micros, !to_local) else {
-                return Err(invalid(format!("time zone \"{zone}\" not recognized")));
-            };
-            check_timestamp(if to_local { micros + east * SECOND } else { micros - east * SECOND })?
-        }
-    };
-    Ok(if to_local { Value::Timestamp(shifted) } else { Value::TimestampTz(shifted) })
+    let zone = zone_named(zone)?;
+    Ok(match value {
+        Value::TimestampTz(moment) => Value::Timestamp(zone.to_local(*moment)),
+        Value::Timestamp(local) => Value::TimestampTz(check_timestamp(zone.to_utc(*local))?),
+        _ => Value::Null,
+    })
+}
+
+fn zone_named(zone: &str) -> Result<SessionZone, SqlError> {
+    SessionZone::named(zone).ok_or_else(|| invalid(format!("time zone \"{zone}\" not recognized")))
 }
