@@ -82,4 +82,10 @@ impl SessionContext {
     pub(crate) fn styles(&self) -> Styles {
         self.settings.borrow().styles()
     }
+
+    /// Appends the text that stands for the styles in the key of a plan, which is empty for the default styles.
+    #[inline]
+    pub(crate) fn push_styles_key(&self, key: &mut String) {
+        key.push_str(self.settings.borrow().styles_key());
+    }
 }

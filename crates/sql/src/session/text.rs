@@ -222,10 +222,7 @@ impl Session {
 /// default, the session's schemas, since only sessions with the same schemas can use the plan, and the text without its
 /// literals.
 fn push_key(key: &mut String, context: &SessionContext, normalised: &Normalised) {
-    let styles = context.styles();
-    if styles != Styles::default() {
-        key.push_str(&format!("{styles:?}\0"));
-    }
+    context.push_styles_key(key);
     if let Some(path) = context.path.as_deref() {
         for schema in path {
             key.push_str(schema);

@@ -232,6 +232,8 @@ pub struct Settings {
     entry: Option<Arc<SessionEntry>>,
     /// The styles of texts, which five of the settings determine.
     styles: Styles,
+    /// The styles in the keys of plans: a text for each, and an empty one for the default.
+    styles_key: String,
 }
 
 /// The settings at a savepoint, for ROLLBACK TO.
@@ -465,6 +467,12 @@ impl Settings {
         self.styles
     }
 
+    /// Returns the text that stands for the styles in keys of plans. It is empty for the default styles.
+    #[inline]
+    pub(crate) fn styles_key(&self) -> &str {
+        &self.styles_key
+    }
+
     /// Whether `client_min_messages` lets notices of this severity through to the client.
     pub(crate) fn tells(&self, severity: &str) -> bool {
         let rank = |word: &str| LEVELS.iter().position(|level| level.eq_ignore_ascii_case(word));
@@ -476,6 +484,10 @@ impl Settings {
         let value = |name| known_by(name).map_or("", |known| self.value(known));
         let names = ["DateStyle", "TimeZone", "IntervalStyle", "bytea_output", "extra_float_digits"];
         self.styles = Styles::of(names.map(value));
+        self.styles_key = match self.styles == Styles::default() {
+            true => String::new(),
+            false => format!("{:?}\0", self.styles),
+        };
         self.changes += 1;
         self.heed_waits();
     }
