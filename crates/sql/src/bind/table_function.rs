@@ -1,15 +1,14 @@
-//! Functions in FROM, whose results are sets of rows, or one row with one value; and sequences in FROM.
+//! Functions in FROM, whose results are sets of rows, or one row with one value.
 
 use super::binder::Binder;
 use super::query::From;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::sequence::Sequence;
-use crate::expr::{Expr, Function, SequenceFunction};
+use crate::expr::Expr;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::Node;
 use crate::plan::table_function::{RowsOf, TableFunction};
-use crate::{OutputColumn, SqlError, schema};
+use crate::{OutputColumn, SqlError};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A};
 
@@ -102,23 +101,5 @@ impl Binder<'_> {
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }
         self.rows_item(Node::Values(vec![row]), shown, columns, Some(own), alias)
-    }
-
-    /// Makes a FROM item of the row with a sequence's position.
-    pub(super) fn sequence_item(
-        &mut self,
-        sequence: &Sequence,
-        alias: Option<&ast::TableAlias>,
-    ) -> Result<From, SqlError> {
-        let of_sequence = |function| {
-            let id = Expr::Const(Value::Int8(i64::from(sequence.id)));
-            Expr::Call(Function::Sequence(function), vec![id])
-        };
-        let log_count = Expr::Const(Value::Int8(0));
-        let row = vec![of_sequence(SequenceFunction::Stand), log_count, of_sequence(SequenceFunction::IsCalled)];
-        let columns = [("last_value", Type::Int8), ("log_cnt", Type::Int8), ("is_called", Type::Bool)];
-        let columns = columns.map(|(name, ty)| OutputColumn::new(name, ty)).to_vec();
-        let name = schema::plain(&sequence.name).to_owned();
-        self.rows_item(Node::Values(vec![row]), None, columns, Some(name), alias)
     }
 }
