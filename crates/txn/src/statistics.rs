@@ -55,7 +55,7 @@ impl LogTimes {
     /// Adds the times of a commit. Both are zero if it was not timed, and then it does not count.
     #[inline]
     pub fn add_commit(&mut self, append_ns: u64, wait_ns: u64) {
-        if append_ns > 0 {
+        if append_ns > 0 || wait_ns > 0 {
             self.commits += 1;
             self.append_ns += append_ns;
             self.wait_ns += wait_ns;

@@ -112,8 +112,8 @@ pub fn shift(moment: i64, interval: Interval) -> Result<i64, SqlError> {
     shifted().ok_or_else(|| overflow("timestamp"))
 }
 
-/// Adds an interval to a moment in UTC: its months and days to what the clocks of `zone` show, and then its time to the
-/// moment. So a day is as long as that day is in the zone.
+/// Adds an interval to a moment in UTC: its months and then its days to what the clocks of `zone` show, and its time to
+/// the moment. So a day is as long as that day is in the zone.
 ///
 /// # Errors
 /// 22008 if the result is out of range.
@@ -122,8 +122,10 @@ fn shift_in(moment: i64, interval: Interval, zone: SessionZone) -> Result<i64, S
     if zone == SessionZone::Utc || (months == 0 && days == 0) {
         return shift(moment, interval);
     }
-    let local = shift(zone.to_local(moment), Interval { months, days, micros: 0 })?;
-    shift(zone.to_utc(local), Interval::of_micros(micros))
+    let shift_local = |moment, step| shift(zone.to_local(moment), step).map(|local| zone.to_utc(local));
+    let moment = if months == 0 { moment } else { shift_local(moment, Interval { months, days: 0, micros: 0 })? };
+    let moment = if days == 0 { moment } else { shift_local(moment, Interval { months: 0, days, micros: 0 })? };
+    shift(moment, Interval::of_micros(micros))
 }
 
 /// Adds months to a day. If the resulting month has no such day, the result is the month's last day.

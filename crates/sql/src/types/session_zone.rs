@@ -76,7 +76,7 @@ pub enum NoZone {
 const UTC: [&str; 8] = ["utc", "etc/utc", "uct", "etc/uct", "zulu", "etc/zulu", "universal", "etc/universal"];
 
 /// The greatest number of hours between a zone and UTC, as in POSIX.
-const MOST_HOURS: i64 = 167;
+const MOST_HOURS: u64 = 167;
 
 impl SessionZone {
     /// Returns the zone for a value of `TimeZone`, and the value in the form in which it is shown. A value is a name of
@@ -114,7 +114,7 @@ impl SessionZone {
 
     /// Returns the zone that is always this many seconds east of UTC, or `None` if there can be none.
     pub fn east(seconds: i64) -> Option<Self> {
-        let fits = seconds.abs() / 3600 <= MOST_HOURS;
+        let fits = seconds.unsigned_abs() / 3600 <= MOST_HOURS;
         fits.then_some(if seconds == 0 { SessionZone::Utc } else { SessionZone::Fixed(seconds as i32) })
     }
 
@@ -271,7 +271,9 @@ mod tests {
         for text in ["", "nowhere/x", "foo", "cest", "z", "a1", "utc+", "gmt-1:70", "gmt-1:00:00:00", "<+02", "nan"] {
             assert_eq!(SessionZone::parse(text), Err(NoZone::Unknown), "{text}");
         }
-        assert_eq!(SessionZone::parse("200"), Err(NoZone::TooFar));
+        for text in ["200", "-200", "1e300", "-1e300"] {
+            assert_eq!(SessionZone::parse(text), Err(NoZone::TooFar), "{text}");
+        }
     }
 
     #[test]
