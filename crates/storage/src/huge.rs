@@ -4,6 +4,7 @@
 //! 2 MiB avoid the misses of the first kind. So blocks of at least that size are aligned to it, and the system is
 //! advised to use huge pages.
 
+#[cfg(all(unix, not(machine)))]
 use hotrow_sync::meter;
 use std::alloc::{self, Layout};
 use std::fmt;
@@ -81,7 +82,7 @@ impl HugeBlock {
     /// Maps fresh pages, which the system zeroes when they are first touched. An allocator would zero a block of this
     /// alignment by itself, before the advice could make its pages huge. `is_advised` says whether the pages should be
     /// huge.
-    #[cfg(unix)]
+    #[cfg(all(unix, not(machine)))]
     fn huge(layout: Layout, is_advised: bool) -> NonNull<u8> {
         let size = Self::mapped_bytes(layout);
         let spare = size + HUGE_PAGE_BYTES;
@@ -116,24 +117,24 @@ impl HugeBlock {
         NonNull::new(start.cast()).unwrap_or_else(|| alloc::handle_alloc_error(layout))
     }
 
-    #[cfg(not(unix))]
+    #[cfg(any(not(unix), machine))]
     fn huge(layout: Layout, _is_advised: bool) -> NonNull<u8> {
         Self::small(layout)
     }
 
-    #[cfg(unix)]
+    #[cfg(all(unix, not(machine)))]
     fn mapped_bytes(layout: Layout) -> usize {
         layout.size().next_multiple_of(PAGE_BYTES)
     }
 }
 
 /// The unit in which blocks are mapped and unmapped: a multiple of every page size in use.
-#[cfg(unix)]
+#[cfg(all(unix, not(machine)))]
 const PAGE_BYTES: usize = 64 << 10;
 
 impl Drop for HugeBlock {
     fn drop(&mut self) {
-        #[cfg(unix)]
+        #[cfg(all(unix, not(machine)))]
         if self.layout.align() == HUGE_PAGE_BYTES {
             // SAFETY: `huge` mapped this range, all of which belongs to the block, and nothing uses it after this.
             unsafe { libc::munmap(self.start.as_ptr().cast(), Self::mapped_bytes(self.layout)) };

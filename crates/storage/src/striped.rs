@@ -1,22 +1,15 @@
 //! Stripes, which spread memory over threads so that they rarely share it; and a sum that many threads add to.
 
 use hotrow_sync::atomic::{AtomicI64, Ordering};
-use hotrow_sync::{CachePadded, PlainAtomicU64};
+use hotrow_sync::{CachePadded, thread_number};
 
 /// The number of stripes.
 pub(crate) const STRIPES: usize = 16;
 
-static THREADS: PlainAtomicU64 = PlainAtomicU64::new(0);
-
-std::thread_local! {
-    // Relaxed: a number of its own, which orders nothing.
-    static STRIPE: usize = THREADS.fetch_add(1, Ordering::Relaxed) as usize % STRIPES;
-}
-
 /// Returns the number of this thread's stripe.
 #[inline]
 pub(crate) fn stripe() -> usize {
-    STRIPE.with(|stripe| *stripe)
+    thread_number() as usize % STRIPES
 }
 
 /// A sum that many threads add to: each thread adds to its own stripe, a part of the sum in a cache line of its own.

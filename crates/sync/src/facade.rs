@@ -1,6 +1,6 @@
-//! The items that `std`, loom and shuttle have in common, each under one name.
+//! The items that `std`, loom, shuttle and the simulated machine have in common, each under one name.
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, machine)))]
 mod chosen {
     pub use std::hint;
     pub use std::sync::atomic;
@@ -29,20 +29,52 @@ mod chosen {
     pub use std::sync::OnceLock;
 }
 
+#[cfg(machine)]
+mod chosen {
+    pub use crate::machine::atomic;
+    pub use crate::machine::hint;
+    pub use crate::machine::locks::{
+        Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    };
+    pub use crate::machine::thread;
+    pub use std::sync::{Barrier, mpsc};
+}
+
 pub use chosen::*;
 /// `std`'s reference count, in every build. The models' own types have no unsized coercions, and only add a check for
 /// leaks.
 pub use std::sync::Arc;
 /// `std`'s atomic of 32 bits, in every build, for memory layouts in which the word must take four bytes. loom and
 /// shuttle do not see it, as with [`PlainAtomicU64`].
+#[cfg(not(machine))]
 pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
 /// `std`'s atomic of 64 bits, in every build, for memory layouts in which the word must take eight bytes: the atomics
 /// of loom and shuttle are larger. These models do not see a plain atomic, so they explore no interleavings of its
 /// accesses.
+#[cfg(not(machine))]
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
+
+// The machine's atomics have the layout of `std`'s.
+#[cfg(machine)]
+pub use atomic::{AtomicU32 as PlainAtomicU32, AtomicU64 as PlainAtomicU64};
+
+/// Makes a value that is never freed. A run of the simulated machine frees it at its end.
+pub fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
+    #[cfg(machine)]
+    return crate::machine::leak(value);
+    #[cfg(not(machine))]
+    Box::leak(value)
+}
 
 /// Returns the number of cores that the process may use, at least one. Under loom and shuttle it is the real machine's,
 /// too.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
+
+/// Declares values of which each thread has its own.
+#[cfg(machine)]
+pub use crate::machine_thread_local as thread_local;
+/// Declares values of which each thread has its own.
+#[cfg(not(machine))]
+pub use std::thread_local;

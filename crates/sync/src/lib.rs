@@ -7,6 +7,7 @@
 //! | plain | `std` |
 //! | `--cfg loom` | loom: every interleaving of a small model |
 //! | `--cfg shuttle` | shuttle: many random interleavings of a larger one |
+//! | `--cfg machine` | a simulated machine: whole engines on virtual threads, one step at a time |
 //!
 //! The nouns:
 //!
@@ -36,6 +37,8 @@ pub mod doorbell;
 mod facade;
 pub mod inbox;
 pub mod latch;
+#[cfg(machine)]
+pub mod machine;
 pub mod meter;
 pub mod pad;
 mod prefetch;

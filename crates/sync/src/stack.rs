@@ -90,6 +90,12 @@ pub(crate) fn leave(before: usize) {
     FLOOR.set(before);
 }
 
+/// Returns the lowest address of the present stack, for [`leave`].
+#[cfg(machine)]
+pub(crate) fn floor() -> usize {
+    FLOOR.get()
+}
+
 /// The bytes of a spare stack that calls may have used before they ask for room again and still get it there.
 const NESTED_BYTES: usize = 256 << 10;
 

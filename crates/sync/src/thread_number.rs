@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Returns the calling thread's number, from one. No other thread has had it or will have it.
 #[inline]
 pub fn thread_number() -> u64 {
+    #[cfg(machine)]
+    if let Some(number) = crate::machine::number() {
+        return number as u64 + 1;
+    }
     OWN_NUMBER.with(|number| match number.get() {
         0 => first_number(number),
         number => number,

@@ -74,7 +74,7 @@ const RETRY: Duration = Duration::from_millis(1);
 /// The time between two records of the clock while records come, in microseconds.
 const CLOCK_MICROS: i64 = 1_000_000;
 
-thread_local! {
+hotrow_sync::thread_local! {
     /// The memory in which the thread encodes its next record.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }

@@ -27,17 +27,18 @@
 
 use super::mode::Mode;
 use crate::shared::lock_table::OwnerId;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, machine)))]
 use hotrow_sync::Mutex;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::leak;
 use std::fmt;
 use std::ops::Deref;
 
 /// The requests that no transaction object keeps, for any lock manager of the process.
 ///
 /// A request is never freed, so that a head may refer to it without a count of references. It is used again. The models
-/// have no such pool, as their atomics live for one run.
-#[cfg(not(any(loom, shuttle)))]
+/// and the simulated machine have no such pool, as their requests live for one run.
+#[cfg(not(any(loom, shuttle, machine)))]
 static POOL: Mutex<Vec<RequestPtr>> = Mutex::new(Vec::new());
 
 /// The number of requests that a transaction object gets at a time.
@@ -47,7 +48,7 @@ const CHUNK: usize = 32;
 /// objects.
 #[cold]
 pub(super) fn make(spare: &mut Vec<RequestPtr>) {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(loom, shuttle, machine)))]
     {
         let mut pool = POOL.lock().expect("no panic under the mutex");
         let kept = pool.len().saturating_sub(CHUNK);
@@ -55,7 +56,7 @@ pub(super) fn make(spare: &mut Vec<RequestPtr>) {
     }
     if spare.is_empty() {
         let chunk: Box<[Request]> = (0..CHUNK).map(|_| Request::default()).collect();
-        spare.extend(Box::leak(chunk).iter().map(RequestPtr));
+        spare.extend(leak(chunk).iter().map(RequestPtr));
     }
 }
 
@@ -63,9 +64,9 @@ pub(super) fn make(spare: &mut Vec<RequestPtr>) {
 #[cold]
 pub(super) fn give_back(spare: &mut Vec<RequestPtr>, kept: usize) {
     let unneeded = spare.drain(kept.min(spare.len())..);
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(loom, shuttle, machine)))]
     POOL.lock().expect("no panic under the mutex").extend(unneeded);
-    #[cfg(any(loom, shuttle))]
+    #[cfg(any(loom, shuttle, machine))]
     drop(unneeded);
 }
 

@@ -34,5 +34,5 @@ mod simulated;
 pub use run::{Simulation, SimulationConfig};
 pub use schedule::{Failure, FailureKind, Schedule};
 pub use scheduler::{SimScheduler, Task};
-pub use seeds::{SEED_VARIABLE, SEEDS_VARIABLE, for_each_seed};
+pub use seeds::{SEED_VARIABLE, SEEDS_VARIABLE, for_each_seed, seeds};
 pub use simulated::Simulated;

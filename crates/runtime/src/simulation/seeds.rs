@@ -1,6 +1,7 @@
 //! The seeds that a test runs.
 
 use super::Failure;
+use std::ops::Range;
 
 /// The environment variable with a seed that [`for_each_seed`] then runs alone, to reproduce a failure.
 pub const SEED_VARIABLE: &str = "HOTROW_SIM_SEED";
@@ -15,15 +16,22 @@ pub const SEEDS_VARIABLE: &str = "HOTROW_SIM_SEEDS";
 /// If a simulation fails, with a message that says how to reproduce the failure, or if one of the variables is not a
 /// number.
 pub fn for_each_seed(count: u64, mut simulate: impl FnMut(u64) -> Result<(), Box<Failure>>) {
-    let seeds = match (variable(SEED_VARIABLE), variable(SEEDS_VARIABLE)) {
-        (Some(seed), _) => seed..seed + 1,
-        (None, Some(count)) => 0..count,
-        (None, None) => 0..count,
-    };
-    for seed in seeds {
+    for seed in seeds(count) {
         if let Err(failure) = simulate(seed) {
             panic!("{failure}\nsee it again with {SEED_VARIABLE}={seed}");
         }
+    }
+}
+
+/// Returns the seeds from 0 to `count - 1`, or those that [`SEED_VARIABLE`] or [`SEEDS_VARIABLE`] specifies.
+///
+/// # Panics
+/// If one of the variables is not a number.
+pub fn seeds(count: u64) -> Range<u64> {
+    match (variable(SEED_VARIABLE), variable(SEEDS_VARIABLE)) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, Some(count)) => 0..count,
+        (None, None) => 0..count,
     }
 }
 

@@ -7,6 +7,8 @@ mod anomalies;
 mod bugs;
 mod crashes;
 mod engines;
+#[cfg(machine)]
+mod machine;
 mod planted;
 mod script;
 mod stress;

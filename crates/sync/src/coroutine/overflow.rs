@@ -72,6 +72,20 @@ impl Drop for Running {
     }
 }
 
+/// Returns the bounds of the stack on which the thread runs, for [`set_present`].
+#[cfg(machine)]
+pub(crate) fn present() -> (Bounds, usize) {
+    (RUNNING.get(), stack::floor())
+}
+
+/// Records that the thread runs on the stack again on which it ran when [`present`] was called. A virtual thread goes on
+/// in the middle of a coroutine, if it was there.
+#[cfg(machine)]
+pub(crate) fn set_present((bounds, floor): (Bounds, usize)) {
+    RUNNING.set(bounds);
+    stack::leave(floor);
+}
+
 /// Installs the signal handler. From then on, an overflow of a coroutine's stack ends the program with a message.
 pub(crate) fn watch() {
     #[cfg(unix)]

@@ -11,10 +11,10 @@ mod resident;
 
 pub use resident::{is_large, measure, resident_bytes, trim, watch};
 
-use crate::{CachePadded, PlainAtomicU64};
+use crate::CachePadded;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const COUNTERS: usize = 64;
 
@@ -26,9 +26,9 @@ pub const SLACK_BYTES: usize = COUNTERS * COUNTED_BYTES as usize;
 
 /// The counters: signed numbers, as two's complement. They are not atomics of the models: all that depends on them is
 /// whether memory is short.
-static COUNTED: [CachePadded<PlainAtomicU64>; COUNTERS] = [const { CachePadded(PlainAtomicU64::new(0)) }; COUNTERS];
-static SUM: CachePadded<PlainAtomicU64> = CachePadded(PlainAtomicU64::new(0));
-static THREADS: PlainAtomicU64 = PlainAtomicU64::new(0);
+static COUNTED: [CachePadded<AtomicU64>; COUNTERS] = [const { CachePadded(AtomicU64::new(0)) }; COUNTERS];
+static SUM: CachePadded<AtomicU64> = CachePadded(AtomicU64::new(0));
+static THREADS: AtomicU64 = AtomicU64::new(0);
 
 std::thread_local! {
     /// The number of the thread's counter plus one; zero if it has none yet. An allocator reads it, so it must exist

@@ -34,8 +34,12 @@ use std::time::{Duration, Instant};
 pub struct Time(pub u64);
 
 impl Time {
-    /// Returns the present time on the process's clock.
+    /// Returns the present time on the process's clock, or on the machine's, within a simulated machine.
     pub fn now() -> Self {
+        #[cfg(machine)]
+        if let Some(now) = crate::machine::now() {
+            return now;
+        }
         Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 

@@ -15,7 +15,7 @@
 use super::{Scheduler, Time};
 use crate::atomic::{AtomicBool, Ordering};
 use crate::{Condvar, Mutex, MutexGuard, OnceLock, PlainAtomicU64};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The [`Scheduler`] of a transaction that has a thread of its own: it spins for a moment, then blocks on a condition
 /// variable.
@@ -161,7 +161,7 @@ impl ThreadScheduler {
         }
         let allowance = self.allowance();
         let spin = deadline.map_or(allowance, |deadline| allowance.min(deadline.since(self.now())));
-        let start = Instant::now();
+        let start = Time::now();
         loop {
             for _ in 0..16 {
                 if condition() {
@@ -169,7 +169,7 @@ impl ThreadScheduler {
                 }
                 crate::hint::spin_loop();
             }
-            if start.elapsed() >= spin {
+            if Time::now().since(start) >= spin {
                 return false;
             }
         }

@@ -21,7 +21,7 @@ mod list {
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;
 
-    std::thread_local! {
+    crate::thread_local! {
         /// The number of calls of `together` that the thread is in.
         static DEPTH: Cell<usize> = const { Cell::new(0) };
         static LIST: RefCell<VecDeque<Waiter>> = const { RefCell::new(VecDeque::new()) };

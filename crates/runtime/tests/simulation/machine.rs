@@ -1,0 +1,252 @@
+//! Every engine on the simulated machine: threads that can be stopped at each access to an atomic, so also in the
+//! middle of a call.
+//!
+//! `HOTROW_SIM_SEEDS=10000 RUSTFLAGS="--cfg machine" cargo test -p hotrow-runtime --test simulation --release machine`
+//! runs the long form. A failure prints its schedule, with as few switches as its failure needs.
+
+use crate::engines::settings;
+use crate::script::{End, Mix, Script};
+use crate::table::{Fixture, KEYS};
+use hotrow_check::Recorder;
+use hotrow_protocols::ENGINES;
+use hotrow_runtime::simulation::{SEED_VARIABLE, seeds};
+use hotrow_runtime::{Planner, Random};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::machine::{self, FailureKind, Report, Schedule, Strategy};
+use hotrow_sync::{Waiter, thread};
+use hotrow_txn::{Abort, EngineInfo, Isolation, Transaction, Yielding};
+use std::cell::{Cell, RefCell};
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+/// A run that has more steps does not end.
+const MOST_STEPS: u64 = 3_000_000;
+
+/// The attempts at a transaction that is aborted again and again.
+const MOST_ATTEMPTS: usize = 20;
+
+/// What a seed decides, beside the schedule.
+struct Plan {
+    /// The transactions of each thread.
+    threads: Vec<Vec<Script>>,
+    /// The longest wait for a lock.
+    lock_timeout: Option<Duration>,
+    /// The number of waits that another thread cancels.
+    cancels: u64,
+}
+
+impl Plan {
+    fn new(random: &mut Random, fixture: &Fixture, levels: &[Isolation]) -> Self {
+        let mix = *random.pick(&[
+            Mix::Everything(2),
+            Mix::Everything(3),
+            Mix::Everything(KEYS),
+            Mix::Phantoms,
+            Mix::Phantoms,
+            Mix::Queues,
+            Mix::Retired,
+        ]);
+        let may_be_silent = random.chance(40);
+        let (threads, most) = (2 + random.index(3), 1 + random.index(4));
+        let mut thread = || -> Vec<_> {
+            let count = 1 + random.index(most);
+            let script = |_: usize| {
+                let isolation = *random.pick(levels);
+                Script::random(random, fixture, isolation, mix, may_be_silent)
+            };
+            (0..count).map(script).collect()
+        };
+        let threads = (0..threads).map(|_| thread()).collect();
+        let lock_timeout = *random.pick(&[None, Some(Duration::from_micros(20)), Some(Duration::from_millis(2))]);
+        let cancels = if random.chance(25) { 1 + random.below(4) } else { 0 };
+        Self { threads, lock_timeout, cancels }
+    }
+}
+
+/// The strategy of a seed.
+fn strategy(random: &mut Random) -> Strategy {
+    match random.below(2) {
+        0 => Strategy::Random { switch_per_1024: *random.pick(&[8, 32, 128, 512]) },
+        _ => Strategy::Priorities { changes: 1 + random.below(5) as u32, steps: *random.pick(&[2000, 8000, 30_000]) },
+    }
+}
+
+/// Runs a thread's transactions, as a client would: retries what a retry can cure, a bounded number of times.
+fn client(fixture: &Fixture, waiter: &Waiter, scripts: &[Script], commits: &AtomicU64) {
+    let connect = || Recorder::new(fixture.engine.transaction(waiter.clone()), &fixture.recording, "thread");
+    let mut txn = connect();
+    let mut planner = Planner::default();
+    for script in scripts {
+        planner.begin(txn.capabilities(), script);
+        for attempt in 1..=MOST_ATTEMPTS {
+            let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
+                End::Commit => txn.commit(),
+                End::Rollback => Err(Abort::User),
+                End::Vanish => {
+                    txn = connect();
+                    Ok(())
+                }
+            });
+            if outcome.is_ok() {
+                commits.fetch_add(1, Ordering::AcqRel);
+            }
+            let again = outcome.is_err_and(|abort| abort.is_retryable()) && attempt < MOST_ATTEMPTS;
+            if again {
+                // An error says that the wait was cancelled, and then the transaction is tried at once.
+                let _ = txn.give_way(None);
+            }
+            txn.abort();
+            waiter.clear_cancel();
+            if !again {
+                txn.idle();
+                break;
+            }
+        }
+    }
+}
+
+/// A run that went wrong.
+struct Wrong {
+    what: String,
+    schedule: Schedule,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}", self.what, self.schedule)
+    }
+}
+
+/// What a run has done.
+struct Ran {
+    report: Report,
+    commits: u64,
+}
+
+/// Runs the transactions of a seed on an engine, and judges what they did.
+fn run_once(
+    open: &dyn Fn() -> Fixture,
+    levels: &[Isolation],
+    seed: u64,
+    strategy: &Strategy,
+) -> Result<Ran, Wrong> {
+    let (judged, commits) = (RefCell::new(Ok(())), Cell::new(0));
+    let ran = machine::run(strategy, seed, MOST_STEPS, || {
+        let fixture = open();
+        let plan = Plan::new(&mut Random::new(seed), &fixture, levels);
+        let waiters: Vec<_> = plan.threads.iter().map(|_| Waiter::thread(Duration::from_micros(5))).collect();
+        let committed = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let mut clients = Vec::new();
+            for (scripts, waiter) in plan.threads.iter().zip(&waiters) {
+                waiter.set_lock_timeout(plan.lock_timeout);
+                let (fixture, committed) = (&fixture, &committed);
+                clients.push(scope.spawn(move || client(fixture, waiter, scripts, committed)));
+            }
+            let mut random = Random::new(!seed);
+            let own = Waiter::thread(Duration::ZERO);
+            for _ in 0..plan.cancels {
+                own.pause(Duration::from_nanos(random.below(40_000)));
+                random.pick(&waiters).cancel();
+            }
+        });
+        commits.set(committed.load(Ordering::Acquire));
+        let result = fixture.check_all();
+        machine::outside(|| *judged.borrow_mut() = result.clone());
+    });
+    match ran {
+        Err(failure) => {
+            let what = match &failure.kind {
+                FailureKind::Stalled(threads) => format!("nobody can wake {}", threads.join(", ")),
+                FailureKind::Panicked(thread, message) => format!("{thread} panicked: {message}"),
+                FailureKind::Endless => format!("no end after {} steps", failure.report.steps),
+            };
+            Err(Wrong { what, schedule: failure.report.schedule })
+        }
+        Ok(report) => match judged.into_inner() {
+            Err(what) => Err(Wrong { what, schedule: report.schedule }),
+            Ok(()) => Ok(Ran { report, commits: commits.get() }),
+        },
+    }
+}
+
+/// Runs a seed. A failure is shrunk.
+fn run_seed(open: &dyn Fn() -> Fixture, levels: &[Isolation], seed: u64) -> Result<Ran, Wrong> {
+    let strategy = strategy(&mut Random::new(seed ^ 0x5eed));
+    run_once(open, levels, seed, &strategy).map_err(|wrong| {
+        let Wrong { mut what, schedule } = wrong;
+        let schedule = schedule.shrink(|shorter| {
+            let again = run_once(open, levels, seed, &Strategy::Replay(shorter.clone())).err()?;
+            what = again.what;
+            Some(again.schedule)
+        });
+        Wrong { what, schedule }
+    })
+}
+
+fn check_engine(info: &EngineInfo, levels: &[Isolation], count: u64) -> Result<(), String> {
+    let (mut commits, mut steps, mut ran) = (0, 0, 0);
+    for seed in seeds(count) {
+        let every = if seed % 3 == 0 { 3 } else { 2 };
+        let open = || Fixture::open(info.name, &settings(seed), seed % 4 != 0, every);
+        match run_seed(&open, levels, seed) {
+            Ok(Ran { report, commits: some }) => {
+                (commits, steps, ran) = (commits + some, steps + report.steps, ran + 1);
+            }
+            Err(wrong) => {
+                let again = format!("see it again with {SEED_VARIABLE}={seed}");
+                return Err(format!("{} at {levels:?}: {wrong}{again}", info.name));
+            }
+        }
+    }
+    println!("{:12} {levels:?}: {ran} seeds, {commits} commits, {steps} steps", info.name);
+    assert!(commits > 0, "{} commits nothing", info.name);
+    Ok(())
+}
+
+/// The engines that isolate, or the one that the environment names.
+fn engines() -> impl Iterator<Item = &'static EngineInfo> {
+    let chosen = std::env::var("HOTROW_SIM_ENGINE").ok();
+    let is_chosen = move |info: &&EngineInfo| chosen.as_ref().is_none_or(|name| name == info.name);
+    ENGINES.iter().filter(|info| info.isolates).filter(is_chosen)
+}
+
+fn check_engines(seeds: u64) {
+    let mut wrong = String::new();
+    for info in engines() {
+        let alone = info.isolation.iter().map(|level| vec![*level]);
+        for levels in alone.chain([info.isolation.to_vec()]) {
+            if let Err(what) = check_engine(info, &levels, seeds) {
+                writeln!(wrong, "{what}").expect("a string has room");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn engines_are_isolated_wherever_their_threads_are_stopped() {
+    check_engines(40);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let mut differ = String::new();
+    for info in engines() {
+        println!("{}", info.name);
+        for seed in seeds(3) {
+            let open = || Fixture::open(info.name, &settings(seed), true, 2);
+            let run = || {
+                let strategy = strategy(&mut Random::new(seed));
+                run_once(&open, info.isolation, seed, &strategy).map_err(|wrong| wrong.to_string()).unwrap().report
+            };
+            let (one, other) = (run(), run());
+            if one != other {
+                let switches = one.schedule.switches().iter().zip(other.schedule.switches());
+                let first = switches.enumerate().find(|(_, (one, other))| one != other);
+                writeln!(differ, "{}, seed {seed}: {first:?}", info.name).expect("a string has room");
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{differ}");
+}

@@ -1,0 +1,162 @@
+//! Stands for `std::sync::atomic`: each access is a step.
+
+use super::scheduler::step;
+pub use std::sync::atomic::{Ordering, compiler_fence};
+
+/// Makes a step. All accesses are sequentially consistent, so a fence orders nothing.
+#[track_caller]
+pub fn fence(_: Ordering) {
+    step();
+}
+
+macro_rules! common {
+    ($name:ident, $std:ident $(<$parameter:ident>)?, $value:ty) => {
+        #[doc = concat!("Stands for `std`'s `", stringify!($std), "`, with the same layout.")]
+        #[derive(Default)]
+        #[repr(transparent)]
+        pub struct $name $(<$parameter>)? (std::sync::atomic::$std $(<$parameter>)?);
+
+        impl $(<$parameter>)? std::fmt::Debug for $name $(<$parameter>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl $(<$parameter>)? From<$value> for $name $(<$parameter>)? {
+            fn from(value: $value) -> Self {
+                Self::new(value)
+            }
+        }
+
+        /// As `std`'s methods of the same name.
+        #[expect(missing_docs, reason = "the names say it")]
+        impl $(<$parameter>)? $name $(<$parameter>)? {
+            #[inline]
+            pub const fn new(value: $value) -> Self {
+                Self(std::sync::atomic::$std::new(value))
+            }
+
+            /// # Safety
+            /// As for `std`'s.
+            #[inline]
+            pub unsafe fn from_ptr<'a>(ptr: *mut $value) -> &'a Self {
+                // SAFETY: the layout is that of the value.
+                unsafe { &*ptr.cast() }
+            }
+
+            #[inline]
+            pub fn get_mut(&mut self) -> &mut $value {
+                self.0.get_mut()
+            }
+
+            #[inline]
+            pub fn into_inner(self) -> $value {
+                self.0.into_inner()
+            }
+
+            #[inline]
+            pub fn as_ptr(&self) -> *mut $value {
+                self.0.as_ptr()
+            }
+
+            #[inline]
+            #[track_caller]
+            pub fn load(&self, _: Ordering) -> $value {
+                step();
+                self.0.load(Ordering::SeqCst)
+            }
+
+            #[inline]
+            #[track_caller]
+            pub fn store(&self, value: $value, _: Ordering) {
+                step();
+                self.0.store(value, Ordering::SeqCst);
+            }
+
+            #[inline]
+            #[track_caller]
+            pub fn swap(&self, value: $value, _: Ordering) -> $value {
+                step();
+                self.0.swap(value, Ordering::SeqCst)
+            }
+
+            #[inline]
+            #[track_caller]
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                _: Ordering,
+                _: Ordering,
+            ) -> Result<$value, $value> {
+                step();
+                self.0.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+            }
+
+            #[inline]
+            #[track_caller]
+            pub fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.compare_exchange(current, new, success, failure)
+            }
+
+            #[inline]
+            #[track_caller]
+            pub fn fetch_update(
+                &self,
+                _: Ordering,
+                _: Ordering,
+                mut change: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut old = self.load(Ordering::SeqCst);
+                loop {
+                    let Some(new) = change(old) else { return Err(old) };
+                    match self.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst) {
+                        Ok(old) => return Ok(old),
+                        Err(other) => old = other,
+                    }
+                }
+            }
+        }
+    };
+}
+
+macro_rules! operations {
+    ($name:ident, $value:ty: $($operation:ident)*) => {
+        /// As `std`'s methods of the same name.
+        #[expect(missing_docs, reason = "the names say it")]
+        impl $name {
+            $(
+                #[inline]
+                #[track_caller]
+                pub fn $operation(&self, value: $value, _: Ordering) -> $value {
+                    step();
+                    self.0.$operation(value, Ordering::SeqCst)
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! integer {
+    ($name:ident, $value:ty) => {
+        common!($name, $name, $value);
+        operations!($name, $value: fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min);
+    };
+}
+
+integer!(AtomicU8, u8);
+integer!(AtomicU32, u32);
+integer!(AtomicU64, u64);
+integer!(AtomicUsize, usize);
+integer!(AtomicI32, i32);
+integer!(AtomicI64, i64);
+integer!(AtomicIsize, isize);
+common!(AtomicBool, AtomicBool, bool);
+operations!(AtomicBool, bool: fetch_and fetch_or fetch_xor);
+common!(AtomicPtr, AtomicPtr<T>, *mut T);

@@ -1,0 +1,102 @@
+//! Values of which each virtual thread has its own.
+
+use super::scheduler::locals;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::rc::Rc;
+
+/// Declares values of which each thread has its own, as `std::thread_local` does.
+#[macro_export]
+macro_rules! machine_thread_local {
+    () => {};
+    ($(#[$about:meta])* $seen:vis static $name:ident: $type:ty = const $value:block; $($rest:tt)*) => {
+        $crate::machine_thread_local!($(#[$about])* $seen static $name: $type = $value; $($rest)*);
+    };
+    ($(#[$about:meta])* $seen:vis static $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {
+        $(#[$about])*
+        $seen static $name: $crate::machine::local::LocalKey<$type> = {
+            fn make() -> $type {
+                $value
+            }
+            ::std::thread_local! {
+                static OUTSIDE: $type = make();
+            }
+            $crate::machine::local::LocalKey::new(make, &OUTSIDE)
+        };
+        $crate::machine_thread_local!($($rest)*);
+    };
+    ($(#[$about:meta])* $seen:vis static $name:ident: $type:ty = $value:expr) => {
+        $crate::machine_thread_local!($(#[$about])* $seen static $name: $type = $value;);
+    };
+}
+
+/// A value of which each thread has its own. Outside of machines, a thread of the operating system has one.
+pub struct LocalKey<T: 'static> {
+    make: fn() -> T,
+    outside: &'static std::thread::LocalKey<T>,
+}
+
+impl<T: 'static> LocalKey<T> {
+    /// Makes the key. [`machine_thread_local`] calls it.
+    pub const fn new(make: fn() -> T, outside: &'static std::thread::LocalKey<T>) -> Self {
+        Self { make, outside }
+    }
+
+    /// Calls `work` with the calling thread's value.
+    pub fn with<R>(&'static self, work: impl FnOnce(&T) -> R) -> R {
+        match locals() {
+            None => self.outside.with(work),
+            Some(locals) => {
+                let key = ptr::from_ref(self).addr();
+                let known = locals.0.borrow().iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone());
+                let value = known.unwrap_or_else(|| {
+                    let value: Rc<dyn Any> = Rc::new((self.make)());
+                    locals.0.borrow_mut().push((key, value.clone()));
+                    value
+                });
+                work(value.downcast_ref().expect("the key's type"))
+            }
+        }
+    }
+}
+
+impl<T: 'static> LocalKey<Cell<T>> {
+    /// Returns a copy of the value.
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
+
+    /// Sets the value.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    /// Takes the value, and leaves the default.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+}
+
+/// The values of a virtual thread, by the address of their key.
+#[derive(Default)]
+pub(super) struct Locals(RefCell<Vec<(usize, Rc<dyn Any>)>>);
+
+impl Locals {
+    /// Drops the values, in the order in which they were made.
+    pub(super) fn drop_all(&self) {
+        loop {
+            let values = self.0.take();
+            if values.is_empty() {
+                return;
+            }
+            drop(values);
+        }
+    }
+}

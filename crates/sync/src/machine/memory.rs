@@ -1,0 +1,228 @@
+//! Memory at the same addresses in each run, since addresses decide things: rows with the same key stand in the order of
+//! their addresses, and tables are hashed by them.
+//!
+//! The global allocator of a build for the machine gives the threads of a run memory of an *arena* at a fixed address.
+//! All else gets memory of the system. Each run begins with an empty arena, so a process makes one run at a time.
+//!
+//! **Invariants**
+//!
+//! 1. Only the thread of the operating system that has the [`Arena`] takes memory from it, so it needs no
+//!    synchronisation.
+//! 2. What a run that succeeds took from the arena it has given back at its end; a run that leaves something panics.
+//!    So nobody reads memory of the arena once the next run uses it. (A run that fails leaks its threads, which never go
+//!    on.)
+
+use super::scheduler::is_running;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The address of the arena, its bytes, and the bytes of its first part.
+const START: usize = 0x1000_0000_0000;
+const BYTES: usize = 1 << 37;
+const SMALL_BYTES: usize = 1 << 35;
+
+/// Blocks of at least this size are mapped afresh, so they are zero, and take no memory where they are not touched.
+const LEAST_LARGE: usize = 256 << 10;
+
+/// The greatest size whose blocks are a multiple of 16 bytes. Larger blocks are a power of two.
+const MOST_FINE: usize = 1024;
+const PAGE: usize = 4096;
+
+/// The lists of free blocks: one for each multiple of 16 bytes, and one for each power of two.
+const LISTS: usize = MOST_FINE / 16 + 1 + usize::BITS as usize;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator { state: UnsafeCell::new(State::EMPTY) };
+
+/// Held by the run that uses the arena.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The blocks of the arena that were given out and not given back.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Allocator {
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: only the thread that holds `ALONE` uses the state.
+unsafe impl Sync for Allocator {}
+
+struct State {
+    /// The bytes of each part that are in use or in a list.
+    small: usize,
+    large: usize,
+    /// The bytes of the first part that some run may have written to.
+    written: usize,
+    /// The first free block of each list; a free block holds the next one.
+    free: [*mut u8; LISTS],
+    is_mapped: bool,
+}
+
+/// The right to run a machine, whose threads use the arena.
+pub(super) struct Arena {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Arena {
+    /// Waits until no other machine runs, and empties the arena.
+    pub(super) fn new() -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: this thread holds `ALONE`, and no machine runs that could use the state meanwhile.
+        unsafe { (*ALLOCATOR.state.get()).reset() };
+        LIVE.store(0, Ordering::Release);
+        Self { _alone: alone }
+    }
+
+    /// Returns the number of blocks that were not given back.
+    pub(super) fn live(&self) -> usize {
+        LIVE.load(Ordering::Acquire)
+    }
+}
+
+/// Whether the caller's memory is of the arena. A panic is reported by code that keeps memory for the next one.
+fn is_inside() -> bool {
+    is_running() && !std::thread::panicking()
+}
+
+fn contains(block: *mut u8) -> bool {
+    (START..START + BYTES).contains(&block.addr())
+}
+
+// SAFETY: blocks of the arena do not overlap, as `State` says; all else is the system's.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !is_inside() {
+            // SAFETY: as our caller promises.
+            return unsafe { System.alloc(layout) };
+        }
+        // SAFETY: the thread runs a machine, so it holds `ALONE`; the call does not come back here.
+        unsafe { (*self.state.get()).take(layout).0 }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !is_inside() {
+            // SAFETY: as our caller promises.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        // SAFETY: as above; the block has the layout's size.
+        unsafe {
+            let (block, is_zero) = (*self.state.get()).take(layout);
+            if !is_zero {
+                block.write_bytes(0, layout.size());
+            }
+            block
+        }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if !contains(block) {
+            // SAFETY: as our caller promises; the block is the system's.
+            return unsafe { System.dealloc(block, layout) };
+        }
+        LIVE.fetch_sub(1, Ordering::AcqRel);
+        if is_running() {
+            // SAFETY: as in `alloc`; the block was given out with this layout.
+            unsafe { (*self.state.get()).give_back(block, layout) };
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !contains(block) {
+            // SAFETY: as our caller promises; the block is the system's.
+            return unsafe { System.realloc(block, layout, size) };
+        }
+        // SAFETY: as our caller promises, the new size with this alignment is a layout; the blocks do not overlap.
+        unsafe {
+            let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !new.is_null() {
+                ptr::copy_nonoverlapping(block, new, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
+            new
+        }
+    }
+}
+
+/// Returns the size of the block for a layout, and its list. Blocks of a power of two are aligned to it.
+fn class(layout: Layout) -> (usize, usize) {
+    if layout.align() <= 16 && layout.size() <= MOST_FINE {
+        let size = layout.size().max(1).next_multiple_of(16);
+        return (size, size / 16);
+    }
+    let size = layout.size().max(layout.align()).next_power_of_two();
+    (size, MOST_FINE / 16 + 1 + size.ilog2() as usize)
+}
+
+impl State {
+    const EMPTY: Self =
+        Self { small: 0, large: SMALL_BYTES, written: 0, free: [ptr::null_mut(); LISTS], is_mapped: false };
+
+    /// Empties the arena.
+    fn reset(&mut self) {
+        if !self.is_mapped {
+            map();
+        }
+        let used = self.large - SMALL_BYTES;
+        if used > 0 {
+            discard(ptr::with_exposed_provenance_mut(START + SMALL_BYTES), used);
+        }
+        *self = Self { written: self.written.max(self.small), is_mapped: true, ..Self::EMPTY };
+    }
+
+    /// Gives out a block, and says whether it is zero.
+    fn take(&mut self, layout: Layout) -> (*mut u8, bool) {
+        LIVE.fetch_add(1, Ordering::AcqRel);
+        let (size, list) = class(layout);
+        if size >= LEAST_LARGE {
+            let place = self.large.next_multiple_of(size.max(layout.align()));
+            self.large = place + size;
+            assert!(self.large <= BYTES, "a run takes more memory than the arena has");
+            return (ptr::with_exposed_provenance_mut(START + place), true);
+        }
+        if let Some(block) = NonNull::new(self.free[list]) {
+            // SAFETY: a free block holds the next one, and nobody else uses it.
+            self.free[list] = unsafe { block.cast::<*mut u8>().read() };
+            return (block.as_ptr(), false);
+        }
+        let align = if size <= MOST_FINE && layout.align() <= 16 { 16 } else { size };
+        let place = self.small.next_multiple_of(align);
+        self.small = place + size;
+        assert!(self.small <= SMALL_BYTES, "a run takes more memory than the arena has");
+        (ptr::with_exposed_provenance_mut(START + place), place >= self.written)
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// The block was given out with this layout, and nobody uses it.
+    unsafe fn give_back(&mut self, block: *mut u8, layout: Layout) {
+        let (size, list) = class(layout);
+        if size >= LEAST_LARGE {
+            discard(block, size);
+            return;
+        }
+        // SAFETY: a block has at least 16 bytes, aligned to 16.
+        unsafe { block.cast::<*mut u8>().write(self.free[list]) };
+        self.free[list] = block;
+    }
+}
+
+/// Reserves the arena's addresses.
+fn map() {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let start = ptr::without_provenance_mut(START);
+    // SAFETY: a new mapping that replaces no other one.
+    let mapped = unsafe { libc::mmap(start, BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    assert!(mapped == start, "the addresses of the simulated machine's memory are taken");
+    let _ = mapped.expose_provenance();
+}
+
+/// Gives whole pages back to the system. They are zero from now on.
+fn discard(start: *mut u8, bytes: usize) {
+    // SAFETY: the pages are of the arena's second part, whose blocks are whole pages, and nobody uses them.
+    let done = unsafe { libc::madvise(start.cast(), bytes.next_multiple_of(PAGE), libc::MADV_DONTNEED) };
+    assert!(done == 0, "the system does not take memory back");
+}

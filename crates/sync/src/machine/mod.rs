@@ -1,0 +1,51 @@
+//! A simulated machine: the real code on virtual threads, which all run on one thread of the operating system, one step
+//! at a time.
+//!
+//! [`run`] runs a program on such a machine. Each access to an atomic, each lock of a [`Mutex`](crate::Mutex), each
+//! wait, wake, spawn and look at the clock is a *step*. Before each step, the machine may let another virtual thread
+//! go on. A [`Strategy`] decides that, from a seed, so the same seed gives the same run. What lies between two steps runs
+//! without interruption.
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | `scheduler` | the virtual threads: who goes on, who waits for what, the clock |
+//! | [`strategy`] | which thread goes on |
+//! | `schedule` | the switches that a run made, to print, to shrink and to make again |
+//! | `memory` | the memory of a run: at the same addresses in each |
+//! | [`atomic`], [`locks`], [`thread`], [`local`] | what stands behind the facade |
+//!
+//! **What is different from a real machine.** All accesses are sequentially consistent: orderings are loom's matter.
+//! Memory that is shared without an atomic is not looked at. The clock advances by a fixed time with each step, and
+//! jumps to the next deadline when all threads wait.
+//!
+//! **Invariants**
+//!
+//! 1. A virtual thread runs only while the machine that it belongs to has resumed it, on the thread that called
+//!    [`run`]. So the machine's own state needs no synchronisation.
+//! 2. Nothing of a run depends on addresses, on real time, or on what other threads of the process do.
+//! 3. A failed run leaks the threads that have not ended: what they hold may be in any state, so it cannot be dropped.
+
+pub mod atomic;
+pub mod local;
+pub mod locks;
+mod memory;
+mod schedule;
+mod scheduler;
+pub mod strategy;
+pub mod thread;
+
+pub use schedule::{Schedule, Switch};
+pub use scheduler::{Failure, FailureKind, Report, is_running, outside, run};
+pub(crate) use scheduler::{leak, now, number};
+pub use strategy::Strategy;
+
+/// Stands for `std::hint`.
+pub mod hint {
+    pub use std::hint::*;
+
+    /// Lets other virtual threads go on: the caller waits for one of them.
+    #[track_caller]
+    pub fn spin_loop() {
+        super::scheduler::give_way();
+    }
+}

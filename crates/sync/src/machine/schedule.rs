@@ -1,0 +1,91 @@
+//! The switches from thread to thread that a run made.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A switch to another thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// The number of the thread that stops.
+    pub thread: usize,
+    /// The number of steps that this thread has made.
+    pub step: u64,
+    /// The number of the thread that goes on.
+    pub next: usize,
+    /// Whether the first thread could have gone on. Only such switches are left out of a schedule that is shrunk.
+    pub is_forced: bool,
+    /// The place in the code at which the first thread stops.
+    pub at: &'static Location<'static>,
+}
+
+/// Switches in their order. A clone is cheap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    switches: Arc<Vec<Switch>>,
+    /// The next thread by the thread that stops and its step.
+    next: Arc<HashMap<(usize, u64), usize>>,
+}
+
+impl Schedule {
+    /// The greatest number of switches that are printed: the last ones.
+    const PRINTED: usize = 80;
+
+    /// Makes a schedule of these switches.
+    pub fn new(switches: Vec<Switch>) -> Self {
+        let next = switches.iter().map(|switch| ((switch.thread, switch.step), switch.next)).collect();
+        Self { switches: Arc::new(switches), next: Arc::new(next) }
+    }
+
+    /// Returns the switches.
+    pub fn switches(&self) -> &[Switch] {
+        &self.switches
+    }
+
+    /// Returns the number of switches that were not forced.
+    pub fn chosen(&self) -> usize {
+        self.switches.iter().filter(|switch| !switch.is_forced).count()
+    }
+
+    pub(super) fn next(&self, thread: usize, step: u64) -> Option<usize> {
+        self.next.get(&(thread, step)).copied()
+    }
+
+    /// Leaves out as many chosen switches as possible, so that `fails` still says yes. It runs a schedule, and returns
+    /// the switches that were made if the run failed.
+    pub fn shrink(self, mut fails: impl FnMut(&Schedule) -> Option<Schedule>) -> Schedule {
+        let mut best = self;
+        let mut pieces = 2;
+        while best.chosen() > 0 {
+            let chosen: Vec<_> = (0..best.switches.len()).filter(|at| !best.switches[*at].is_forced).collect();
+            let length = chosen.len().div_ceil(pieces);
+            let shorter = chosen.chunks(length).find_map(|left_out| {
+                let kept = best.switches.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+                let ran = fails(&Schedule::new(kept.map(|(_, switch)| switch.clone()).collect()))?;
+                (ran.chosen() < best.chosen()).then_some(ran)
+            });
+            match shorter {
+                Some(shorter) => best = shorter,
+                None if length == 1 => break,
+                None => pieces *= 2,
+            }
+        }
+        best
+    }
+}
+
+impl fmt::Display for Schedule {
+    /// Writes a line for each switch; the beginning of a long schedule is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let skipped = self.switches.len().saturating_sub(Self::PRINTED);
+        if skipped > 0 {
+            writeln!(f, "  ({skipped} earlier switches)")?;
+        }
+        for Switch { thread, step, next, is_forced, at } in &self.switches[skipped..] {
+            let how = if *is_forced { "waits" } else { "stops" };
+            writeln!(f, "  thread {thread} {how} at its step {step}, {}:{}; {next} goes on", at.file(), at.line())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,501 @@
+//! The virtual threads of a machine: who goes on, who waits for what, and the clock.
+
+use super::local::Locals;
+use super::memory::Arena;
+use super::schedule::{Schedule, Switch};
+use super::strategy::{Chooser, Pause, Strategy};
+use crate::coroutine::overflow::{self, Bounds, Running};
+use crate::wait::Time;
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr;
+use std::rc::Rc;
+
+/// The bytes of a virtual thread's stack. Only those that it touches take memory.
+const STACK_BYTES: usize = 1 << 20;
+
+/// The nanoseconds by which the clock advances with a step, and when a thread gives way.
+const STEP_NS: u64 = 10;
+const GIVEN_WAY_NS: u64 = 100;
+
+thread_local! {
+    /// The machine whose virtual thread runs on this thread of the operating system; null outside of machines.
+    static MACHINE: Cell<*const Machine> = const { Cell::new(ptr::null()) };
+
+    /// Stacks that can be used again, by the number of their thread.
+    static STACKS: RefCell<Vec<Option<DefaultStack>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A machine while it runs.
+pub(super) struct Machine {
+    /// The number of the thread that runs.
+    running: Cell<usize>,
+    /// The number of steps of all threads, and of the one that runs.
+    steps: Cell<u64>,
+    own_steps: Cell<u64>,
+    most_steps: u64,
+    now_ns: Cell<u64>,
+    chooser: RefCell<Chooser>,
+    threads: RefCell<Vec<Thread>>,
+    /// Threads that were spawned and have no coroutine yet.
+    spawned: RefCell<Vec<Body>>,
+    switches: RefCell<Vec<Switch>>,
+    failure: RefCell<Option<FailureKind>>,
+    /// Frees what was leaked.
+    leaked: RefCell<Vec<Body>>,
+}
+
+/// What a virtual thread runs.
+type Body = Box<dyn FnOnce()>;
+
+/// The state of a virtual thread.
+struct Thread {
+    name: String,
+    phase: Phase,
+    /// The number of steps that it has made, while it does not run.
+    steps: u64,
+    /// The way back to the machine, while the thread does not run for the first time yet or has ended null.
+    yielder: *const Yielder<(), ()>,
+    locals: Rc<Locals>,
+    /// Whether the thread was unparked and has not parked since.
+    unparked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Ready,
+    /// The thread waits for a wake at this address, until this time if there is one.
+    Waits {
+        at: usize,
+        deadline: Option<u64>,
+    },
+    Done,
+}
+
+/// The way in which a wait at an address ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    ByThread,
+    ByClock,
+}
+
+/// The kinds of failure of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// All threads that have not ended wait, and none of them has a deadline. Holds their names.
+    Stalled(Vec<String>),
+    /// A thread panicked. Holds its name and the message.
+    Panicked(String, String),
+    /// The run had not ended after the greatest number of steps.
+    Endless,
+}
+
+/// The failure of a run.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The kind of failure.
+    pub kind: FailureKind,
+    /// What the machine did before.
+    pub report: Report,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            FailureKind::Stalled(threads) => writeln!(f, "nobody can wake {}", threads.join(", "))?,
+            FailureKind::Panicked(thread, message) => writeln!(f, "{thread} panicked: {message}")?,
+            FailureKind::Endless => writeln!(f, "no end after {} steps", self.report.steps)?,
+        }
+        write!(f, "{}", self.report.schedule)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a machine did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The switches from thread to thread.
+    pub schedule: Schedule,
+    /// The number of steps.
+    pub steps: u64,
+    /// The machine's time at the end.
+    pub time: Time,
+}
+
+/// Runs `main` as the first thread of a machine, until all its threads have ended.
+///
+/// The memory that its threads allocate is gone after the run: see [`outside`].
+///
+/// # Errors
+/// If a thread panics, if all wait for ever, or if they make more than `most_steps` steps. The threads are leaked then.
+///
+/// # Panics
+/// If the caller is a thread of a machine, or if memory that a thread has allocated was not freed.
+pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce()) -> Result<Report, Failure> {
+    assert!(!is_running(), "a machine within a machine");
+    let arena = Arena::new();
+    let machine = Box::new(Machine {
+        running: Cell::new(0),
+        steps: Cell::new(0),
+        own_steps: Cell::new(0),
+        most_steps,
+        now_ns: Cell::new(0),
+        chooser: RefCell::new(Chooser::new(strategy, seed)),
+        threads: RefCell::default(),
+        spawned: RefCell::default(),
+        switches: RefCell::default(),
+        failure: RefCell::default(),
+        leaked: RefCell::default(),
+    });
+    let main: Box<dyn FnOnce() + '_> = Box::new(main);
+    // SAFETY: the loop below ends when the thread has ended, or it leaks the thread, which never runs again then.
+    let main = unsafe { std::mem::transmute::<Box<dyn FnOnce() + '_>, Body>(main) };
+    machine.spawn("main".to_owned(), main);
+    let failed = machine.run_all();
+    let report = Report {
+        schedule: Schedule::new(machine.switches.borrow().clone()),
+        steps: machine.steps.get(),
+        time: Time(machine.now_ns.get()),
+    };
+    if let Some(kind) = failed {
+        // Leaked threads may still point to it.
+        Box::leak(machine);
+        return Err(Failure { kind: kind.clone(), report });
+    }
+    machine.leaked.take().into_iter().for_each(|free| free());
+    drop(machine);
+    assert_eq!(arena.live(), 0, "blocks of memory that outlive the run in which they were made");
+    Ok(report)
+}
+
+/// Whether the caller is a virtual thread.
+#[inline]
+pub fn is_running() -> bool {
+    !MACHINE.get().is_null()
+}
+
+/// Calls `work` with the machine that runs the caller. Returns `None` outside of machines.
+#[inline]
+fn machine<'m>() -> Option<&'m Machine> {
+    let machine = MACHINE.get();
+    // SAFETY: `run_all` sets the pointer only while it resumes a thread, and the machine outlives the call. What a
+    // virtual thread gets here it does not keep beyond its own end: all callers are in this module.
+    (!machine.is_null()).then(|| unsafe { &*machine })
+}
+
+/// Calls `work` as if no machine ran: it makes no steps, and the memory that it allocates may outlive the run. It must
+/// not wait.
+pub fn outside<R>(work: impl FnOnce() -> R) -> R {
+    struct Back(*const Machine);
+
+    impl Drop for Back {
+        fn drop(&mut self) {
+            MACHINE.set(self.0);
+        }
+    }
+
+    let _back = Back(MACHINE.replace(ptr::null()));
+    work()
+}
+
+/// Makes a value that lives as long as the run, or, outside of machines, as long as the process.
+pub(crate) fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
+    let value = Box::into_raw(value);
+    if let Some(machine) = machine() {
+        // SAFETY: the pointer is a box's. No thread is left when the run ends, and nothing of it is used after it.
+        machine.leaked.borrow_mut().push(Box::new(move || drop(unsafe { Box::from_raw(value) })));
+    }
+    // SAFETY: the value is never moved, nor freed before what can refer to it is gone.
+    unsafe { &*value }
+}
+
+/// Makes a step: another thread may go on before the caller does.
+#[inline]
+#[track_caller]
+pub(super) fn step() {
+    if let Some(machine) = machine() {
+        machine.step(Location::caller());
+    }
+}
+
+/// Lets other threads go on, since the caller waits for one of them.
+#[track_caller]
+pub(super) fn give_way() {
+    if let Some(machine) = machine() {
+        machine.count(GIVEN_WAY_NS);
+        machine.pause(Pause::GivesWay, Location::caller());
+    }
+}
+
+/// Waits until another thread [wakes](wake_all) this address, or the deadline passes. The caller is a virtual thread.
+#[track_caller]
+pub(super) fn wait_at(at: usize, deadline: Option<Time>) -> Woken {
+    let machine = machine().expect("outside of a machine nobody waits here");
+    let deadline = deadline.map(|time| time.0);
+    machine.threads.borrow_mut()[machine.running.get()].phase = Phase::Waits { at, deadline };
+    machine.count(STEP_NS);
+    machine.pause(Pause::Stops, Location::caller());
+    let thread = &mut machine.threads.borrow_mut()[machine.running.get()];
+    match thread.phase {
+        Phase::Ready => Woken::ByThread,
+        _ => {
+            thread.phase = Phase::Ready;
+            Woken::ByClock
+        }
+    }
+}
+
+/// Lets all threads go on that wait at this address.
+pub(super) fn wake_all(at: usize) {
+    if let Some(machine) = machine() {
+        for thread in machine.threads.borrow_mut().iter_mut() {
+            thread.wake(at);
+        }
+    }
+}
+
+/// Lets the thread go on that waits at this address and has the least number.
+pub(super) fn wake_one(at: usize) {
+    if let Some(machine) = machine() {
+        machine.threads.borrow_mut().iter_mut().any(|thread| thread.wake(at));
+    }
+}
+
+/// Returns the machine's time, or `None` outside of machines.
+#[track_caller]
+pub(crate) fn now() -> Option<Time> {
+    let machine = machine()?;
+    machine.step(Location::caller());
+    Some(Time(machine.now_ns.get()))
+}
+
+/// Returns the number of the calling thread, or `None` outside of machines.
+#[inline]
+pub(crate) fn number() -> Option<usize> {
+    machine().map(|machine| machine.running.get())
+}
+
+/// Adds a thread, which runs `body` later. Returns its number, or `None` outside of machines, where the body is dropped.
+pub(super) fn spawn(name: Option<String>, body: Body) -> Option<usize> {
+    let machine = machine()?;
+    let number = machine.threads.borrow().len();
+    Some(machine.spawn(name.unwrap_or_else(|| format!("thread {number}")), body))
+}
+
+/// Whether a thread has ended.
+pub(super) fn has_ended(number: usize) -> bool {
+    machine().is_some_and(|machine| machine.threads.borrow()[number].phase == Phase::Done)
+}
+
+/// Returns the calling thread's own values, or `None` outside of machines.
+pub(super) fn locals() -> Option<Rc<Locals>> {
+    let machine = machine()?;
+    Some(machine.threads.borrow()[machine.running.get()].locals.clone())
+}
+
+/// Sets whether a thread was unparked. Returns whether it was before.
+pub(super) fn set_unparked(number: usize, unparked: bool) -> bool {
+    machine().is_some_and(|machine| std::mem::replace(&mut machine.threads.borrow_mut()[number].unparked, unparked))
+}
+
+impl Thread {
+    fn wake(&mut self, address: usize) -> bool {
+        let waits = matches!(self.phase, Phase::Waits { at, .. } if at == address);
+        if waits {
+            self.phase = Phase::Ready;
+        }
+        waits
+    }
+}
+
+impl Machine {
+    fn spawn(&self, name: String, body: Body) -> usize {
+        let mut threads = self.threads.borrow_mut();
+        let (phase, locals) = (Phase::Ready, Rc::default());
+        threads.push(Thread { name, phase, steps: 0, yielder: ptr::null(), locals, unparked: false });
+        self.spawned.borrow_mut().push(body);
+        self.chooser.borrow_mut().add_thread(self.steps.get());
+        threads.len() - 1
+    }
+
+    #[inline]
+    fn count(&self, ns: u64) {
+        self.steps.set(self.steps.get() + 1);
+        self.own_steps.set(self.own_steps.get() + 1);
+        self.now_ns.set(self.now_ns.get() + ns);
+    }
+
+    #[inline]
+    fn step(&self, at: &'static Location<'static>) {
+        self.count(STEP_NS);
+        let (thread, own, step) = (self.running.get(), self.own_steps.get(), self.steps.get());
+        let is_due = self.chooser.borrow_mut().is_due(thread, own, step);
+        // A panic is not the machine's own: all its threads would seem to panic.
+        if (is_due && !std::thread::panicking()) || step > self.most_steps {
+            self.pause(Pause::Step, at);
+        }
+    }
+
+    /// Lets the chooser decide who goes on, and returns when it is the calling thread.
+    #[cold]
+    fn pause(&self, pause: Pause, at: &'static Location<'static>) {
+        let thread = self.running.get();
+        if self.steps.get() > self.most_steps {
+            self.fail(FailureKind::Endless);
+        }
+        let ready = self.ready();
+        if ready.is_empty() {
+            self.fail(FailureKind::Stalled(self.waiting()));
+        }
+        let own = self.own_steps.get();
+        let next = self.chooser.borrow_mut().choose(&ready, thread, own, pause);
+        if next == thread {
+            return;
+        }
+        let is_forced = pause != Pause::Step;
+        self.switches.borrow_mut().push(Switch { thread, step: own, next, is_forced, at });
+        self.go_to(next);
+    }
+
+    /// Returns the threads that can go on. If all wait, the clock jumps to the first deadline.
+    fn ready(&self) -> Vec<usize> {
+        let threads = self.threads.borrow();
+        let find = |now: u64| -> Vec<usize> {
+            let can_go_on = |thread: &Thread| match thread.phase {
+                Phase::Ready => true,
+                Phase::Waits { deadline, .. } => deadline.is_some_and(|deadline| deadline <= now),
+                Phase::Done => false,
+            };
+            (0..threads.len()).filter(|number| can_go_on(&threads[*number])).collect()
+        };
+        let ready = find(self.now_ns.get());
+        if !ready.is_empty() {
+            return ready;
+        }
+        let deadline = |thread: &Thread| match thread.phase {
+            Phase::Waits { deadline, .. } => deadline,
+            _ => None,
+        };
+        let Some(first) = threads.iter().filter_map(deadline).min() else { return Vec::new() };
+        self.now_ns.set(first);
+        find(first)
+    }
+
+    /// Returns the names of the threads that have not ended.
+    fn waiting(&self) -> Vec<String> {
+        let threads = self.threads.borrow();
+        threads.iter().filter(|thread| thread.phase != Phase::Done).map(|thread| thread.name.clone()).collect()
+    }
+
+    /// Goes from the calling thread to another one.
+    fn go_to(&self, next: usize) {
+        let thread = self.running.get();
+        let yielder = {
+            let mut threads = self.threads.borrow_mut();
+            threads[thread].steps = self.own_steps.get();
+            threads[thread].yielder
+        };
+        self.running.set(next);
+        let within = overflow::present();
+        // SAFETY: the thread runs, so the frame below it that holds the yielder lives; `body_of` has set the pointer.
+        unsafe { (*yielder).suspend(()) };
+        overflow::set_present(within);
+    }
+
+    /// Ends the run with a failure. The calling thread never goes on.
+    fn fail(&self, kind: FailureKind) -> ! {
+        self.failure.borrow_mut().get_or_insert(kind);
+        loop {
+            self.go_to(self.running.get());
+        }
+    }
+
+    /// Runs the threads until all have ended or the run has failed. Returns the failure.
+    fn run_all(&self) -> Option<FailureKind> {
+        let mut coroutines: Vec<Option<(Coroutine<(), (), ()>, Bounds)>> = Vec::new();
+        let failed = loop {
+            for body in self.spawned.take() {
+                let number = coroutines.len();
+                coroutines.push(Some(self.coroutine(number, body)));
+            }
+            let running = self.running.get();
+            let Some((coroutine, bounds)) = &mut coroutines[running] else { unreachable!("an ended thread goes on") };
+            self.own_steps.set(self.threads.borrow()[running].steps);
+            MACHINE.set(self);
+            let result = {
+                let _running = Running::on(*bounds);
+                coroutine.resume(())
+            };
+            MACHINE.set(ptr::null());
+            if let Some(failed) = self.failure.take() {
+                break Some(failed);
+            }
+            if let CoroutineResult::Return(()) = result {
+                let done = coroutines[running].take().expect("it has run");
+                STACKS.with_borrow_mut(|stacks| {
+                    stacks.resize_with(stacks.len().max(running + 1), || None);
+                    stacks[running] = Some(done.0.into_stack());
+                });
+                let ready = self.ready();
+                if ready.is_empty() {
+                    let waiting = self.waiting();
+                    break (!waiting.is_empty()).then_some(FailureKind::Stalled(waiting));
+                }
+                let own = self.own_steps.get();
+                let next = self.chooser.borrow_mut().choose(&ready, running, own, Pause::Stops);
+                let at = Location::caller();
+                self.switches.borrow_mut().push(Switch { thread: running, step: own, next, is_forced: true, at });
+                self.running.set(next);
+            }
+        };
+        if failed.is_some() {
+            coroutines.into_iter().flatten().for_each(std::mem::forget);
+        }
+        failed
+    }
+
+    /// Makes the coroutine of a thread.
+    fn coroutine(&self, number: usize, body: Body) -> (Coroutine<(), (), ()>, Bounds) {
+        let spare = STACKS.with_borrow_mut(|stacks| stacks.get_mut(number).and_then(Option::take));
+        let stack = spare.unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("memory for a virtual thread"));
+        let bounds = Bounds::of(&stack);
+        let this: *const Machine = self;
+        let run = move |yielder: &Yielder<(), ()>, ()| {
+            // SAFETY: the machine runs this thread, so it lives.
+            let this = unsafe { &*this };
+            this.threads.borrow_mut()[number].yielder = yielder;
+            let panicked = catch_unwind(AssertUnwindSafe(body)).err();
+            let locals = this.threads.borrow()[number].locals.clone();
+            let panicked = panicked.or_else(|| catch_unwind(AssertUnwindSafe(|| locals.drop_all())).err());
+            if let Some(panic) = panicked {
+                let name = this.threads.borrow()[number].name.clone();
+                this.fail(FailureKind::Panicked(name, message(&*panic)));
+            }
+            this.threads.borrow_mut()[number].phase = Phase::Done;
+            wake_all(end_of(number));
+        };
+        // SAFETY: `run_all` either runs the coroutine to its end or leaks it.
+        (unsafe { Coroutine::with_stack_unchecked(stack, run) }, bounds)
+    }
+}
+
+/// Returns the address at which threads wait for the end of one. No object has it.
+pub(super) fn end_of(number: usize) -> usize {
+    2 * number + 1
+}
+
+/// Returns the address at which a thread is parked. No object has it.
+pub(super) fn parking_of(number: usize) -> usize {
+    2 * number + 2
+}
+
+/// Returns the message of a panic.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+}

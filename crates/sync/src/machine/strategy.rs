@@ -1,0 +1,168 @@
+//! The decision which virtual thread takes the next step.
+
+use super::schedule::Schedule;
+
+/// A way to choose the threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Before each step, another thread goes on with this probability, out of 1024; any of those that can.
+    Random {
+        /// The probability, out of 1024.
+        switch_per_1024: u32,
+    },
+    /// Priorities: the thread with the highest one goes on as long as it can. At `changes` random steps out of the first
+    /// `steps` with more than one thread, the thread that would go on gets the least priority. A bug that needs *d* steps in a certain order is
+    /// found with a probability of at least 1 / (threads × steps^(d − 1)), if `changes` is d − 1 (*A Randomized
+    /// Scheduler with Probabilistic Guarantees of Finding Bugs*, section 3).
+    Priorities {
+        /// The number of changes.
+        changes: u32,
+        /// About the number of steps of the run.
+        steps: u64,
+    },
+    /// Makes the switches of another run, as far as its threads come to them again.
+    Replay(Schedule),
+}
+
+/// A sequence of random numbers (SplitMix64).
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Returns a number below `bound`, which is not zero.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Why a thread does not simply go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// It is at a step like any other.
+    Step,
+    /// It waits for others without saying for what: it spins or yields.
+    GivesWay,
+    /// It cannot go on: it waits, or has ended.
+    Stops,
+}
+
+/// A strategy at work.
+#[derive(Debug)]
+pub(super) enum Chooser {
+    Random {
+        random: Random,
+        /// The number of steps until the next switch.
+        left: u64,
+        switch_per_1024: u32,
+    },
+    Priorities {
+        random: Random,
+        /// The priority of each thread. The greatest goes on.
+        priorities: Vec<i64>,
+        /// The steps at which a priority changes, the last first, counted from the one at which there were two threads.
+        changes: Vec<u64>,
+        from: Option<u64>,
+        /// The least priority of all.
+        least: i64,
+    },
+    Replay(Schedule),
+}
+
+impl Chooser {
+    pub(super) fn new(strategy: &Strategy, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        match strategy {
+            Strategy::Random { switch_per_1024 } => {
+                let mut chooser = Chooser::Random { random, left: 0, switch_per_1024: *switch_per_1024 };
+                chooser.draw();
+                chooser
+            }
+            Strategy::Priorities { changes, steps } => {
+                let mut changes: Vec<_> = (0..*changes).map(|_| random.below((*steps).max(1))).collect();
+                changes.sort_unstable_by(|one, other| other.cmp(one));
+                Chooser::Priorities { random, priorities: Vec::new(), changes, from: None, least: 0 }
+            }
+            Strategy::Replay(schedule) => Chooser::Replay(schedule.clone()),
+        }
+    }
+
+    /// Draws the number of steps until the next switch, which is geometrically distributed.
+    fn draw(&mut self) {
+        if let Chooser::Random { random, left, switch_per_1024 } = self {
+            let stay = 1.0 - f64::from(*switch_per_1024).clamp(1.0, 1023.0) / 1024.0;
+            let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+            *left = ((1.0 - uniform).ln() / stay.ln()) as u64;
+        }
+    }
+
+    /// Notes that there is one thread more, at the machine's `step`.
+    pub(super) fn add_thread(&mut self, step: u64) {
+        if let Chooser::Priorities { random, priorities, from, .. } = self {
+            if priorities.len() == 1 {
+                *from = Some(step);
+            }
+            priorities.push((random.next() >> 2) as i64);
+        }
+    }
+
+    /// Whether the thread that runs, at its own step `own` and the machine's `step`, may be stopped before it.
+    #[inline]
+    pub(super) fn is_due(&mut self, thread: usize, own: u64, step: u64) -> bool {
+        match self {
+            Chooser::Random { left: 0, .. } => true,
+            Chooser::Random { left, .. } => {
+                *left -= 1;
+                false
+            }
+            Chooser::Priorities { changes, from, .. } => {
+                from.is_some_and(|from| changes.last().is_some_and(|change| from + *change <= step))
+            }
+            Chooser::Replay(schedule) => schedule.next(thread, own).is_some(),
+        }
+    }
+
+    /// Chooses the thread that goes on, out of those that can, which are in order and not none. `thread` is the one that
+    /// ran, at its own step `own`.
+    pub(super) fn choose(&mut self, ready: &[usize], thread: usize, own: u64, pause: Pause) -> usize {
+        // Who gives way waits for somebody else.
+        let others = |random: &mut Random| {
+            let others = ready.len() - usize::from(ready.contains(&thread));
+            let chosen = (others > 0).then(|| random.below(others as u64) as usize);
+            chosen.and_then(|at| ready.iter().copied().filter(|other| *other != thread).nth(at)).unwrap_or(thread)
+        };
+        match self {
+            Chooser::Random { random, .. } => {
+                let chosen = others(random);
+                self.draw();
+                chosen
+            }
+            Chooser::Priorities { priorities, changes, least, .. } => {
+                if pause != Pause::Stops {
+                    *least -= 1;
+                    priorities[thread] = *least;
+                }
+                if pause == Pause::Step {
+                    changes.pop();
+                }
+                ready.iter().copied().max_by_key(|at| priorities[*at]).unwrap_or(thread)
+            }
+            Chooser::Replay(schedule) => {
+                let told = schedule.next(thread, own).filter(|next| ready.contains(next));
+                let after = ready.iter().copied().find(|other| *other > thread);
+                told.or(after).unwrap_or(ready[0])
+            }
+        }
+    }
+}
