@@ -33,9 +33,7 @@ mod chosen {
 mod chosen {
     pub use crate::machine::atomic;
     pub use crate::machine::hint;
-    pub use crate::machine::locks::{
-        Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard,
-    };
+    pub use crate::machine::locks::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub use crate::machine::thread;
     pub use std::sync::{Barrier, mpsc};
 }
@@ -67,8 +65,12 @@ pub fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
 }
 
 /// Returns the number of cores that the process may use, at least one. Under loom and shuttle it is the real machine's,
-/// too.
+/// too; a simulated machine has its own.
 pub fn cores() -> usize {
+    #[cfg(machine)]
+    if crate::machine::is_running() {
+        return crate::machine::CORES;
+    }
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -20,7 +20,7 @@ use std::ops::Bound;
 
 /// The check that found a bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum FoundBy {
+pub enum FoundBy {
     /// The engine's audit, after a step.
     Audit,
     /// The checker, in the history.
@@ -40,7 +40,7 @@ enum FoundBy {
 /// Whether the engine is audited after each step. An audit finds a bug before any other check, so a test of the other
 /// checks does without audits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Audits {
+pub enum Audits {
     Yes,
     No,
 }
@@ -51,7 +51,7 @@ fn found<B: Bugs>(bug: B, audits: Audits, scripts: impl Fn(&Fixture) -> Vec<Scri
 }
 
 /// The bugs of a planted engine.
-trait Bugs: Copy + Debug {
+pub trait Bugs: Copy + Debug {
     /// The engine with this bug.
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine>;
 
@@ -287,8 +287,8 @@ fn look_again(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
-type Scripts = fn(&Fixture) -> Vec<Script>;
-const ALL: [Scripts; 16] = [
+pub type Scripts = fn(&Fixture) -> Vec<Script>;
+pub const ALL: [Scripts; 16] = [
     both_upgrade,
     read_two,
     roll_back,
@@ -307,7 +307,10 @@ const ALL: [Scripts; 16] = [
     upgrade_among_readers,
 ];
 
-fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
+/// A bug, whether the engine is audited, the transactions that meet the bug, and the check that finds it.
+pub type Case<B> = (B, Audits, Scripts, FoundBy);
+
+fn assert_found<B: Bugs>(cases: &[Case<B>]) {
     let missed = cases.iter().filter_map(|&(bug, audits, scripts, expected)| {
         let found = found(bug, audits, scripts);
         let what = format!("{bug:?}, audits {audits:?}: not found by {expected:?}, but by {found:?}");
@@ -316,82 +319,82 @@ fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
     assert_eq!(missed.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
+use Audits::{No, Yes};
+use FoundBy::{Audit, Checker, LostWakeup, Redo, Rows, Stall};
+
+pub const TWO_PHASE: [Case<two_phase::Bug>; 15] = [
+    (two_phase::Bug::ReadLockReleasedEarly, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
+    (two_phase::Bug::ReadLockReleasedEarly, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
+    (two_phase::Bug::WriteLockReleasedEarly, No, cross, Checker(AnomalyKind::DirtyWrites)),
+    (two_phase::Bug::UpgradeForgetsReaders, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
+    (two_phase::Bug::UpgradeGrantedWithoutLook, No, upgrade_among_readers, Checker(AnomalyKind::SingleAntiDependency)),
+    (two_phase::Bug::MissedGap, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
+    (two_phase::Bug::DirtyRead, No, roll_back, Checker(AnomalyKind::AbortedRead)),
+    (two_phase::Bug::AbortForgetsUndo, No, roll_back, Checker(AnomalyKind::AbortedRead)),
+    (two_phase::Bug::AbortForgetsLocks, No, roll_back, FoundBy::Locks),
+    (two_phase::Bug::CommitLosesWrites, No, cross, Checker(AnomalyKind::LostWrite)),
+    (two_phase::Bug::CommitLosesWrites, No, read_two, Rows),
+    (two_phase::Bug::NobodyIsWoken, No, cross, LostWakeup),
+    (two_phase::Bug::HandsOverLate, No, both_upgrade, Redo),
+    (two_phase::Bug::HandsOverLate, No, delete, Redo),
+    (two_phase::Bug::HandsOverNoDeletes, No, delete, Redo),
+];
+
 #[test]
 fn each_bug_of_two_phase_locking_is_found_by_the_check_that_is_there_for_it() {
-    use Audits::No;
-    use FoundBy::*;
-    use two_phase::Bug;
-    assert_found(&[
-        (Bug::ReadLockReleasedEarly, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
-        (Bug::ReadLockReleasedEarly, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
-        (Bug::WriteLockReleasedEarly, No, cross, Checker(AnomalyKind::DirtyWrites)),
-        (Bug::UpgradeForgetsReaders, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
-        (Bug::UpgradeGrantedWithoutLook, No, upgrade_among_readers, Checker(AnomalyKind::SingleAntiDependency)),
-        (Bug::MissedGap, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
-        (Bug::DirtyRead, No, roll_back, Checker(AnomalyKind::AbortedRead)),
-        (Bug::AbortForgetsUndo, No, roll_back, Checker(AnomalyKind::AbortedRead)),
-        (Bug::AbortForgetsLocks, No, roll_back, Locks),
-        (Bug::CommitLosesWrites, No, cross, Checker(AnomalyKind::LostWrite)),
-        (Bug::CommitLosesWrites, No, read_two, Rows),
-        (Bug::NobodyIsWoken, No, cross, LostWakeup),
-        (Bug::HandsOverLate, No, both_upgrade, Redo),
-        (Bug::HandsOverLate, No, delete, Redo),
-        (Bug::HandsOverNoDeletes, No, delete, Redo),
-    ]);
+    assert_found(&TWO_PHASE);
 }
+
+pub const VLL: [Case<vll::Bug>; 18] = [
+    (vll::Bug::WithdrawalKeepsCounters, Yes, queue_up, Audit),
+    (vll::Bug::WithdrawalUnblocksNobody, Yes, queue_up, Audit),
+    (vll::Bug::WithdrawalUnblocksNobody, No, queue_up, Stall),
+    (vll::Bug::ReadIgnoresWriters, Yes, read_two, Audit),
+    (vll::Bug::ReadIgnoresWriters, No, roll_back, Checker(AnomalyKind::AbortedRead)),
+    (vll::Bug::UnblocksBehindTheFront, Yes, queue_up, Audit),
+    (vll::Bug::UnblocksBehindTheFront, No, queue_up, Checker(AnomalyKind::DirtyWrites)),
+    (vll::Bug::NobodyIsWoken, Yes, cross, LostWakeup),
+    (vll::Bug::LateInSpiteOfConflict, Yes, surprise, Audit),
+    (vll::Bug::LateInSpiteOfConflict, No, surprise, Checker(AnomalyKind::DirtyWrites)),
+    (vll::Bug::AnalysisSkipsTheFree, Yes, queue_up, Audit),
+    (vll::Bug::AnalysisSkipsTheFree, No, queue_up, Checker(AnomalyKind::DirtyWrites)),
+    (vll::Bug::PlaceholderGoesWhileCounted, Yes, absent, Audit),
+    (vll::Bug::PlaceholderGoesWhileCounted, No, absent, Checker(AnomalyKind::SinglePredicateAntiDependency)),
+    (vll::Bug::NoIntention, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
+    (vll::Bug::PartitionsOneByOne, Yes, queue_up, Stall),
+    (vll::Bug::FinishedIsLost, Yes, cross, Audit),
+    (vll::Bug::FinishedIsLost, No, cross, Stall),
+];
 
 #[test]
 fn each_bug_of_very_lightweight_locking_is_found_by_the_checks_that_are_there_for_it() {
-    use Audits::{No, Yes};
-    use FoundBy::*;
-    use vll::Bug;
-    assert_found(&[
-        (Bug::WithdrawalKeepsCounters, Yes, queue_up, Audit),
-        (Bug::WithdrawalUnblocksNobody, Yes, queue_up, Audit),
-        (Bug::WithdrawalUnblocksNobody, No, queue_up, Stall),
-        (Bug::ReadIgnoresWriters, Yes, read_two, Audit),
-        (Bug::ReadIgnoresWriters, No, roll_back, Checker(AnomalyKind::AbortedRead)),
-        (Bug::UnblocksBehindTheFront, Yes, queue_up, Audit),
-        (Bug::UnblocksBehindTheFront, No, queue_up, Checker(AnomalyKind::DirtyWrites)),
-        (Bug::NobodyIsWoken, Yes, cross, LostWakeup),
-        (Bug::LateInSpiteOfConflict, Yes, surprise, Audit),
-        (Bug::LateInSpiteOfConflict, No, surprise, Checker(AnomalyKind::DirtyWrites)),
-        (Bug::AnalysisSkipsTheFree, Yes, queue_up, Audit),
-        (Bug::AnalysisSkipsTheFree, No, queue_up, Checker(AnomalyKind::DirtyWrites)),
-        (Bug::PlaceholderGoesWhileCounted, Yes, absent, Audit),
-        (Bug::PlaceholderGoesWhileCounted, No, absent, Checker(AnomalyKind::SinglePredicateAntiDependency)),
-        (Bug::NoIntention, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
-        (Bug::PartitionsOneByOne, Yes, queue_up, Stall),
-        (Bug::FinishedIsLost, Yes, cross, Audit),
-        (Bug::FinishedIsLost, No, cross, Stall),
-    ]);
+    assert_found(&VLL);
 }
+
+pub const VERSIONS: [Case<versions::Bug>; 18] = [
+    (versions::Bug::NoDependencyOnReads, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
+    (versions::Bug::NoDependencyOnIgnores, No, delete_in_vain, Checker(AnomalyKind::CircularInformation)),
+    (versions::Bug::NoCascade, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
+    (versions::Bug::NobodyIsWoken, No, prepare_in_vain, LostWakeup),
+    (versions::Bug::TimeBeforeStatus, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
+    (versions::Bug::RowsNotValidated, No, write_skew, Checker(AnomalyKind::ItemAntiDependency)),
+    (versions::Bug::RangesNotValidated, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
+    (versions::Bug::LastWriterWins, No, both_upgrade, Checker(AnomalyKind::LostWrite)),
+    (versions::Bug::LastWriterWins, Yes, both_upgrade, Audit),
+    (versions::Bug::InsertsSeeNobody, No, absent_twice, Checker(AnomalyKind::LostWrite)),
+    (versions::Bug::AbortForgetsLocks, Yes, roll_back, Audit),
+    (versions::Bug::AbortForgetsLocks, No, roll_back, FoundBy::Locks),
+    (versions::Bug::EndsLate, Yes, cross, Audit),
+    (versions::Bug::EndsLate, No, read_two, FoundBy::Locks),
+    (versions::Bug::CollectsWhatIsRead, No, look_again, Checker(AnomalyKind::Internal)),
+    (versions::Bug::HandsOverEarly, No, prepare_in_vain, Redo),
+    (versions::Bug::WritersAreNotWoken, No, both_upgrade, LostWakeup),
+    (versions::Bug::NextIsPassedOver, No, one_row, Stall),
+];
 
 #[test]
 fn each_bug_of_versions_is_found_by_the_check_that_is_there_for_it() {
-    use Audits::{No, Yes};
-    use FoundBy::*;
-    use versions::Bug;
-    assert_found(&[
-        (Bug::NoDependencyOnReads, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
-        (Bug::NoDependencyOnIgnores, No, delete_in_vain, Checker(AnomalyKind::CircularInformation)),
-        (Bug::NoCascade, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
-        (Bug::NobodyIsWoken, No, prepare_in_vain, LostWakeup),
-        (Bug::TimeBeforeStatus, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
-        (Bug::RowsNotValidated, No, write_skew, Checker(AnomalyKind::ItemAntiDependency)),
-        (Bug::RangesNotValidated, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
-        (Bug::LastWriterWins, No, both_upgrade, Checker(AnomalyKind::LostWrite)),
-        (Bug::LastWriterWins, Yes, both_upgrade, Audit),
-        (Bug::InsertsSeeNobody, No, absent_twice, Checker(AnomalyKind::LostWrite)),
-        (Bug::AbortForgetsLocks, Yes, roll_back, Audit),
-        (Bug::AbortForgetsLocks, No, roll_back, Locks),
-        (Bug::EndsLate, Yes, cross, Audit),
-        (Bug::EndsLate, No, read_two, Locks),
-        (Bug::CollectsWhatIsRead, No, look_again, Checker(AnomalyKind::Internal)),
-        (Bug::HandsOverEarly, No, prepare_in_vain, Redo),
-        (Bug::WritersAreNotWoken, No, both_upgrade, LostWakeup),
-        (Bug::NextIsPassedOver, No, one_row, Stall),
-    ]);
+    assert_found(&VERSIONS);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Engines that find deadlocks, or let them last until a wait times out, as their settings say. If deadlocks do not end
 /// by time-out, a wait ends because another transaction goes on, and a time-out is a deadlock that should not exist.
-const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
+pub const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 
 /// Engines in which no transaction waits: a transaction that meets another one aborts.
 const NOBODY_WAITS: [&str; 1] = ["row-nowait"];

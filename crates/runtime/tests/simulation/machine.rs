@@ -4,16 +4,18 @@
 //! `HOTROW_SIM_SEEDS=10000 RUSTFLAGS="--cfg machine" cargo test -p hotrow-runtime --test simulation --release machine`
 //! runs the long form. A failure prints its schedule, with as few switches as its failure needs.
 
-use crate::engines::settings;
+use crate::bugs::{ALL, Bugs, Case, Scripts, TWO_PHASE, VERSIONS, VLL};
+use crate::engines::{FIND_DEADLOCKS, settings};
+use crate::planted::{two_phase, versions, vll};
 use crate::script::{End, Mix, Script};
 use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
-use hotrow_protocols::ENGINES;
+use hotrow_protocols::{ENGINES, open};
 use hotrow_runtime::simulation::{SEED_VARIABLE, seeds};
 use hotrow_runtime::{Planner, Random};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::machine::{self, FailureKind, Report, Schedule, Strategy};
-use hotrow_sync::{Waiter, thread};
+use hotrow_sync::{Time, Waiter, thread};
 use hotrow_txn::{Abort, EngineInfo, Isolation, Transaction, Yielding};
 use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write as _};
@@ -21,6 +23,9 @@ use std::time::Duration;
 
 /// A run that has more steps does not end.
 const MOST_STEPS: u64 = 3_000_000;
+
+/// The greatest time of a run in which no wait may last until its limit, whose shortest is longer.
+const LONGEST: Duration = Duration::from_millis(100);
 
 /// The attempts at a transaction that is aborted again and again.
 const MOST_ATTEMPTS: usize = 20;
@@ -31,12 +36,14 @@ struct Plan {
     threads: Vec<Vec<Script>>,
     /// The longest wait for a lock.
     lock_timeout: Option<Duration>,
+    /// Whether a wait may last until a limit, of the engine's settings or that one.
+    may_time_out: bool,
     /// The number of waits that another thread cancels.
     cancels: u64,
 }
 
 impl Plan {
-    fn new(random: &mut Random, fixture: &Fixture, levels: &[Isolation]) -> Self {
+    fn new(random: &mut Random, fixture: &Fixture, levels: &[Isolation], may_time_out: bool) -> Self {
         let mix = *random.pick(&[
             Mix::Everything(2),
             Mix::Everything(3),
@@ -59,7 +66,7 @@ impl Plan {
         let threads = (0..threads).map(|_| thread()).collect();
         let lock_timeout = *random.pick(&[None, Some(Duration::from_micros(20)), Some(Duration::from_millis(2))]);
         let cancels = if random.chance(25) { 1 + random.below(4) } else { 0 };
-        Self { threads, lock_timeout, cancels }
+        Self { threads, lock_timeout, may_time_out: lock_timeout.is_some() || may_time_out, cancels }
     }
 }
 
@@ -67,7 +74,7 @@ impl Plan {
 fn strategy(random: &mut Random) -> Strategy {
     match random.below(2) {
         0 => Strategy::Random { switch_per_1024: *random.pick(&[8, 32, 128, 512]) },
-        _ => Strategy::Priorities { changes: 1 + random.below(5) as u32, steps: *random.pick(&[2000, 8000, 30_000]) },
+        _ => Strategy::Priorities { changes: 1 + random.below(5) as u32, steps: *random.pick(&[500, 2000, 8000]) },
     }
 }
 
@@ -123,17 +130,20 @@ struct Ran {
     commits: u64,
 }
 
-/// Runs the transactions of a seed on an engine, and judges what they did.
-fn run_once(
-    open: &dyn Fn() -> Fixture,
-    levels: &[Isolation],
-    seed: u64,
-    strategy: &Strategy,
-) -> Result<Ran, Wrong> {
-    let (judged, commits) = (RefCell::new(Ok(())), Cell::new(0));
+/// A database and the transactions that a seed runs on it.
+struct Subject<'s> {
+    open: &'s dyn Fn() -> Fixture,
+    plan: &'s dyn Fn(&mut Random, &Fixture) -> Plan,
+    /// What must hold when no transaction runs any more.
+    judge: fn(&Fixture) -> Result<(), String>,
+}
+
+/// Runs the transactions of a seed, and judges what they did.
+fn run_once(subject: &Subject<'_>, seed: u64, strategy: &Strategy) -> Result<Ran, Wrong> {
+    let (judged, commits, may_time_out) = (RefCell::new(Ok(())), Cell::new(0), Cell::new(false));
     let ran = machine::run(strategy, seed, MOST_STEPS, || {
-        let fixture = open();
-        let plan = Plan::new(&mut Random::new(seed), &fixture, levels);
+        let fixture = (subject.open)();
+        let plan = (subject.plan)(&mut Random::new(seed), &fixture);
         let waiters: Vec<_> = plan.threads.iter().map(|_| Waiter::thread(Duration::from_micros(5))).collect();
         let committed = AtomicU64::new(0);
         thread::scope(|scope| {
@@ -151,7 +161,8 @@ fn run_once(
             }
         });
         commits.set(committed.load(Ordering::Acquire));
-        let result = fixture.check_all();
+        may_time_out.set(plan.may_time_out);
+        let result = (subject.judge)(&fixture);
         machine::outside(|| *judged.borrow_mut() = result.clone());
     });
     match ran {
@@ -165,23 +176,33 @@ fn run_once(
         }
         Ok(report) => match judged.into_inner() {
             Err(what) => Err(Wrong { what, schedule: report.schedule }),
+            Ok(()) if report.time > Time::default().after(LONGEST) && !may_time_out.get() => {
+                Err(Wrong { what: "a wait lasted until its limit".to_owned(), schedule: report.schedule })
+            }
             Ok(()) => Ok(Ran { report, commits: commits.get() }),
         },
     }
 }
 
-/// Runs a seed. A failure is shrunk.
-fn run_seed(open: &dyn Fn() -> Fixture, levels: &[Isolation], seed: u64) -> Result<Ran, Wrong> {
-    let strategy = strategy(&mut Random::new(seed ^ 0x5eed));
-    run_once(open, levels, seed, &strategy).map_err(|wrong| {
-        let Wrong { mut what, schedule } = wrong;
-        let schedule = schedule.shrink(|shorter| {
-            let again = run_once(open, levels, seed, &Strategy::Replay(shorter.clone())).err()?;
-            what = again.what;
-            Some(again.schedule)
-        });
-        Wrong { what, schedule }
-    })
+/// Runs a seed with a strategy of its own.
+fn run_seed(subject: &Subject<'_>, seed: u64) -> Result<Ran, Wrong> {
+    run_once(subject, seed, &strategy(&mut Random::new(seed ^ 0x5eed)))
+}
+
+/// Leaves out of a failed run as many switches as possible.
+fn shrink(subject: &Subject<'_>, seed: u64, wrong: Wrong) -> Wrong {
+    let Wrong { mut what, schedule } = wrong;
+    let schedule = schedule.shrink(|shorter| {
+        let again = run_once(subject, seed, &Strategy::Replay(shorter.clone())).err()?;
+        what = again.what;
+        Some(again.schedule)
+    });
+    Wrong { what, schedule }
+}
+
+/// Whether deadlocks of an engine with a seed's settings end by time-out.
+fn may_time_out(info: &EngineInfo, seed: u64) -> bool {
+    FIND_DEADLOCKS.contains(&info.name) && settings(seed).deadlock_time_outs
 }
 
 fn check_engine(info: &EngineInfo, levels: &[Isolation], count: u64) -> Result<(), String> {
@@ -189,11 +210,15 @@ fn check_engine(info: &EngineInfo, levels: &[Isolation], count: u64) -> Result<(
     for seed in seeds(count) {
         let every = if seed % 3 == 0 { 3 } else { 2 };
         let open = || Fixture::open(info.name, &settings(seed), seed % 4 != 0, every);
-        match run_seed(&open, levels, seed) {
+        let plan =
+            |random: &mut Random, fixture: &Fixture| Plan::new(random, fixture, levels, may_time_out(info, seed));
+        let subject = Subject { open: &open, plan: &plan, judge: Fixture::check_all };
+        match run_seed(&subject, seed) {
             Ok(Ran { report, commits: some }) => {
                 (commits, steps, ran) = (commits + some, steps + report.steps, ran + 1);
             }
             Err(wrong) => {
+                let wrong = shrink(&subject, seed, wrong);
                 let again = format!("see it again with {SEED_VARIABLE}={seed}");
                 return Err(format!("{} at {levels:?}: {wrong}{again}", info.name));
             }
@@ -236,10 +261,9 @@ fn the_same_seed_gives_the_same_run() {
         println!("{}", info.name);
         for seed in seeds(3) {
             let open = || Fixture::open(info.name, &settings(seed), true, 2);
-            let run = || {
-                let strategy = strategy(&mut Random::new(seed));
-                run_once(&open, info.isolation, seed, &strategy).map_err(|wrong| wrong.to_string()).unwrap().report
-            };
+            let plan = |random: &mut Random, fixture: &Fixture| Plan::new(random, fixture, info.isolation, true);
+            let subject = Subject { open: &open, plan: &plan, judge: Fixture::check_all };
+            let run = || run_seed(&subject, seed).unwrap_or_else(|wrong| panic!("{}: {wrong}", info.name)).report;
             let (one, other) = (run(), run());
             if one != other {
                 let switches = one.schedule.switches().iter().zip(other.schedule.switches());
@@ -249,4 +273,66 @@ fn the_same_seed_gives_the_same_run() {
         }
     }
     assert!(differ.is_empty(), "{differ}");
+}
+
+/// Returns the first seed that finds a bug, and what it finds.
+fn first_finding<B: Bugs>(bug: B, scripts: Scripts, count: u64) -> Option<(u64, Wrong)> {
+    seeds(count).find_map(|seed| {
+        let open = || {
+            let fixture = Fixture::over(bug.engine(open("none").expect("it is in the registry")), true);
+            fixture.redo.set_pauses(bug.pauses());
+            fixture
+        };
+        let plan = |random: &mut Random, fixture: &Fixture| Plan {
+            threads: scripts(fixture).into_iter().map(|script| vec![script]).collect(),
+            lock_timeout: None,
+            // The small engine of two-phase locking finds no deadlocks.
+            may_time_out: true,
+            cancels: if seed % 2 == 1 { random.below(3) } else { 0 },
+        };
+        let subject = Subject { open: &open, plan: &plan, judge: Fixture::check };
+        run_seed(&subject, seed).err().map(|wrong| (seed, shrink(&subject, seed, wrong)))
+    })
+}
+
+/// Asserts that each bug is found, and says by which seed and with how many switches.
+fn assert_found<B: Bugs + PartialEq>(cases: &[Case<B>]) {
+    let mut missed = Vec::new();
+    for (at, &(bug, _, scripts, expected)) in cases.iter().enumerate() {
+        if cases[..at].iter().any(|(other, _, others, _)| *other == bug && std::ptr::fn_addr_eq(*others, scripts)) {
+            continue;
+        }
+        match first_finding(bug, scripts, 3000) {
+            Some((seed, Wrong { what, schedule })) => {
+                println!("{bug:?}: seed {seed}, {} switches: {what}", schedule.chosen());
+            }
+            None => missed.push(format!("{bug:?}, {expected:?}")),
+        }
+    }
+    assert_eq!(missed, Vec::<String>::new());
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    assert_found(&TWO_PHASE);
+    assert_found(&VLL);
+    assert_found(&VERSIONS);
+}
+
+#[test]
+fn nothing_is_found_where_no_bug_is_planted() {
+    let mut found = String::new();
+    for (at, scripts) in ALL.into_iter().enumerate() {
+        let engines = [
+            ("two_phase", first_finding(two_phase::Bug::None, scripts, 100)),
+            ("vll", first_finding(vll::Bug::None, scripts, 100)),
+            ("versions", first_finding(versions::Bug::None, scripts, 100)),
+        ];
+        for (name, finding) in engines {
+            if let Some((seed, wrong)) = finding {
+                writeln!(found, "{name}, scripts {at}, seed {seed}: {wrong}").expect("a string has room");
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found}");
 }

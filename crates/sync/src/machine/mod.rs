@@ -36,8 +36,11 @@ pub mod thread;
 
 pub use schedule::{Schedule, Switch};
 pub use scheduler::{Failure, FailureKind, Report, is_running, outside, run};
-pub(crate) use scheduler::{leak, now, number};
+pub(crate) use scheduler::{leak, now, number, was_woken_by_nobody};
 pub use strategy::Strategy;
+
+/// The cores that the machine says it has.
+pub(crate) const CORES: usize = 4;
 
 /// Stands for `std::hint`.
 pub mod hint {

@@ -22,6 +22,9 @@ const STACK_BYTES: usize = 1 << 20;
 const STEP_NS: u64 = 10;
 const GIVEN_WAY_NS: u64 = 100;
 
+/// The longest time for which the threads of a machine may all stand still, until a deadline passes.
+const STOPPED_NS: u64 = 1_000_000;
+
 thread_local! {
     /// The machine whose virtual thread runs on this thread of the operating system; null outside of machines.
     static MACHINE: Cell<*const Machine> = const { Cell::new(ptr::null()) };
@@ -43,6 +46,9 @@ pub(super) struct Machine {
     threads: RefCell<Vec<Thread>>,
     /// Threads that were spawned and have no coroutine yet.
     spawned: RefCell<Vec<Body>>,
+    /// Whether the thread that runs goes on because its deadline has passed while all others wait, and has not asked for
+    /// that yet. Until then it is not stopped.
+    uninterrupted: Cell<bool>,
     switches: RefCell<Vec<Switch>>,
     failure: RefCell<Option<FailureKind>>,
     /// Frees what was leaked.
@@ -148,6 +154,7 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
         chooser: RefCell::new(Chooser::new(strategy, seed)),
         threads: RefCell::default(),
         spawned: RefCell::default(),
+        uninterrupted: Cell::new(false),
         switches: RefCell::default(),
         failure: RefCell::default(),
         leaked: RefCell::default(),
@@ -250,6 +257,12 @@ pub(super) fn wait_at(at: usize, deadline: Option<Time>) -> Woken {
     }
 }
 
+/// Whether the calling thread's wait has ended at its deadline while all other threads wait, since the last call. If what
+/// the thread waited for has come true all the same, nobody will tell it: a wake was lost.
+pub(crate) fn was_woken_by_nobody() -> bool {
+    machine().is_some_and(|machine| machine.uninterrupted.take())
+}
+
 /// Lets all threads go on that wait at this address.
 pub(super) fn wake_all(at: usize) {
     if let Some(machine) = machine() {
@@ -336,7 +349,7 @@ impl Machine {
         let (thread, own, step) = (self.running.get(), self.own_steps.get(), self.steps.get());
         let is_due = self.chooser.borrow_mut().is_due(thread, own, step);
         // A panic is not the machine's own: all its threads would seem to panic.
-        if (is_due && !std::thread::panicking()) || step > self.most_steps {
+        if (is_due && !self.uninterrupted.get() && !std::thread::panicking()) || step > self.most_steps {
             self.pause(Pause::Step, at);
         }
     }
@@ -344,16 +357,13 @@ impl Machine {
     /// Lets the chooser decide who goes on, and returns when it is the calling thread.
     #[cold]
     fn pause(&self, pause: Pause, at: &'static Location<'static>) {
+        self.uninterrupted.set(false);
         let thread = self.running.get();
         if self.steps.get() > self.most_steps {
             self.fail(FailureKind::Endless);
         }
-        let ready = self.ready();
-        if ready.is_empty() {
-            self.fail(FailureKind::Stalled(self.waiting()));
-        }
         let own = self.own_steps.get();
-        let next = self.chooser.borrow_mut().choose(&ready, thread, own, pause);
+        let Some(next) = self.choose(thread, own, pause) else { self.fail(FailureKind::Stalled(self.waiting())) };
         if next == thread {
             return;
         }
@@ -362,28 +372,31 @@ impl Machine {
         self.go_to(next);
     }
 
-    /// Returns the threads that can go on. If all wait, the clock jumps to the first deadline.
-    fn ready(&self) -> Vec<usize> {
+    /// Chooses the thread that goes on after `thread`, which stands at its own step `own`. Returns `None` if all wait for
+    /// ever.
+    fn choose(&self, thread: usize, own: u64, pause: Pause) -> Option<usize> {
+        let (mut ready, mut early, mut later) = (Vec::new(), Vec::new(), Vec::new());
         let threads = self.threads.borrow();
-        let find = |now: u64| -> Vec<usize> {
-            let can_go_on = |thread: &Thread| match thread.phase {
-                Phase::Ready => true,
-                Phase::Waits { deadline, .. } => deadline.is_some_and(|deadline| deadline <= now),
-                Phase::Done => false,
-            };
-            (0..threads.len()).filter(|number| can_go_on(&threads[*number])).collect()
-        };
-        let ready = find(self.now_ns.get());
-        if !ready.is_empty() {
-            return ready;
+        let now = self.now_ns.get();
+        for (number, thread) in threads.iter().enumerate() {
+            match thread.phase {
+                Phase::Ready => ready.push(number),
+                Phase::Waits { deadline: Some(deadline), .. } if deadline <= now => ready.push(number),
+                Phase::Waits { deadline: Some(deadline), .. } if deadline <= now + STOPPED_NS => early.push(number),
+                Phase::Waits { deadline: Some(deadline), .. } => later.push((deadline, number)),
+                Phase::Waits { deadline: None, .. } | Phase::Done => {}
+            }
         }
-        let deadline = |thread: &Thread| match thread.phase {
-            Phase::Waits { deadline, .. } => deadline,
-            _ => None,
-        };
-        let Some(first) = threads.iter().filter_map(deadline).min() else { return Vec::new() };
-        self.now_ns.set(first);
-        find(first)
+        let all_wait = ready.is_empty();
+        if all_wait && early.is_empty() {
+            early.push(later.into_iter().min()?.1);
+        }
+        let next = self.chooser.borrow_mut().choose(&mut ready, &early, thread, own, pause);
+        if let Phase::Waits { deadline: Some(deadline), .. } = threads[next].phase {
+            self.now_ns.set(now.max(deadline));
+            self.uninterrupted.set(all_wait);
+        }
+        Some(next)
     }
 
     /// Returns the names of the threads that have not ended.
@@ -441,13 +454,11 @@ impl Machine {
                     stacks.resize_with(stacks.len().max(running + 1), || None);
                     stacks[running] = Some(done.0.into_stack());
                 });
-                let ready = self.ready();
-                if ready.is_empty() {
+                let own = self.own_steps.get();
+                let Some(next) = self.choose(running, own, Pause::Stops) else {
                     let waiting = self.waiting();
                     break (!waiting.is_empty()).then_some(FailureKind::Stalled(waiting));
-                }
-                let own = self.own_steps.get();
-                let next = self.chooser.borrow_mut().choose(&ready, running, own, Pause::Stops);
+                };
                 let at = Location::caller();
                 self.switches.borrow_mut().push(Switch { thread: running, step: own, next, is_forced: true, at });
                 self.running.set(next);

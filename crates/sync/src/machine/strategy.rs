@@ -2,6 +2,9 @@
 
 use super::schedule::Schedule;
 
+/// One in so many switches may let a deadline pass early.
+const EARLY: u64 = 4;
+
 /// A way to choose the threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -133,9 +136,30 @@ impl Chooser {
         }
     }
 
-    /// Chooses the thread that goes on, out of those that can, which are in order and not none. `thread` is the one that
-    /// ran, at its own step `own`.
-    pub(super) fn choose(&mut self, ready: &[usize], thread: usize, own: u64, pause: Pause) -> usize {
+    /// Chooses the thread that goes on, out of those that can, which are in order. `early` are threads whose deadlines
+    /// come soon: one of them can go on, too, as if all others had stood still until then. There is at least one thread
+    /// in either. `thread` is the one that ran, at its own step `own`.
+    pub(super) fn choose(
+        &mut self,
+        ready: &mut Vec<usize>,
+        early: &[usize],
+        thread: usize,
+        own: u64,
+        pause: Pause,
+    ) -> usize {
+        match self {
+            Chooser::Random { random, .. } | Chooser::Priorities { random, .. } => {
+                if ready.is_empty() || !early.is_empty() && random.below(EARLY) == 0 {
+                    ready.extend(early);
+                    ready.sort_unstable();
+                }
+            }
+            Chooser::Replay(schedule) => {
+                let told = schedule.next(thread, own).filter(|next| early.contains(next));
+                let first = early.first().copied().filter(|_| ready.is_empty());
+                ready.extend(told.or(first));
+            }
+        }
         // Who gives way waits for somebody else.
         let others = |random: &mut Random| {
             let others = ready.len() - usize::from(ready.contains(&thread));

@@ -1,11 +1,13 @@
 //! Stands for `std::thread`. Only virtual threads may spawn, park and sleep.
 
-use super::scheduler::{self, end_of, give_way, has_ended, now, number, parking_of, set_unparked, step, wait_at, wake_all};
-pub use std::thread::{Result, available_parallelism, panicking};
+use super::scheduler::{
+    self, end_of, give_way, has_ended, now, number, parking_of, set_unparked, step, wait_at, wake_all,
+};
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
+pub use std::thread::{Result, available_parallelism, panicking};
 use std::time::Duration;
 
 /// The address at which a sleeping thread waits: nobody wakes it.
@@ -142,10 +144,7 @@ impl Builder {
     /// # Errors
     /// None.
     #[track_caller]
-    pub fn spawn<T: Send + 'static>(
-        self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> io::Result<JoinHandle<T>> {
+    pub fn spawn<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
         Ok(start(self.name, work))
     }
 }

@@ -217,7 +217,10 @@ impl Waiter {
             }
             let limit = (end != NEVER).then_some(Time(end));
             self.shared.scheduler.suspend(deadline.into_iter().chain(limit).min());
-            if condition() {
+            let is_ready = condition();
+            #[cfg(machine)]
+            assert!(!crate::machine::was_woken_by_nobody() || !is_ready, "a wake was lost: the condition came true");
+            if is_ready {
                 return Wake::Ready;
             }
         }

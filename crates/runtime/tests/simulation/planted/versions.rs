@@ -206,6 +206,12 @@ impl State {
         Ok(())
     }
 
+    /// Adds a version that a transaction has made. Returns its place.
+    fn add(&mut self, me: u64, key: Key, row: Row) -> usize {
+        self.versions.push(Version { key, row, begin: Word::By(me), end: NEVER, is_collected: false });
+        self.versions.len() - 1
+    }
+
     /// Whether another version has a key; an error if that is not for this transaction to say.
     fn is_taken(&mut self, me: u64, key: &Key, bug: Bug) -> Result<bool, Abort> {
         let time = self.running[&me].read_time;
@@ -348,10 +354,7 @@ impl VersionsTransaction {
 
     fn make(&mut self, row: Row, old: Option<usize>) {
         let key = self.shared.key(self.table.expect("it writes to one"), IndexRef::Primary, row.as_ref());
-        let mut state = self.shared.state();
-        state.versions.push(Version { key, row, begin: Word::By(self.id), end: NEVER, is_collected: false });
-        let new = state.versions.len() - 1;
-        drop(state);
+        let new = self.shared.state().add(self.id, key, row);
         self.log.push((old, Some(new)));
     }
 
@@ -486,13 +489,18 @@ impl Transaction for VersionsTransaction {
         self.table = Some(table);
         self.read_time()?;
         let key = self.shared.key(table, IndexRef::Primary, row);
-        if self.shared.state().is_taken(self.id, &key, self.shared.bug)? {
+        let mut copy = Row::new(&self.shared.engine.layout(table));
+        copy.copy_from(row);
+        // One look and one version, so that two inserts see each other.
+        let mut state = self.shared.state();
+        if state.is_taken(self.id, &key, self.shared.bug)? {
+            drop(state);
             self.look_up(&key)?;
             return Ok(Write::Duplicate(IndexRef::Primary));
         }
-        let mut copy = Row::new(&self.shared.engine.layout(table));
-        copy.copy_from(row);
-        self.make(copy, None);
+        let new = state.add(self.id, key, copy);
+        drop(state);
+        self.log.push((None, Some(new)));
         Ok(Write::Done)
     }
 
