@@ -85,6 +85,10 @@ pub enum Mix {
     Queues,
     /// Reads and changes of a few rows that other transactions may lock before the writers end, and many rollbacks.
     Retired,
+    /// Scans of everything, beside transactions that change several rows.
+    Walks,
+    /// Reads of one or two rows, and changes of rows that were read.
+    Upgrades,
 }
 
 impl Script {
@@ -97,6 +101,8 @@ impl Script {
             }
             Mix::Phantoms => (Step::random_phantom(random, fixture), 30),
             Mix::Queues => ((0..1 + random.below(3)).map(|_| Step::random_point(random)).collect(), 8),
+            Mix::Walks => (Step::random_walk(random, fixture), 10),
+            Mix::Upgrades => (Step::random_upgrade(random), 8),
             Mix::Retired => {
                 ((0..1 + random.below(4)).flat_map(|_| Step::random_retired(random, fixture)).collect(), 25)
             }
@@ -108,6 +114,7 @@ impl Script {
         };
         let declared = match random.below(10) {
             _ if mix == Mix::Queues => Declared::Everything,
+            0..8 if mix == Mix::Upgrades => Declared::Nothing,
             0..2 if may_be_silent => Declared::Nothing,
             0..5 => Declared::Everything,
             5..8 => Declared::Some(random.below(1 << 8)),
@@ -197,6 +204,33 @@ impl Step {
     fn random_point(random: &mut Random) -> Self {
         let key = Key::Int(random.below(QUEUE_KEYS) as i64);
         if random.chance(40) { Step::Read(key) } else { Step::Update(key, random.below(3) as i64) }
+    }
+
+    fn random_walk(random: &mut Random, fixture: &Fixture) -> Vec<Self> {
+        if random.chance(40) {
+            let indexes = [IndexRef::Primary, IndexRef::Primary, BY_GROUP, BY_CODE];
+            let index = *random.pick(if fixture.ordered { &indexes } else { &indexes[..2] });
+            let direction = *random.pick(&[Direction::Forward, Direction::Backward]);
+            let direction = if fixture.ordered { direction } else { Direction::Forward };
+            return vec![Step::Scan(Scan { direction, ..Scan::all(fixture.table, index) }, usize::MAX)];
+        }
+        let change = |random: &mut Random| {
+            let key = random.below(PHANTOM_KEYS) as i64;
+            match random.below(10) {
+                0..6 => Step::Update(Key::Int(key), random.below(3) as i64),
+                6..8 => Step::Insert(fixture.row(key, random.below(3) as i64, None)),
+                _ => Step::Delete(Key::Int(key)),
+            }
+        };
+        (0..1 + random.below(3)).map(|_| change(random)).collect()
+    }
+
+    fn random_upgrade(random: &mut Random) -> Vec<Self> {
+        let keys: Vec<_> = (0..1 + random.below(2)).map(|_| Key::Int(2 * random.below(2) as i64)).collect();
+        let reads = keys.iter().cloned().map(Step::Read);
+        let change = random.chance(60).then(|| Step::Update(keys[0].clone(), random.below(3) as i64));
+        let again = change.is_none() && random.chance(50);
+        reads.chain(change).chain(again.then(|| Step::Read(keys[0].clone()))).collect()
     }
 
     fn random_retired(random: &mut Random, fixture: &Fixture) -> Vec<Self> {

@@ -1,7 +1,10 @@
 //! Stands for `std::sync::atomic`: each access is a step.
 
-use super::scheduler::step;
+use super::scheduler::{step, step_to_write};
 pub use std::sync::atomic::{Ordering, compiler_fence};
+
+/// The ordering of all accesses. SeqCst: the machine has no other one.
+const ALL: Ordering = Ordering::SeqCst;
 
 /// Makes a step. All accesses are sequentially consistent, so a fence orders nothing.
 #[track_caller]
@@ -63,21 +66,21 @@ macro_rules! common {
             #[track_caller]
             pub fn load(&self, _: Ordering) -> $value {
                 step();
-                self.0.load(Ordering::SeqCst)
+                self.0.load(ALL)
             }
 
             #[inline]
             #[track_caller]
             pub fn store(&self, value: $value, _: Ordering) {
-                step();
-                self.0.store(value, Ordering::SeqCst);
+                step_to_write();
+                self.0.store(value, ALL);
             }
 
             #[inline]
             #[track_caller]
             pub fn swap(&self, value: $value, _: Ordering) -> $value {
-                step();
-                self.0.swap(value, Ordering::SeqCst)
+                step_to_write();
+                self.0.swap(value, ALL)
             }
 
             #[inline]
@@ -89,8 +92,8 @@ macro_rules! common {
                 _: Ordering,
                 _: Ordering,
             ) -> Result<$value, $value> {
-                step();
-                self.0.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+                step_to_write();
+                self.0.compare_exchange(current, new, ALL, ALL)
             }
 
             #[inline]
@@ -113,10 +116,10 @@ macro_rules! common {
                 _: Ordering,
                 mut change: impl FnMut($value) -> Option<$value>,
             ) -> Result<$value, $value> {
-                let mut old = self.load(Ordering::SeqCst);
+                let mut old = self.load(ALL);
                 loop {
                     let Some(new) = change(old) else { return Err(old) };
-                    match self.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst) {
+                    match self.compare_exchange(old, new, ALL, ALL) {
                         Ok(old) => return Ok(old),
                         Err(other) => old = other,
                     }
@@ -135,8 +138,8 @@ macro_rules! operations {
                 #[inline]
                 #[track_caller]
                 pub fn $operation(&self, value: $value, _: Ordering) -> $value {
-                    step();
-                    self.0.$operation(value, Ordering::SeqCst)
+                    step_to_write();
+                    self.0.$operation(value, ALL)
                 }
             )*
         }

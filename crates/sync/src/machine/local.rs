@@ -2,7 +2,7 @@
 
 use super::scheduler::locals;
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ptr;
 use std::rc::Rc;
 
@@ -81,22 +81,5 @@ impl<T: 'static> LocalKey<Cell<T>> {
         T: Default,
     {
         self.with(Cell::take)
-    }
-}
-
-/// The values of a virtual thread, by the address of their key.
-#[derive(Default)]
-pub(super) struct Locals(RefCell<Vec<(usize, Rc<dyn Any>)>>);
-
-impl Locals {
-    /// Drops the values, in the order in which they were made.
-    pub(super) fn drop_all(&self) {
-        loop {
-            let values = self.0.take();
-            if values.is_empty() {
-                return;
-            }
-            drop(values);
-        }
     }
 }

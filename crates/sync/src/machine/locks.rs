@@ -3,7 +3,8 @@
 //! Each is `std`'s own lock, which is only ever tried: a thread that does not get it waits at the lock's address until
 //! it is given back. Outside of machines the thread of the operating system waits.
 
-use super::scheduler::{Woken, is_running, now, step, wait_at, wake_all, wake_one};
+use super::current::is_running;
+use super::scheduler::{Woken, now, step, step_to_write, wait_at, wake_all, wake_one};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -73,7 +74,7 @@ fn take<'a, L: ?Sized, G>(
     if !is_running() {
         return outside(lock);
     }
-    step();
+    step_to_write();
     loop {
         match attempt(lock) {
             Ok(taken) => return Ok(taken),
@@ -241,7 +242,7 @@ impl Condvar {
         let mutex = guard.lock;
         // No step comes between the end of the guard and the wait.
         drop(guard);
-        let woken = wait_at(address(self), time.map(|time| now.after(time)));
+        let woken = wait_at(address(self), time.map(|time| now.saturating_add(time)));
         let timed_out = WaitTimeoutResult(woken == Woken::ByClock);
         with_guard(lock(mutex), |guard| (guard, timed_out))
     }
@@ -303,7 +304,7 @@ impl<T> OnceLock<T> {
         if let Some(value) = self.get() {
             return value;
         }
-        // Without a step, if possible: a static's value, which may or may not be there before a run, makes no difference.
+        // Without a step, if possible: whether a static has its value before a run makes no difference then.
         let _alone = match self.making.0.try_lock() {
             Ok(alone) => with_guard(Ok(alone), |alone| MutexGuard::new(alone, &self.making.0)),
             Err(_) => self.making.lock(),

@@ -1,5 +1,5 @@
-//! Memory at the same addresses in each run, since addresses decide things: rows with the same key stand in the order of
-//! their addresses, and tables are hashed by them.
+//! Memory at the same addresses in each run, since addresses decide things: rows with the same key stand in the order
+//! of their addresses, and tables are hashed by them.
 //!
 //! The global allocator of a build for the machine gives the threads of a run memory of an *arena* at a fixed address.
 //! All else gets memory of the system. Each run begins with an empty arena, so a process makes one run at a time.
@@ -8,11 +8,11 @@
 //!
 //! 1. Only the thread of the operating system that has the [`Arena`] takes memory from it, so it needs no
 //!    synchronisation.
-//! 2. What a run that succeeds took from the arena it has given back at its end; a run that leaves something panics.
-//!    So nobody reads memory of the arena once the next run uses it. (A run that fails leaks its threads, which never go
+//! 2. What a run that succeeds took from the arena it has given back at its end; a run that leaves something panics. So
+//!    nobody reads memory of the arena once the next run uses it. (A run that fails leaks its threads, which never go
 //!    on.)
 
-use super::scheduler::is_running;
+use super::current::is_running;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};

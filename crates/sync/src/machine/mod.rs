@@ -2,8 +2,8 @@
 //! at a time.
 //!
 //! [`run`] runs a program on such a machine. Each access to an atomic, each lock of a [`Mutex`](crate::Mutex), each
-//! wait, wake, spawn and look at the clock is a *step*. Before each step, the machine may let another virtual thread
-//! go on. A [`Strategy`] decides that, from a seed, so the same seed gives the same run. What lies between two steps runs
+//! wait, wake, spawn and look at the clock is a *step*. Before each step, the machine may let another virtual thread go
+//! on. A [`Strategy`] decides that, from a seed, so the same seed gives the same run. What lies between two steps runs
 //! without interruption.
 //!
 //! | module | what it has |
@@ -11,6 +11,7 @@
 //! | `scheduler` | the virtual threads: who goes on, who waits for what, the clock |
 //! | [`strategy`] | which thread goes on |
 //! | `schedule` | the switches that a run made, to print, to shrink and to make again |
+//! | `current` | whether the caller is a virtual thread |
 //! | `memory` | the memory of a run: at the same addresses in each |
 //! | [`atomic`], [`locks`], [`thread`], [`local`] | what stands behind the facade |
 //!
@@ -26,6 +27,7 @@
 //! 3. A failed run leaks the threads that have not ended: what they hold may be in any state, so it cannot be dropped.
 
 pub mod atomic;
+mod current;
 pub mod local;
 pub mod locks;
 mod memory;
@@ -34,8 +36,9 @@ mod scheduler;
 pub mod strategy;
 pub mod thread;
 
+pub use current::{is_running, outside};
 pub use schedule::{Schedule, Switch};
-pub use scheduler::{Failure, FailureKind, Report, is_running, outside, run};
+pub use scheduler::{Failure, FailureKind, Report, run};
 pub(crate) use scheduler::{leak, now, number, was_woken_by_nobody};
 pub use strategy::Strategy;
 

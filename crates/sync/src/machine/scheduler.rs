@@ -1,11 +1,10 @@
 //! The virtual threads of a machine: who goes on, who waits for what, and the clock.
 
-use super::local::Locals;
+use super::current::{self, is_running, set_machine};
 use super::memory::Arena;
 use super::schedule::{Schedule, Switch};
 use super::strategy::{Chooser, Pause, Strategy};
 use crate::coroutine::overflow::{self, Bounds, Running};
-use crate::wait::Time;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::any::Any;
@@ -14,6 +13,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The bytes of a virtual thread's stack. Only those that it touches take memory.
 const STACK_BYTES: usize = 1 << 20;
@@ -26,9 +26,6 @@ const GIVEN_WAY_NS: u64 = 100;
 const STOPPED_NS: u64 = 1_000_000;
 
 thread_local! {
-    /// The machine whose virtual thread runs on this thread of the operating system; null outside of machines.
-    static MACHINE: Cell<*const Machine> = const { Cell::new(ptr::null()) };
-
     /// Stacks that can be used again, by the number of their thread.
     static STACKS: RefCell<Vec<Option<DefaultStack>>> = const { RefCell::new(Vec::new()) };
 }
@@ -46,8 +43,8 @@ pub(super) struct Machine {
     threads: RefCell<Vec<Thread>>,
     /// Threads that were spawned and have no coroutine yet.
     spawned: RefCell<Vec<Body>>,
-    /// Whether the thread that runs goes on because its deadline has passed while all others wait, and has not asked for
-    /// that yet. Until then it is not stopped.
+    /// Whether the thread that runs goes on because its deadline has passed while all others wait, and has not asked
+    /// for that yet. Until then it is not stopped.
     uninterrupted: Cell<bool>,
     switches: RefCell<Vec<Switch>>,
     failure: RefCell<Option<FailureKind>>,
@@ -55,7 +52,23 @@ pub(super) struct Machine {
     leaked: RefCell<Vec<Body>>,
 }
 
-/// What a virtual thread runs.
+/// The values of a virtual thread, by the address of their key.
+#[derive(Default)]
+pub(super) struct Locals(pub(super) RefCell<Vec<(usize, Rc<dyn Any>)>>);
+
+impl Locals {
+    /// Drops the values, and those that this makes.
+    fn drop_all(&self) {
+        while !self.0.borrow().is_empty() {
+            drop(self.0.take());
+        }
+    }
+}
+
+/// The coroutine of a virtual thread, with the bounds of its stack.
+type OnStack = (Coroutine<(), (), ()>, Bounds);
+
+/// The work of a virtual thread.
 type Body = Box<dyn FnOnce()>;
 
 /// The state of a virtual thread.
@@ -105,7 +118,7 @@ pub enum FailureKind {
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// What the machine did before.
+    /// The run up to the failure.
     pub report: Report,
 }
 
@@ -122,7 +135,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What a machine did.
+/// The record of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The switches from thread to thread.
@@ -130,7 +143,7 @@ pub struct Report {
     /// The number of steps.
     pub steps: u64,
     /// The machine's time at the end.
-    pub time: Time,
+    pub time: Duration,
 }
 
 /// Runs `main` as the first thread of a machine, until all its threads have ended.
@@ -167,7 +180,7 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
     let report = Report {
         schedule: Schedule::new(machine.switches.borrow().clone()),
         steps: machine.steps.get(),
-        time: Time(machine.now_ns.get()),
+        time: Duration::from_nanos(machine.now_ns.get()),
     };
     if let Some(kind) = failed {
         // Leaked threads may still point to it.
@@ -180,34 +193,13 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
     Ok(report)
 }
 
-/// Whether the caller is a virtual thread.
-#[inline]
-pub fn is_running() -> bool {
-    !MACHINE.get().is_null()
-}
-
 /// Calls `work` with the machine that runs the caller. Returns `None` outside of machines.
 #[inline]
 fn machine<'m>() -> Option<&'m Machine> {
-    let machine = MACHINE.get();
+    let machine = current::machine().cast::<Machine>();
     // SAFETY: `run_all` sets the pointer only while it resumes a thread, and the machine outlives the call. What a
     // virtual thread gets here it does not keep beyond its own end: all callers are in this module.
     (!machine.is_null()).then(|| unsafe { &*machine })
-}
-
-/// Calls `work` as if no machine ran: it makes no steps, and the memory that it allocates may outlive the run. It must
-/// not wait.
-pub fn outside<R>(work: impl FnOnce() -> R) -> R {
-    struct Back(*const Machine);
-
-    impl Drop for Back {
-        fn drop(&mut self) {
-            MACHINE.set(self.0);
-        }
-    }
-
-    let _back = Back(MACHINE.replace(ptr::null()));
-    work()
 }
 
 /// Makes a value that lives as long as the run, or, outside of machines, as long as the process.
@@ -226,7 +218,16 @@ pub(crate) fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
 #[track_caller]
 pub(super) fn step() {
     if let Some(machine) = machine() {
-        machine.step(Location::caller());
+        machine.step(false, Location::caller());
+    }
+}
+
+/// Makes a step that writes.
+#[inline]
+#[track_caller]
+pub(super) fn step_to_write() {
+    if let Some(machine) = machine() {
+        machine.step(true, Location::caller());
     }
 }
 
@@ -241,9 +242,9 @@ pub(super) fn give_way() {
 
 /// Waits until another thread [wakes](wake_all) this address, or the deadline passes. The caller is a virtual thread.
 #[track_caller]
-pub(super) fn wait_at(at: usize, deadline: Option<Time>) -> Woken {
+pub(super) fn wait_at(at: usize, deadline: Option<Duration>) -> Woken {
     let machine = machine().expect("outside of a machine nobody waits here");
-    let deadline = deadline.map(|time| time.0);
+    let deadline = deadline.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     machine.threads.borrow_mut()[machine.running.get()].phase = Phase::Waits { at, deadline };
     machine.count(STEP_NS);
     machine.pause(Pause::Stops, Location::caller());
@@ -257,8 +258,8 @@ pub(super) fn wait_at(at: usize, deadline: Option<Time>) -> Woken {
     }
 }
 
-/// Whether the calling thread's wait has ended at its deadline while all other threads wait, since the last call. If what
-/// the thread waited for has come true all the same, nobody will tell it: a wake was lost.
+/// Whether the calling thread's wait has ended at its deadline while all other threads wait, since the last call. If
+/// what the thread waited for has come true all the same, nobody will tell it: a wake was lost.
 pub(crate) fn was_woken_by_nobody() -> bool {
     machine().is_some_and(|machine| machine.uninterrupted.take())
 }
@@ -281,10 +282,10 @@ pub(super) fn wake_one(at: usize) {
 
 /// Returns the machine's time, or `None` outside of machines.
 #[track_caller]
-pub(crate) fn now() -> Option<Time> {
+pub(crate) fn now() -> Option<Duration> {
     let machine = machine()?;
-    machine.step(Location::caller());
-    Some(Time(machine.now_ns.get()))
+    machine.step(false, Location::caller());
+    Some(Duration::from_nanos(machine.now_ns.get()))
 }
 
 /// Returns the number of the calling thread, or `None` outside of machines.
@@ -293,7 +294,8 @@ pub(crate) fn number() -> Option<usize> {
     machine().map(|machine| machine.running.get())
 }
 
-/// Adds a thread, which runs `body` later. Returns its number, or `None` outside of machines, where the body is dropped.
+/// Adds a thread, which runs `body` later. Returns its number, or `None` outside of machines, where the body is
+/// dropped.
 pub(super) fn spawn(name: Option<String>, body: Body) -> Option<usize> {
     let machine = machine()?;
     let number = machine.threads.borrow().len();
@@ -332,7 +334,7 @@ impl Machine {
         let (phase, locals) = (Phase::Ready, Rc::default());
         threads.push(Thread { name, phase, steps: 0, yielder: ptr::null(), locals, unparked: false });
         self.spawned.borrow_mut().push(body);
-        self.chooser.borrow_mut().add_thread(self.steps.get());
+        self.chooser.borrow_mut().add_thread();
         threads.len() - 1
     }
 
@@ -344,10 +346,10 @@ impl Machine {
     }
 
     #[inline]
-    fn step(&self, at: &'static Location<'static>) {
+    fn step(&self, writes: bool, at: &'static Location<'static>) {
         self.count(STEP_NS);
         let (thread, own, step) = (self.running.get(), self.own_steps.get(), self.steps.get());
-        let is_due = self.chooser.borrow_mut().is_due(thread, own, step);
+        let is_due = self.chooser.borrow_mut().is_due(thread, own, writes);
         // A panic is not the machine's own: all its threads would seem to panic.
         if (is_due && !self.uninterrupted.get() && !std::thread::panicking()) || step > self.most_steps {
             self.pause(Pause::Step, at);
@@ -372,8 +374,8 @@ impl Machine {
         self.go_to(next);
     }
 
-    /// Chooses the thread that goes on after `thread`, which stands at its own step `own`. Returns `None` if all wait for
-    /// ever.
+    /// Chooses the thread that goes on after `thread`, which stands at its own step `own`. Returns `None` if all wait
+    /// for ever.
     fn choose(&self, thread: usize, own: u64, pause: Pause) -> Option<usize> {
         let (mut ready, mut early, mut later) = (Vec::new(), Vec::new(), Vec::new());
         let threads = self.threads.borrow();
@@ -430,7 +432,7 @@ impl Machine {
 
     /// Runs the threads until all have ended or the run has failed. Returns the failure.
     fn run_all(&self) -> Option<FailureKind> {
-        let mut coroutines: Vec<Option<(Coroutine<(), (), ()>, Bounds)>> = Vec::new();
+        let mut coroutines: Vec<Option<OnStack>> = Vec::new();
         let failed = loop {
             for body in self.spawned.take() {
                 let number = coroutines.len();
@@ -439,12 +441,12 @@ impl Machine {
             let running = self.running.get();
             let Some((coroutine, bounds)) = &mut coroutines[running] else { unreachable!("an ended thread goes on") };
             self.own_steps.set(self.threads.borrow()[running].steps);
-            MACHINE.set(self);
+            set_machine(ptr::from_ref(self).cast());
             let result = {
                 let _running = Running::on(*bounds);
                 coroutine.resume(())
             };
-            MACHINE.set(ptr::null());
+            set_machine(ptr::null());
             if let Some(failed) = self.failure.take() {
                 break Some(failed);
             }
@@ -471,7 +473,7 @@ impl Machine {
     }
 
     /// Makes the coroutine of a thread.
-    fn coroutine(&self, number: usize, body: Body) -> (Coroutine<(), (), ()>, Bounds) {
+    fn coroutine(&self, number: usize, body: Body) -> OnStack {
         let spare = STACKS.with_borrow_mut(|stacks| stacks.get_mut(number).and_then(Option::take));
         let stack = spare.unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("memory for a virtual thread"));
         let bounds = Bounds::of(&stack);

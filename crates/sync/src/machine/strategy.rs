@@ -13,15 +13,17 @@ pub enum Strategy {
         /// The probability, out of 1024.
         switch_per_1024: u32,
     },
-    /// Priorities: the thread with the highest one goes on as long as it can. At `changes` random steps out of the first
-    /// `steps` with more than one thread, the thread that would go on gets the least priority. A bug that needs *d* steps in a certain order is
-    /// found with a probability of at least 1 / (threads × steps^(d − 1)), if `changes` is d − 1 (*A Randomized
-    /// Scheduler with Probabilistic Guarantees of Finding Bugs*, section 3).
+    /// Priorities: the thread with the highest one goes on as long as it can. At `changes` random steps out of the
+    /// first `steps` with more than one thread, the thread that would go on gets the least priority. A bug that needs
+    /// *d* steps in a certain order is found with a probability of at least 1 / (threads × steps^(d − 1)), if `changes`
+    /// is d − 1 (*A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs*, section 3).
     Priorities {
         /// The number of changes.
         changes: u32,
         /// About the number of steps of the run.
         steps: u64,
+        /// Whether a priority changes only before a step that writes, and only such steps are counted.
+        only_writes: bool,
     },
     /// Makes the switches of another run, as far as its threads come to them again.
     Replay(Schedule),
@@ -50,14 +52,14 @@ impl Random {
     }
 }
 
-/// Why a thread does not simply go on.
+/// The reason why another thread may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// It is at a step like any other.
+    /// The thread that runs is at a step like any other.
     Step,
-    /// It waits for others without saying for what: it spins or yields.
+    /// The thread waits for others without saying for what: it spins or yields.
     GivesWay,
-    /// It cannot go on: it waits, or has ended.
+    /// The thread cannot go on: it waits, or has ended.
     Stops,
 }
 
@@ -74,9 +76,11 @@ pub(super) enum Chooser {
         random: Random,
         /// The priority of each thread. The greatest goes on.
         priorities: Vec<i64>,
-        /// The steps at which a priority changes, the last first, counted from the one at which there were two threads.
+        /// The steps at which a priority changes, the last first.
         changes: Vec<u64>,
-        from: Option<u64>,
+        /// The number of steps since there were two threads, of those that count.
+        seen: u64,
+        only_writes: bool,
         /// The least priority of all.
         least: i64,
     },
@@ -92,10 +96,17 @@ impl Chooser {
                 chooser.draw();
                 chooser
             }
-            Strategy::Priorities { changes, steps } => {
+            Strategy::Priorities { changes, steps, only_writes } => {
                 let mut changes: Vec<_> = (0..*changes).map(|_| random.below((*steps).max(1))).collect();
                 changes.sort_unstable_by(|one, other| other.cmp(one));
-                Chooser::Priorities { random, priorities: Vec::new(), changes, from: None, least: 0 }
+                Chooser::Priorities {
+                    random,
+                    priorities: Vec::new(),
+                    changes,
+                    seen: 0,
+                    only_writes: *only_writes,
+                    least: 0,
+                }
             }
             Strategy::Replay(schedule) => Chooser::Replay(schedule.clone()),
         }
@@ -110,27 +121,26 @@ impl Chooser {
         }
     }
 
-    /// Notes that there is one thread more, at the machine's `step`.
-    pub(super) fn add_thread(&mut self, step: u64) {
-        if let Chooser::Priorities { random, priorities, from, .. } = self {
-            if priorities.len() == 1 {
-                *from = Some(step);
-            }
+    /// Notes that there is one thread more.
+    pub(super) fn add_thread(&mut self) {
+        if let Chooser::Priorities { random, priorities, .. } = self {
             priorities.push((random.next() >> 2) as i64);
         }
     }
 
-    /// Whether the thread that runs, at its own step `own` and the machine's `step`, may be stopped before it.
+    /// Whether the thread that runs may be stopped before its own step `own`.
     #[inline]
-    pub(super) fn is_due(&mut self, thread: usize, own: u64, step: u64) -> bool {
+    pub(super) fn is_due(&mut self, thread: usize, own: u64, writes: bool) -> bool {
         match self {
             Chooser::Random { left: 0, .. } => true,
             Chooser::Random { left, .. } => {
                 *left -= 1;
                 false
             }
-            Chooser::Priorities { changes, from, .. } => {
-                from.is_some_and(|from| changes.last().is_some_and(|change| from + *change <= step))
+            Chooser::Priorities { priorities, changes, seen, only_writes, .. } => {
+                let counts = priorities.len() > 1 && (writes || !*only_writes);
+                *seen += u64::from(counts);
+                counts && changes.last().is_some_and(|change| change < seen)
             }
             Chooser::Replay(schedule) => schedule.next(thread, own).is_some(),
         }

@@ -23,7 +23,7 @@ pub fn yield_now() {
 #[track_caller]
 pub fn sleep(time: Duration) {
     let now = now().expect("only virtual threads sleep");
-    wait_at(NOBODY, Some(now.after(time)));
+    wait_at(NOBODY, Some(now.saturating_add(time)));
 }
 
 /// Waits until another thread calls [`Thread::unpark`].
@@ -43,7 +43,7 @@ fn park_until(time: Option<Duration>) {
     let now = now().expect("only virtual threads are parked");
     let own = number().expect("it is one");
     if !set_unparked(own, false) {
-        wait_at(parking_of(own), time.map(|time| now.after(time)));
+        wait_at(parking_of(own), time.map(|time| now.saturating_add(time)));
         set_unparked(own, false);
     }
 }
@@ -117,7 +117,7 @@ pub fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Jo
     Builder::new().spawn(work).expect("a machine has room")
 }
 
-/// What a thread is to be like.
+/// The description of a thread to start.
 #[derive(Debug, Default)]
 pub struct Builder {
     name: Option<String>,
@@ -159,8 +159,8 @@ fn start<'a, T: Send + 'a>(name: Option<String>, work: impl FnOnce() -> T + Send
         let result = work();
         *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     });
-    // SAFETY: the thread either ends before what it borrows, since `scope` waits for it and `spawn` admits no borrows, or
-    // its machine has failed, and it never runs again.
+    // SAFETY: the thread either ends before what it borrows, since `scope` waits for it and `spawn` admits no borrows,
+    // or its machine has failed, and it never runs again.
     let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'a>, Box<dyn FnOnce()>>(body) };
     JoinHandle { number: scheduler::spawn(name, body).expect("only virtual threads start threads"), packet }
 }

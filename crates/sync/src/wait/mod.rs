@@ -38,7 +38,7 @@ impl Time {
     pub fn now() -> Self {
         #[cfg(machine)]
         if let Some(now) = crate::machine::now() {
-            return now;
+            return Time::default().after(now);
         }
         Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

@@ -491,7 +491,6 @@ impl Transaction for VersionsTransaction {
         let key = self.shared.key(table, IndexRef::Primary, row);
         let mut copy = Row::new(&self.shared.engine.layout(table));
         copy.copy_from(row);
-        // One look and one version, so that two inserts see each other.
         let mut state = self.shared.state();
         if state.is_taken(self.id, &key, self.shared.bug)? {
             drop(state);

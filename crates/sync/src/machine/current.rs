@@ -1,0 +1,43 @@
+//! The machine of which the thread of the operating system runs a virtual thread.
+
+use std::cell::Cell;
+use std::ptr;
+
+thread_local! {
+    /// The address of the machine's state; null outside of virtual threads. An allocator reads it, so it must exist
+    /// without being initialised, and it needs no drop.
+    static MACHINE: Cell<*const ()> = const { Cell::new(ptr::null()) };
+}
+
+/// Returns the address of the state of the machine that runs the caller; null outside of virtual threads.
+#[inline]
+pub(super) fn machine() -> *const () {
+    MACHINE.get()
+}
+
+/// Sets what [`machine`] returns. Returns what it returned before.
+#[inline]
+pub(super) fn set_machine(machine: *const ()) -> *const () {
+    MACHINE.replace(machine)
+}
+
+/// Whether the caller is a virtual thread.
+#[inline]
+pub fn is_running() -> bool {
+    !machine().is_null()
+}
+
+/// Calls `work` as if no machine ran: it makes no steps, and the memory that it allocates may outlive the run. It must
+/// not wait.
+pub fn outside<R>(work: impl FnOnce() -> R) -> R {
+    struct Back(*const ());
+
+    impl Drop for Back {
+        fn drop(&mut self) {
+            set_machine(self.0);
+        }
+    }
+
+    let _back = Back(set_machine(ptr::null()));
+    work()
+}
