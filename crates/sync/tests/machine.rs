@@ -3,13 +3,12 @@
 #![cfg(machine)]
 
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::machine::{Failure, FailureKind, Report, Strategy, outside, run};
+use hotrow_sync::machine::{Changes, Failure, FailureKind, Report, Strategy, outside, run};
 use hotrow_sync::{Condvar, Mutex, OnceLock, Time, Waiter, Wake, thread};
 use std::cell::Cell;
 use std::time::Duration;
 
 const RANDOM: Strategy = Strategy::Random { switch_per_1024: 256 };
-const PRIORITIES: Strategy = Strategy::Priorities { changes: 1, steps: 20, only_writes: false };
 
 fn run_it(strategy: &Strategy, seed: u64, main: impl FnOnce()) -> Result<Report, Failure> {
     run(strategy, seed, 100_000, main)
@@ -31,7 +30,8 @@ fn count_badly() {
 
 #[test]
 fn a_lost_update_is_found_and_shrinks_to_few_switches() {
-    for strategy in [RANDOM, PRIORITIES] {
+    let at = |at| Strategy::Priorities { changes: 1, steps: 20, at };
+    for strategy in [RANDOM, at(Changes::Everywhere), at(Changes::BeforeWrites), at(Changes::OnSharedLines)] {
         let failed = (0..100).find_map(|seed| run_it(&strategy, seed, count_badly).err()).expect("it is found");
         assert!(matches!(&failed.kind, FailureKind::Panicked(_, what) if what.contains("an addition is lost")));
         let again = |schedule: &_| {

@@ -14,7 +14,7 @@ use hotrow_protocols::{ENGINES, open};
 use hotrow_runtime::simulation::{SEED_VARIABLE, seeds};
 use hotrow_runtime::{Planner, Random};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::machine::{self, FailureKind, Report, Schedule, Strategy};
+use hotrow_sync::machine::{self, Changes, FailureKind, Report, Schedule, Strategy};
 use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, EngineInfo, Isolation, Transaction, Yielding};
 use std::cell::{Cell, RefCell};
@@ -79,8 +79,8 @@ fn strategy(random: &mut Random) -> Strategy {
         0 => Strategy::Random { switch_per_1024: *random.pick(&[8, 32, 128, 512]) },
         _ => Strategy::Priorities {
             changes: 1 + random.below(5) as u32,
-            steps: *random.pick(&[200, 500, 2000, 8000]),
-            only_writes: random.chance(50),
+            steps: *random.pick(&[100, 200, 500, 2000, 8000]),
+            at: *random.pick(&[Changes::Everywhere, Changes::BeforeWrites, Changes::OnSharedLines]),
         },
     }
 }

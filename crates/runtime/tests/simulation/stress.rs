@@ -24,7 +24,8 @@ fn work(fixture: &Fixture, isolation: Isolation, keys: i64, seed: u64) {
     let mut txn = connect();
     let mut planner = Planner::default();
     for _ in 0..TRANSACTIONS_PER_THREAD {
-        let mix = if random.chance(50) { Mix::Everything(keys) } else { Mix::Phantoms };
+        let mix =
+            *random.pick(&[Mix::Everything(keys), Mix::Everything(keys), Mix::Phantoms, Mix::Walks, Mix::Upgrades]);
         let script = Script::random(&mut random, fixture, isolation, mix, true);
         planner.begin(txn.capabilities(), &script);
         let ended = script.call(&mut txn, &mut planner).and_then(|()| match script.end {

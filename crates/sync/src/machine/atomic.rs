@@ -1,6 +1,7 @@
 //! Stands for `std::sync::atomic`: each access is a step.
 
 use super::scheduler::{step, step_to_write};
+use std::ptr;
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
 /// The ordering of all accesses. SeqCst: the machine has no other one.
@@ -9,7 +10,7 @@ const ALL: Ordering = Ordering::SeqCst;
 /// Makes a step. All accesses are sequentially consistent, so a fence orders nothing.
 #[track_caller]
 pub fn fence(_: Ordering) {
-    step();
+    step(0);
 }
 
 macro_rules! common {
@@ -65,21 +66,21 @@ macro_rules! common {
             #[inline]
             #[track_caller]
             pub fn load(&self, _: Ordering) -> $value {
-                step();
+                step(ptr::from_ref(&self.0).addr());
                 self.0.load(ALL)
             }
 
             #[inline]
             #[track_caller]
             pub fn store(&self, value: $value, _: Ordering) {
-                step_to_write();
+                step_to_write(ptr::from_ref(&self.0).addr());
                 self.0.store(value, ALL);
             }
 
             #[inline]
             #[track_caller]
             pub fn swap(&self, value: $value, _: Ordering) -> $value {
-                step_to_write();
+                step_to_write(ptr::from_ref(&self.0).addr());
                 self.0.swap(value, ALL)
             }
 
@@ -92,7 +93,7 @@ macro_rules! common {
                 _: Ordering,
                 _: Ordering,
             ) -> Result<$value, $value> {
-                step_to_write();
+                step_to_write(ptr::from_ref(&self.0).addr());
                 self.0.compare_exchange(current, new, ALL, ALL)
             }
 
@@ -138,7 +139,7 @@ macro_rules! operations {
                 #[inline]
                 #[track_caller]
                 pub fn $operation(&self, value: $value, _: Ordering) -> $value {
-                    step_to_write();
+                    step_to_write(ptr::from_ref(&self.0).addr());
                     self.0.$operation(value, ALL)
                 }
             )*

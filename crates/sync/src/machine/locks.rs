@@ -74,7 +74,7 @@ fn take<'a, L: ?Sized, G>(
     if !is_running() {
         return outside(lock);
     }
-    step_to_write();
+    step_to_write(address(lock));
     loop {
         match attempt(lock) {
             Ok(taken) => return Ok(taken),
@@ -133,7 +133,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it is taken, or a thread panicked while it held the mutex.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        step();
+        step_to_write(address(&self.0));
         let guard = |taken| MutexGuard::new(taken, &self.0);
         match self.0.try_lock() {
             Ok(taken) => Ok(guard(taken)),
@@ -250,14 +250,14 @@ impl Condvar {
     /// Lets a thread go on that waits.
     #[track_caller]
     pub fn notify_one(&self) {
-        step();
+        step(address(self));
         wake_one(address(self));
     }
 
     /// Lets all threads go on that wait.
     #[track_caller]
     pub fn notify_all(&self) {
-        step();
+        step(address(self));
         wake_all(address(self));
     }
 }
@@ -279,7 +279,7 @@ impl<T> OnceLock<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
-        step();
+        step(address(self));
         self.value.get()
     }
 

@@ -37,10 +37,10 @@ pub mod strategy;
 pub mod thread;
 
 pub use current::{is_running, outside};
-pub use schedule::{Schedule, Switch};
+pub use schedule::{Schedule, Switch, Why};
 pub use scheduler::{Failure, FailureKind, Report, run};
 pub(crate) use scheduler::{leak, now, number, was_woken_by_nobody};
-pub use strategy::Strategy;
+pub use strategy::{Changes, Strategy};
 
 /// The cores that the machine says it has.
 pub(crate) const CORES: usize = 4;

@@ -5,6 +5,17 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
+/// The reason why a thread stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The machine has stopped the thread before a step. Only such switches are left out of a schedule that is shrunk.
+    Stopped,
+    /// The thread waits, or lets others go on.
+    Waits,
+    /// The thread has ended.
+    Ends,
+}
+
 /// A switch to another thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
@@ -14,8 +25,8 @@ pub struct Switch {
     pub step: u64,
     /// The number of the thread that goes on.
     pub next: usize,
-    /// Whether the first thread could have gone on. Only such switches are left out of a schedule that is shrunk.
-    pub is_forced: bool,
+    /// The reason why the first thread stops.
+    pub why: Why,
     /// The place in the code at which the first thread stops.
     pub at: &'static Location<'static>,
 }
@@ -43,9 +54,9 @@ impl Schedule {
         &self.switches
     }
 
-    /// Returns the number of switches that were not forced.
+    /// Returns the number of switches by which the machine stopped a thread.
     pub fn chosen(&self) -> usize {
-        self.switches.iter().filter(|switch| !switch.is_forced).count()
+        self.switches.iter().filter(|switch| switch.why == Why::Stopped).count()
     }
 
     pub(super) fn next(&self, thread: usize, step: u64) -> Option<usize> {
@@ -58,7 +69,7 @@ impl Schedule {
         let mut best = self;
         let mut pieces = 2;
         while best.chosen() > 0 {
-            let chosen: Vec<_> = (0..best.switches.len()).filter(|at| !best.switches[*at].is_forced).collect();
+            let chosen: Vec<_> = (0..best.switches.len()).filter(|at| best.switches[*at].why == Why::Stopped).collect();
             let length = chosen.len().div_ceil(pieces);
             let shorter = chosen.chunks(length).find_map(|left_out| {
                 let kept = best.switches.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
@@ -82,9 +93,13 @@ impl fmt::Display for Schedule {
         if skipped > 0 {
             writeln!(f, "  ({skipped} earlier switches)")?;
         }
-        for Switch { thread, step, next, is_forced, at } in &self.switches[skipped..] {
-            let how = if *is_forced { "waits" } else { "stops" };
-            writeln!(f, "  thread {thread} {how} at its step {step}, {}:{}; {next} goes on", at.file(), at.line())?;
+        for Switch { thread, step, next, why, at } in &self.switches[skipped..] {
+            let place = format!("its step {step}, {}:{}", at.file(), at.line());
+            match why {
+                Why::Stopped => writeln!(f, "  thread {thread} is stopped at {place}; {next} goes on")?,
+                Why::Waits => writeln!(f, "  thread {thread} waits at {place}; {next} goes on")?,
+                Why::Ends => writeln!(f, "  thread {thread} ends; {next} goes on")?,
+            }
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use super::current::{self, is_running, set_machine};
 use super::memory::Arena;
-use super::schedule::{Schedule, Switch};
-use super::strategy::{Chooser, Pause, Strategy};
+use super::schedule::{Schedule, Switch, Why};
+use super::strategy::{Access, Chooser, Pause, Strategy};
 use crate::coroutine::overflow::{self, Bounds, Running};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -77,7 +77,7 @@ struct Thread {
     phase: Phase,
     /// The number of steps that it has made, while it does not run.
     steps: u64,
-    /// The way back to the machine, while the thread does not run for the first time yet or has ended null.
+    /// The way back to the machine, in the thread's first frame; null until the thread first runs.
     yielder: *const Yielder<(), ()>,
     locals: Rc<Locals>,
     /// Whether the thread was unparked and has not parked since.
@@ -185,6 +185,7 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
     if let Some(kind) = failed {
         // Leaked threads may still point to it.
         Box::leak(machine);
+        // The threads' memory is gone with the next run.
         return Err(Failure { kind: kind.clone(), report });
     }
     machine.leaked.take().into_iter().for_each(|free| free());
@@ -213,21 +214,22 @@ pub(crate) fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
     unsafe { &*value }
 }
 
-/// Makes a step: another thread may go on before the caller does.
+/// Makes a step that reads at an address, or is of another kind, if that is zero: another thread may go on before the
+/// caller does.
 #[inline]
 #[track_caller]
-pub(super) fn step() {
+pub(super) fn step(address: usize) {
     if let Some(machine) = machine() {
-        machine.step(false, Location::caller());
+        machine.step(Access { address, writes: false }, Location::caller());
     }
 }
 
-/// Makes a step that writes.
+/// Makes a step that writes at an address.
 #[inline]
 #[track_caller]
-pub(super) fn step_to_write() {
+pub(super) fn step_to_write(address: usize) {
     if let Some(machine) = machine() {
-        machine.step(true, Location::caller());
+        machine.step(Access { address, writes: true }, Location::caller());
     }
 }
 
@@ -284,7 +286,7 @@ pub(super) fn wake_one(at: usize) {
 #[track_caller]
 pub(crate) fn now() -> Option<Duration> {
     let machine = machine()?;
-    machine.step(false, Location::caller());
+    machine.step(Access { address: 0, writes: false }, Location::caller());
     Some(Duration::from_nanos(machine.now_ns.get()))
 }
 
@@ -346,10 +348,10 @@ impl Machine {
     }
 
     #[inline]
-    fn step(&self, writes: bool, at: &'static Location<'static>) {
+    fn step(&self, access: Access, at: &'static Location<'static>) {
         self.count(STEP_NS);
         let (thread, own, step) = (self.running.get(), self.own_steps.get(), self.steps.get());
-        let is_due = self.chooser.borrow_mut().is_due(thread, own, writes);
+        let is_due = self.chooser.borrow_mut().is_due(thread, own, access);
         // A panic is not the machine's own: all its threads would seem to panic.
         if (is_due && !self.uninterrupted.get() && !std::thread::panicking()) || step > self.most_steps {
             self.pause(Pause::Step, at);
@@ -369,8 +371,8 @@ impl Machine {
         if next == thread {
             return;
         }
-        let is_forced = pause != Pause::Step;
-        self.switches.borrow_mut().push(Switch { thread, step: own, next, is_forced, at });
+        let why = if pause == Pause::Step { Why::Stopped } else { Why::Waits };
+        self.switches.borrow_mut().push(Switch { thread, step: own, next, why, at });
         self.go_to(next);
     }
 
@@ -417,7 +419,7 @@ impl Machine {
         };
         self.running.set(next);
         let within = overflow::present();
-        // SAFETY: the thread runs, so the frame below it that holds the yielder lives; `body_of` has set the pointer.
+        // SAFETY: the thread runs, so the frame below it that holds the yielder lives; `coroutine` has set the pointer.
         unsafe { (*yielder).suspend(()) };
         overflow::set_present(within);
     }
@@ -462,7 +464,7 @@ impl Machine {
                     break (!waiting.is_empty()).then_some(FailureKind::Stalled(waiting));
                 };
                 let at = Location::caller();
-                self.switches.borrow_mut().push(Switch { thread: running, step: own, next, is_forced: true, at });
+                self.switches.borrow_mut().push(Switch { thread: running, step: own, next, why: Why::Ends, at });
                 self.running.set(next);
             }
         };

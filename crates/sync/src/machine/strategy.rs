@@ -1,6 +1,10 @@
 //! The decision which virtual thread takes the next step.
 
 use super::schedule::Schedule;
+use std::collections::HashMap;
+
+/// The bytes of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// One in so many switches may let a deadline pass early.
 const EARLY: u64 = 4;
@@ -22,11 +26,22 @@ pub enum Strategy {
         changes: u32,
         /// About the number of steps of the run.
         steps: u64,
-        /// Whether a priority changes only before a step that writes, and only such steps are counted.
-        only_writes: bool,
+        /// The steps before which a priority may change; only these are counted.
+        at: Changes,
     },
     /// Makes the switches of another run, as far as its threads come to them again.
     Replay(Schedule),
+}
+
+/// The steps before which priorities may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// All steps.
+    Everywhere,
+    /// Steps that write.
+    BeforeWrites,
+    /// Accesses to a line that two threads have used, of which one has written to it.
+    OnSharedLines,
 }
 
 /// A sequence of random numbers (SplitMix64).
@@ -63,6 +78,39 @@ pub(super) enum Pause {
     Stops,
 }
 
+/// An access to memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// The address; zero if the step is of another kind.
+    pub(super) address: usize,
+    /// Whether the access writes.
+    pub(super) writes: bool,
+}
+
+/// The use of a cache line so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Line {
+    /// One thread has used the line, and has written to it or not; or several have read it.
+    Own {
+        thread: usize,
+        is_written: bool,
+    },
+    Shared,
+}
+
+impl Line {
+    /// Notes an access of a thread. Returns whether the line is shared.
+    fn is_shared(lines: &mut HashMap<usize, Line>, by: usize, Access { address, writes }: Access) -> bool {
+        let line = lines.entry(address / LINE_BYTES).or_insert(Line::Own { thread: by, is_written: false });
+        match line {
+            Line::Own { thread, is_written } if *thread == by || !(*is_written || writes) => *is_written |= writes,
+            Line::Own { .. } => *line = Line::Shared,
+            Line::Shared => {}
+        }
+        matches!(line, Line::Shared)
+    }
+}
+
 /// A strategy at work.
 #[derive(Debug)]
 pub(super) enum Chooser {
@@ -80,7 +128,9 @@ pub(super) enum Chooser {
         changes: Vec<u64>,
         /// The number of steps since there were two threads, of those that count.
         seen: u64,
-        only_writes: bool,
+        at: Changes,
+        /// The lines that were used since there were two threads, if that matters.
+        lines: HashMap<usize, Line>,
         /// The least priority of all.
         least: i64,
     },
@@ -96,16 +146,12 @@ impl Chooser {
                 chooser.draw();
                 chooser
             }
-            Strategy::Priorities { changes, steps, only_writes } => {
+            Strategy::Priorities { changes, steps, at } => {
                 let mut changes: Vec<_> = (0..*changes).map(|_| random.below((*steps).max(1))).collect();
                 changes.sort_unstable_by(|one, other| other.cmp(one));
-                Chooser::Priorities {
-                    random,
-                    priorities: Vec::new(),
-                    changes,
-                    seen: 0,
-                    only_writes: *only_writes,
-                    least: 0,
+                {
+                    let (at, lines) = (*at, HashMap::new());
+                    Chooser::Priorities { random, priorities: Vec::new(), changes, seen: 0, at, lines, least: 0 }
                 }
             }
             Strategy::Replay(schedule) => Chooser::Replay(schedule.clone()),
@@ -128,17 +174,22 @@ impl Chooser {
         }
     }
 
-    /// Whether the thread that runs may be stopped before its own step `own`.
+    /// Whether the thread that runs may be stopped before its own step `own`, which makes this access.
     #[inline]
-    pub(super) fn is_due(&mut self, thread: usize, own: u64, writes: bool) -> bool {
+    pub(super) fn is_due(&mut self, thread: usize, own: u64, access: Access) -> bool {
         match self {
             Chooser::Random { left: 0, .. } => true,
             Chooser::Random { left, .. } => {
                 *left -= 1;
                 false
             }
-            Chooser::Priorities { priorities, changes, seen, only_writes, .. } => {
-                let counts = priorities.len() > 1 && (writes || !*only_writes);
+            Chooser::Priorities { priorities, changes, seen, at, lines, .. } => {
+                let counts = priorities.len() > 1
+                    && match at {
+                        Changes::Everywhere => true,
+                        Changes::BeforeWrites => access.writes,
+                        Changes::OnSharedLines => Line::is_shared(lines, thread, access),
+                    };
                 *seen += u64::from(counts);
                 counts && changes.last().is_some_and(|change| change < seen)
             }

@@ -63,7 +63,7 @@ impl Thread {
     /// Lets the thread go on if it is parked, or else returns from its next attempt to park at once.
     #[track_caller]
     pub fn unpark(&self) {
-        step();
+        step(0);
         set_unparked(self.number, true);
         wake_all(parking_of(self.number));
     }
@@ -93,7 +93,7 @@ impl<T> JoinHandle<T> {
     /// Whether the thread has ended.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        step();
+        step(0);
         has_ended(self.number)
     }
 
@@ -105,7 +105,7 @@ impl<T> JoinHandle<T> {
 
 #[track_caller]
 fn join(number: usize) {
-    step();
+    step(0);
     while !has_ended(number) {
         wait_at(end_of(number), None);
     }
@@ -152,7 +152,7 @@ impl Builder {
 /// Starts a thread. What `work` borrows must outlive the thread.
 #[track_caller]
 fn start<'a, T: Send + 'a>(name: Option<String>, work: impl FnOnce() -> T + Send + 'a) -> JoinHandle<T> {
-    step();
+    step(0);
     let packet: Packet<T> = Arc::default();
     let own = packet.clone();
     let body: Box<dyn FnOnce() + 'a> = Box::new(move || {
