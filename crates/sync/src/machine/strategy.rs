@@ -40,7 +40,8 @@ pub enum Changes {
     Everywhere,
     /// Steps that write.
     BeforeWrites,
-    /// Accesses to a line that two threads have used, of which one has written to it.
+    /// Accesses to a line that two threads have used, of which one has written to it. A thread that uses each line once
+    /// is never stopped.
     OnSharedLines,
 }
 
