@@ -35,6 +35,7 @@ mod chosen {
     pub use crate::machine::hint;
     pub use crate::machine::locks::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub use crate::machine::thread;
+    // A wait for one of these would stop the whole machine. What runs on it uses neither.
     pub use std::sync::{Barrier, mpsc};
 }
 

@@ -6,8 +6,10 @@ use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
 use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
 use hotrow_runtime::{Planner, Random};
-use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction, Yielding};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{
+    Abort, Concurrency, Engine, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction, Yielding,
+};
 use std::time::Duration;
 
 /// Engines that find deadlocks, or let them last until a wait times out, as their settings say. If deadlocks do not end
@@ -29,11 +31,60 @@ pub struct Never {
     pub deadlocks: bool,
 }
 
+/// The place where a client's transactions run: a task of the simulator, or a thread with this waiter.
+pub trait Place {
+    fn waiter(&self) -> &Waiter;
+
+    /// Makes a transaction object that waits through the waiter.
+    fn transaction(&self, engine: &dyn Engine) -> Box<dyn Transaction>;
+
+    /// Lets others run before this step, where they do not run anyway.
+    fn step(&self, step: &str);
+
+    /// Whether the client should end soon.
+    fn is_over(&self) -> bool;
+}
+
+impl Place for Task {
+    fn waiter(&self) -> &Waiter {
+        self.waiter()
+    }
+
+    fn transaction(&self, engine: &dyn Engine) -> Box<dyn Transaction> {
+        Box::new(self.transaction(engine))
+    }
+
+    fn step(&self, step: &str) {
+        self.step(step);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over()
+    }
+}
+
+impl Place for Waiter {
+    fn waiter(&self) -> &Waiter {
+        self
+    }
+
+    fn transaction(&self, engine: &dyn Engine) -> Box<dyn Transaction> {
+        engine.transaction(self.clone())
+    }
+
+    fn step(&self, _step: &str) {}
+
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
 /// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
-pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], never: Never) {
+pub fn run_scripts(place: &impl Place, fixture: &Fixture, session: &str, scripts: &[Script], never: Never) {
+    let waiter = place.waiter();
     // Whatever else it is, a wait that no other transaction ends is over then.
-    task.waiter().set_lock_timeout(Some(Duration::from_secs(10)));
-    let connect = || Recorder::new(Box::new(task.transaction(&*fixture.engine)), &fixture.recording, session);
+    waiter.set_lock_timeout(waiter.lock_timeout().or(Some(Duration::from_secs(10))));
+    let connect = || Recorder::new(place.transaction(&*fixture.engine), &fixture.recording, session);
     let mut txn = connect();
     let mut planner = Planner::default();
     for script in scripts {
@@ -43,11 +94,11 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
             let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
                 End::Commit => txn.commit(),
                 End::Rollback => {
-                    task.step("rollback");
+                    place.step("rollback");
                     Err(Abort::User)
                 }
                 End::Vanish => {
-                    task.step("vanish");
+                    place.step("vanish");
                     txn = connect();
                     Ok(())
                 }
@@ -56,7 +107,7 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
                 fixture.seen().add_abort(abort);
             }
             attempts += 1;
-            let is_last = task.is_over() || attempts > 20;
+            let is_last = place.is_over() || attempts > 20;
             let outcome = match outcome {
                 Err(abort) if abort.is_retryable() && !is_last => {
                     let waited = txn.give_way(None);
@@ -66,7 +117,7 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
                 outcome => outcome,
             };
             txn.abort();
-            task.waiter().clear_cancel();
+            waiter.clear_cancel();
             assert!(outcome != Err(Abort::Timeout) || !never.times_out, "a deadlock");
             let deadlocked = outcome == Err(Abort::Deadlock) && txn.capabilities().locks_accesses;
             assert!(!deadlocked || !never.deadlocks, "a deadlock of transactions that lock no more than they declare");

@@ -5,18 +5,16 @@
 //! runs the long form. A failure prints its schedule, with as few switches as its failure needs.
 
 use crate::bugs::{ALL, Bugs, Case, Scripts, TWO_PHASE, VERSIONS, VLL};
-use crate::engines::{FIND_DEADLOCKS, settings};
+use crate::engines::{FIND_DEADLOCKS, Never, run_scripts, settings};
 use crate::planted::{two_phase, versions, vll};
-use crate::script::{End, Mix, Script};
+use crate::script::{Mix, Script};
 use crate::table::{Fixture, KEYS};
-use hotrow_check::Recorder;
 use hotrow_protocols::{ENGINES, open};
+use hotrow_runtime::Random;
 use hotrow_runtime::simulation::{SEED_VARIABLE, seeds};
-use hotrow_runtime::{Planner, Random};
-use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::machine::{self, Changes, FailureKind, Report, Schedule, Strategy};
 use hotrow_sync::{Waiter, thread};
-use hotrow_txn::{Abort, EngineInfo, Isolation, Transaction, Yielding};
+use hotrow_txn::{EngineInfo, Isolation};
 use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -27,8 +25,8 @@ const MOST_STEPS: u64 = 3_000_000;
 /// The greatest time of a run in which no wait may last until its limit, whose shortest is longer.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The attempts at a transaction that is aborted again and again.
-const MOST_ATTEMPTS: usize = 20;
+/// The greatest number of transactions of a thread. Most steps of a short run are those that open the database.
+const MOST_TRANSACTIONS: usize = 12;
 
 /// The decisions of a seed, beside the schedule.
 struct Plan {
@@ -36,8 +34,8 @@ struct Plan {
     threads: Vec<Vec<Script>>,
     /// The longest wait for a lock.
     lock_timeout: Option<Duration>,
-    /// Whether a wait may last until a limit, of the engine's settings or that one.
-    may_time_out: bool,
+    /// The causes for which no transaction must end.
+    never: Never,
     /// The number of waits that another thread cancels.
     cancels: u64,
 }
@@ -57,7 +55,7 @@ impl Plan {
             Mix::Retired,
         ]);
         let may_be_silent = random.chance(40);
-        let (threads, most) = (2 + random.index(3), 1 + random.index(4));
+        let (threads, most) = (2 + random.index(3), 1 + random.index(MOST_TRANSACTIONS));
         let mut thread = || -> Vec<_> {
             let count = 1 + random.index(most);
             let script = |_: usize| {
@@ -67,9 +65,11 @@ impl Plan {
             (0..count).map(script).collect()
         };
         let threads = (0..threads).map(|_| thread()).collect();
-        let lock_timeout = *random.pick(&[None, Some(Duration::from_micros(20)), Some(Duration::from_millis(2))]);
+        let short = Some(Duration::from_micros(20));
+        let lock_timeout = *random.pick(&[None, short, short, Some(Duration::from_millis(2))]);
         let cancels = if random.chance(25) { 1 + random.below(4) } else { 0 };
-        Self { threads, lock_timeout, may_time_out: lock_timeout.is_some() || may_time_out, cancels }
+        let never = Never { times_out: lock_timeout.is_none() && !may_time_out, deadlocks: mix == Mix::Queues };
+        Self { threads, lock_timeout, never, cancels }
     }
 }
 
@@ -78,44 +78,15 @@ fn strategy(random: &mut Random) -> Strategy {
     match random.below(2) {
         0 => Strategy::Random { switch_per_1024: *random.pick(&[8, 32, 128, 512]) },
         _ => Strategy::Priorities {
-            changes: 1 + random.below(5) as u32,
+            changes: 1 + random.below(8) as u32,
             steps: *random.pick(&[100, 200, 500, 2000, 8000]),
-            at: *random.pick(&[Changes::Everywhere, Changes::BeforeWrites, Changes::OnSharedLines]),
+            at: *random.pick(&[
+                Changes::Everywhere,
+                Changes::BeforeWrites,
+                Changes::OnSharedLines,
+                Changes::BeforeExchanges,
+            ]),
         },
-    }
-}
-
-/// Runs a thread's transactions, as a client would: retries what a retry can cure, a bounded number of times.
-fn client(fixture: &Fixture, waiter: &Waiter, scripts: &[Script], commits: &AtomicU64) {
-    let connect = || Recorder::new(fixture.engine.transaction(waiter.clone()), &fixture.recording, "thread");
-    let mut txn = connect();
-    let mut planner = Planner::default();
-    for script in scripts {
-        planner.begin(txn.capabilities(), script);
-        for attempt in 1..=MOST_ATTEMPTS {
-            let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
-                End::Commit => txn.commit(),
-                End::Rollback => Err(Abort::User),
-                End::Vanish => {
-                    txn = connect();
-                    Ok(())
-                }
-            });
-            if outcome.is_ok() {
-                commits.fetch_add(1, Ordering::AcqRel);
-            }
-            let again = outcome.is_err_and(|abort| abort.is_retryable()) && attempt < MOST_ATTEMPTS;
-            if again {
-                // An error says that the wait was cancelled, and then the transaction is tried at once.
-                let _ = txn.give_way(None);
-            }
-            txn.abort();
-            waiter.clear_cancel();
-            if !again {
-                txn.idle();
-                break;
-            }
-        }
     }
 }
 
@@ -134,7 +105,7 @@ impl fmt::Display for Wrong {
 /// A run that went well.
 struct Ran {
     report: Report,
-    commits: u64,
+    commits: usize,
 }
 
 /// A database and the transactions that a seed runs on it.
@@ -147,18 +118,16 @@ struct Subject<'s> {
 
 /// Runs the transactions of a seed, and judges what they did.
 fn run_once(subject: &Subject<'_>, seed: u64, strategy: &Strategy) -> Result<Ran, Wrong> {
-    let (judged, commits, may_time_out) = (RefCell::new(Ok(())), Cell::new(0), Cell::new(false));
+    let (judged, commits, never) = (RefCell::new(Ok(())), Cell::new(0), Cell::new(Never::default()));
     let ran = machine::run(strategy, seed, MOST_STEPS, || {
         let fixture = (subject.open)();
         let plan = (subject.plan)(&mut Random::new(seed), &fixture);
         let waiters: Vec<_> = plan.threads.iter().map(|_| Waiter::thread(Duration::from_micros(5))).collect();
-        let committed = AtomicU64::new(0);
         thread::scope(|scope| {
-            let mut clients = Vec::new();
             for (scripts, waiter) in plan.threads.iter().zip(&waiters) {
                 waiter.set_lock_timeout(plan.lock_timeout);
-                let (fixture, committed) = (&fixture, &committed);
-                clients.push(scope.spawn(move || client(fixture, waiter, scripts, committed)));
+                let (fixture, never) = (&fixture, plan.never);
+                scope.spawn(move || run_scripts(waiter, fixture, "thread", scripts, never));
             }
             let mut random = Random::new(!seed);
             let own = Waiter::thread(Duration::ZERO);
@@ -167,8 +136,8 @@ fn run_once(subject: &Subject<'_>, seed: u64, strategy: &Strategy) -> Result<Ran
                 random.pick(&waiters).cancel();
             }
         });
-        commits.set(committed.load(Ordering::Acquire));
-        may_time_out.set(plan.may_time_out);
+        commits.set(fixture.recording.history().transactions.iter().filter(|txn| txn.is_committed()).count());
+        never.set(plan.never);
         let result = (subject.judge)(&fixture);
         machine::outside(|| *judged.borrow_mut() = result.clone());
     });
@@ -183,7 +152,7 @@ fn run_once(subject: &Subject<'_>, seed: u64, strategy: &Strategy) -> Result<Ran
         }
         Ok(report) => match judged.into_inner() {
             Err(what) => Err(Wrong { what, schedule: report.schedule }),
-            Ok(()) if report.time > LONGEST && !may_time_out.get() => {
+            Ok(()) if report.time > LONGEST && never.get().times_out => {
                 Err(Wrong { what: "a wait lasted until its limit".to_owned(), schedule: report.schedule })
             }
             Ok(()) => Ok(Ran { report, commits: commits.get() }),
@@ -296,7 +265,7 @@ fn first_finding<B: Bugs>(bug: B, scripts: Scripts, count: u64) -> Option<(u64, 
             threads: scripts(fixture).into_iter().map(|script| vec![script]).collect(),
             lock_timeout: None,
             // The small engine of two-phase locking finds no deadlocks.
-            may_time_out: true,
+            never: Never::default(),
             cancels: if seed % 2 == 1 { random.below(3) } else { 0 },
         };
         let subject = Subject { open: &open, plan: &plan, judge: Fixture::check };

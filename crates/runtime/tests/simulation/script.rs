@@ -208,21 +208,30 @@ impl Step {
 
     fn random_walk(random: &mut Random, fixture: &Fixture) -> Vec<Self> {
         if random.chance(40) {
-            let indexes = [IndexRef::Primary, IndexRef::Primary, BY_GROUP, BY_CODE];
-            let index = *random.pick(if fixture.ordered { &indexes } else { &indexes[..2] });
-            let direction = *random.pick(&[Direction::Forward, Direction::Backward]);
-            let direction = if fixture.ordered { direction } else { Direction::Forward };
-            return vec![Step::Scan(Scan { direction, ..Scan::all(fixture.table, index) }, usize::MAX)];
+            return vec![Step::walk(random, fixture)];
         }
         let change = |random: &mut Random| {
-            let key = random.below(PHANTOM_KEYS) as i64;
+            let key = random.below(KEYS as u64) as i64;
             match random.below(10) {
-                0..6 => Step::Update(Key::Int(key), random.below(3) as i64),
-                6..8 => Step::Insert(fixture.row(key, random.below(3) as i64, None)),
+                0..5 => Step::Touch(Key::Int(key)),
+                5..7 => Step::Update(Key::Int(key), random.below(3) as i64),
+                7..9 => Step::Insert(fixture.row(key, random.below(3) as i64, None)),
                 _ => Step::Delete(Key::Int(key)),
             }
         };
-        (0..1 + random.below(3)).map(|_| change(random)).collect()
+        (0..1 + random.below(4)).map(|_| change(random)).collect()
+    }
+
+    /// A scan of all rows, or of all with a tag: these are in one chain of a hash index.
+    fn walk(random: &mut Random, fixture: &Fixture) -> Self {
+        let index = *random.pick(&[IndexRef::Primary, BY_TAG, BY_TAG, BY_GROUP, BY_CODE]);
+        if index == BY_TAG {
+            let tag = index_key(TAG, Value::text(&tag(random.below(3) as i64)));
+            return Step::Scan(Scan::prefix(fixture.table, index, tag), usize::MAX);
+        }
+        let is_ordered = fixture.ordered || index != IndexRef::Primary;
+        let direction = if is_ordered && random.chance(50) { Direction::Backward } else { Direction::Forward };
+        Step::Scan(Scan { direction, ..Scan::all(fixture.table, index) }, usize::MAX)
     }
 
     fn random_upgrade(random: &mut Random) -> Vec<Self> {

@@ -1,6 +1,7 @@
 //! Stands for `std::sync::atomic`: each access is a step.
 
-use super::scheduler::{step, step_to_write};
+use super::access::Access;
+use super::scheduler::step;
 use std::ptr;
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -10,7 +11,7 @@ const ALL: Ordering = Ordering::SeqCst;
 /// Makes a step. All accesses are sequentially consistent, so a fence orders nothing.
 #[track_caller]
 pub fn fence(_: Ordering) {
-    step(0);
+    step(Access::Elsewhere);
 }
 
 macro_rules! common {
@@ -66,21 +67,21 @@ macro_rules! common {
             #[inline]
             #[track_caller]
             pub fn load(&self, _: Ordering) -> $value {
-                step(ptr::from_ref(&self.0).addr());
+                step(Access::Reads(ptr::from_ref(&self.0).addr()));
                 self.0.load(ALL)
             }
 
             #[inline]
             #[track_caller]
             pub fn store(&self, value: $value, _: Ordering) {
-                step_to_write(ptr::from_ref(&self.0).addr());
+                step(Access::Writes(ptr::from_ref(&self.0).addr()));
                 self.0.store(value, ALL);
             }
 
             #[inline]
             #[track_caller]
             pub fn swap(&self, value: $value, _: Ordering) -> $value {
-                step_to_write(ptr::from_ref(&self.0).addr());
+                step(Access::Exchanges(ptr::from_ref(&self.0).addr()));
                 self.0.swap(value, ALL)
             }
 
@@ -93,7 +94,7 @@ macro_rules! common {
                 _: Ordering,
                 _: Ordering,
             ) -> Result<$value, $value> {
-                step_to_write(ptr::from_ref(&self.0).addr());
+                step(Access::Exchanges(ptr::from_ref(&self.0).addr()));
                 self.0.compare_exchange(current, new, ALL, ALL)
             }
 
@@ -139,7 +140,7 @@ macro_rules! operations {
                 #[inline]
                 #[track_caller]
                 pub fn $operation(&self, value: $value, _: Ordering) -> $value {
-                    step_to_write(ptr::from_ref(&self.0).addr());
+                    step(Access::Exchanges(ptr::from_ref(&self.0).addr()));
                     self.0.$operation(value, ALL)
                 }
             )*

@@ -3,8 +3,9 @@
 //! Each is `std`'s own lock, which is only ever tried: a thread that does not get it waits at the lock's address until
 //! it is given back. Outside of machines the thread of the operating system waits.
 
+use super::access::Access;
 use super::current::is_running;
-use super::scheduler::{Woken, now, step, step_to_write, wait_at, wake_all, wake_one};
+use super::scheduler::{Woken, now, step, wait_at, wake_all, wake_one};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -74,7 +75,7 @@ fn take<'a, L: ?Sized, G>(
     if !is_running() {
         return outside(lock);
     }
-    step_to_write(address(lock));
+    step(Access::Exchanges(address(lock)));
     loop {
         match attempt(lock) {
             Ok(taken) => return Ok(taken),
@@ -133,7 +134,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it is taken, or a thread panicked while it held the mutex.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        step_to_write(address(&self.0));
+        step(Access::Exchanges(address(&self.0)));
         let guard = |taken| MutexGuard::new(taken, &self.0);
         match self.0.try_lock() {
             Ok(taken) => Ok(guard(taken)),
@@ -250,14 +251,14 @@ impl Condvar {
     /// Lets a thread go on that waits.
     #[track_caller]
     pub fn notify_one(&self) {
-        step(address(self));
+        step(Access::Reads(address(self)));
         wake_one(address(self));
     }
 
     /// Lets all threads go on that wait.
     #[track_caller]
     pub fn notify_all(&self) {
-        step(address(self));
+        step(Access::Reads(address(self)));
         wake_all(address(self));
     }
 }
@@ -279,7 +280,7 @@ impl<T> OnceLock<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
-        step(address(self));
+        step(Access::Reads(address(self)));
         self.value.get()
     }
 

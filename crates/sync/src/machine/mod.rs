@@ -11,6 +11,7 @@
 //! | `scheduler` | the virtual threads: who goes on, who waits for what, the clock |
 //! | [`strategy`] | which thread goes on |
 //! | `schedule` | the switches that a run made, to print, to shrink and to make again |
+//! | `access` | what a step does to memory |
 //! | `current` | whether the caller is a virtual thread |
 //! | `memory` | the memory of a run: at the same addresses in each |
 //! | [`atomic`], [`locks`], [`thread`], [`local`] | what stands behind the facade |
@@ -26,6 +27,7 @@
 //! 2. Nothing of a run depends on addresses, on real time, or on what other threads of the process do.
 //! 3. A failed run leaks the threads that have not ended: what they hold may be in any state, so it cannot be dropped.
 
+mod access;
 pub mod atomic;
 mod current;
 pub mod local;

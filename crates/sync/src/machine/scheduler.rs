@@ -1,9 +1,10 @@
 //! The virtual threads of a machine: who goes on, who waits for what, and the clock.
 
+use super::access::Access;
 use super::current::{self, is_running, set_machine};
 use super::memory::Arena;
 use super::schedule::{Schedule, Switch, Why};
-use super::strategy::{Access, Chooser, Pause, Strategy};
+use super::strategy::{Chooser, Pause, Strategy};
 use crate::coroutine::overflow::{self, Bounds, Running};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -214,22 +215,12 @@ pub(crate) fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
     unsafe { &*value }
 }
 
-/// Makes a step that reads at an address, or is of another kind, if that is zero: another thread may go on before the
-/// caller does.
+/// Makes a step: another thread may go on before the caller does.
 #[inline]
 #[track_caller]
-pub(super) fn step(address: usize) {
+pub(super) fn step(access: Access) {
     if let Some(machine) = machine() {
-        machine.step(Access { address, writes: false }, Location::caller());
-    }
-}
-
-/// Makes a step that writes at an address.
-#[inline]
-#[track_caller]
-pub(super) fn step_to_write(address: usize) {
-    if let Some(machine) = machine() {
-        machine.step(Access { address, writes: true }, Location::caller());
+        machine.step(access, Location::caller());
     }
 }
 
@@ -286,7 +277,7 @@ pub(super) fn wake_one(at: usize) {
 #[track_caller]
 pub(crate) fn now() -> Option<Duration> {
     let machine = machine()?;
-    machine.step(Access { address: 0, writes: false }, Location::caller());
+    machine.step(Access::Elsewhere, Location::caller());
     Some(Duration::from_nanos(machine.now_ns.get()))
 }
 

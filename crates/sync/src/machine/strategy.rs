@@ -1,10 +1,7 @@
 //! The decision which virtual thread takes the next step.
 
+use super::access::{Access, Lines};
 use super::schedule::Schedule;
-use std::collections::HashMap;
-
-/// The bytes of a cache line.
-const LINE_BYTES: usize = 64;
 
 /// One in so many switches may let a deadline pass early.
 const EARLY: u64 = 4;
@@ -43,6 +40,8 @@ pub enum Changes {
     /// Accesses to a line that two threads have used, of which one has written to it. A thread that uses each line once
     /// is never stopped.
     OnSharedLines,
+    /// Accesses to such a line that read and write at once, as those do that take a latch.
+    BeforeExchanges,
 }
 
 /// A sequence of random numbers (SplitMix64).
@@ -79,39 +78,6 @@ pub(super) enum Pause {
     Stops,
 }
 
-/// An access to memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    /// The address; zero if the step is of another kind.
-    pub(super) address: usize,
-    /// Whether the access writes.
-    pub(super) writes: bool,
-}
-
-/// The use of a cache line so far.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Line {
-    /// One thread has used the line, and has written to it or not; or several have read it.
-    Own {
-        thread: usize,
-        is_written: bool,
-    },
-    Shared,
-}
-
-impl Line {
-    /// Notes an access of a thread. Returns whether the line is shared.
-    fn is_shared(lines: &mut HashMap<usize, Line>, by: usize, Access { address, writes }: Access) -> bool {
-        let line = lines.entry(address / LINE_BYTES).or_insert(Line::Own { thread: by, is_written: false });
-        match line {
-            Line::Own { thread, is_written } if *thread == by || !(*is_written || writes) => *is_written |= writes,
-            Line::Own { .. } => *line = Line::Shared,
-            Line::Shared => {}
-        }
-        matches!(line, Line::Shared)
-    }
-}
-
 /// A strategy at work.
 #[derive(Debug)]
 pub(super) enum Chooser {
@@ -131,7 +97,7 @@ pub(super) enum Chooser {
         seen: u64,
         at: Changes,
         /// The lines that were used since there were two threads, if that matters.
-        lines: HashMap<usize, Line>,
+        lines: Lines,
         /// The least priority of all.
         least: i64,
     },
@@ -151,7 +117,7 @@ impl Chooser {
                 let mut changes: Vec<_> = (0..*changes).map(|_| random.below((*steps).max(1))).collect();
                 changes.sort_unstable_by(|one, other| other.cmp(one));
                 {
-                    let (at, lines) = (*at, HashMap::new());
+                    let (at, lines) = (*at, Lines::default());
                     Chooser::Priorities { random, priorities: Vec::new(), changes, seen: 0, at, lines, least: 0 }
                 }
             }
@@ -188,8 +154,11 @@ impl Chooser {
                 let counts = priorities.len() > 1
                     && match at {
                         Changes::Everywhere => true,
-                        Changes::BeforeWrites => access.writes,
-                        Changes::OnSharedLines => Line::is_shared(lines, thread, access),
+                        Changes::BeforeWrites => access.writes(),
+                        Changes::OnSharedLines => lines.is_shared(thread, access),
+                        Changes::BeforeExchanges => {
+                            lines.is_shared(thread, access) && matches!(access, Access::Exchanges(_))
+                        }
                     };
                 *seen += u64::from(counts);
                 counts && changes.last().is_some_and(|change| change < seen)

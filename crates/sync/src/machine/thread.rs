@@ -1,5 +1,6 @@
 //! Stands for `std::thread`. Only virtual threads may spawn, park and sleep.
 
+use super::access::Access;
 use super::scheduler::{
     self, end_of, give_way, has_ended, now, number, parking_of, set_unparked, step, wait_at, wake_all,
 };
@@ -63,7 +64,7 @@ impl Thread {
     /// Lets the thread go on if it is parked, or else returns from its next attempt to park at once.
     #[track_caller]
     pub fn unpark(&self) {
-        step(0);
+        step(Access::Elsewhere);
         set_unparked(self.number, true);
         wake_all(parking_of(self.number));
     }
@@ -93,7 +94,7 @@ impl<T> JoinHandle<T> {
     /// Whether the thread has ended.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        step(0);
+        step(Access::Elsewhere);
         has_ended(self.number)
     }
 
@@ -105,7 +106,7 @@ impl<T> JoinHandle<T> {
 
 #[track_caller]
 fn join(number: usize) {
-    step(0);
+    step(Access::Elsewhere);
     while !has_ended(number) {
         wait_at(end_of(number), None);
     }
@@ -152,7 +153,7 @@ impl Builder {
 /// Starts a thread. What `work` borrows must outlive the thread.
 #[track_caller]
 fn start<'a, T: Send + 'a>(name: Option<String>, work: impl FnOnce() -> T + Send + 'a) -> JoinHandle<T> {
-    step(0);
+    step(Access::Elsewhere);
     let packet: Packet<T> = Arc::default();
     let own = packet.clone();
     let body: Box<dyn FnOnce() + 'a> = Box::new(move || {
