@@ -4,13 +4,12 @@
 use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop, ThreadTime};
 use hotrow_sync::atomic::{AtomicU8, Ordering};
 use hotrow_sync::wait::LONGEST_SPIN;
-use hotrow_sync::{Mutex, MutexGuard, Time, Waiter};
+use hotrow_sync::{Mutex, MutexGuard, Time, Waiter, thread_cpu_time};
 use hotrow_txn::{Abort, Transaction, WorkerId};
-use rustix::time::{ClockId, clock_gettime};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The configuration of a run of [`drive`](crate::drive) or [`drive_pool`](crate::drive_pool).
 #[derive(Clone, Debug)]
@@ -120,11 +119,11 @@ impl<'a> Run<'a> {
         // The workers may have made all their steps by now.
         let mut stopped_early = stop.wait(self.config.warmup) && !self.is_finished();
         self.phase.store(MEASURED, Ordering::Release);
-        let begin = Instant::now();
+        let begin = Time::now();
         if !stopped_early {
             stopped_early = stop.wait(self.config.measured) && !self.is_finished();
         }
-        let elapsed = begin.elapsed();
+        let elapsed = Time::now().since(begin);
         stop.raise();
         let mut total = self.total();
         total.over = true;
@@ -376,12 +375,6 @@ impl ThreadClock {
         counts.service.add(&self.service.get());
         Duration::from_nanos(self.execution.get().cpu_ns + self.service.get().cpu_ns)
     }
-}
-
-/// Returns the user and system time of the calling thread.
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Returns the message of a panic, or "no message" if the panic's value is not a text.

@@ -1,8 +1,8 @@
 //! The flag that ends a run.
 
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use hotrow_sync::{Arc, Condvar, Mutex, Time};
+use std::time::Duration;
 
 /// A flag that ends a run early: after Ctrl-C, after a failure, or at the request of the code that started the run. Any
 /// thread may raise it, and it stays raised. A clone is a handle of the same flag.
@@ -40,10 +40,10 @@ impl Stop {
 
     /// Blocks the calling thread until the flag is raised or `duration` has passed. Returns whether it is raised.
     pub fn wait(&self, duration: Duration) -> bool {
-        let deadline = Instant::now() + duration;
+        let deadline = Time::now().after(duration);
         let mut guard = self.shared.latch.lock().unwrap_or_else(|poison| poison.into_inner());
         while !self.is_raised() {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.since(Time::now());
             if left.is_zero() {
                 return false;
             }

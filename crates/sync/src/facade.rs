@@ -52,6 +52,7 @@ pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
 /// accesses.
 #[cfg(not(machine))]
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
+use std::time::Duration;
 
 // The machine's atomics have the layout of `std`'s.
 #[cfg(machine)]
@@ -68,11 +69,44 @@ pub fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
 /// Returns the number of cores that the process may use, at least one. Under loom and shuttle it is the real machine's,
 /// too; a simulated machine has its own.
 pub fn cores() -> usize {
+    #[cfg(not(machine))]
+    use std::thread::available_parallelism;
     #[cfg(machine)]
-    if crate::machine::is_running() {
-        return crate::machine::CORES;
+    use thread::available_parallelism;
+    available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns the name of the hardware that is simulated, if it is, in a timed run of the simulated machine.
+pub fn simulated_hardware() -> Option<String> {
+    #[cfg(machine)]
+    return crate::machine::hardware_name();
+    #[cfg(not(machine))]
+    None
+}
+
+/// Counts work of code that the compiler does not instrument, such as that of `libm`, in a timed run of the simulated
+/// machine: as that of so many basic blocks. Elsewhere it does nothing.
+#[inline(always)]
+pub fn count_work(blocks: u64) {
+    #[cfg(machine)]
+    crate::machine::count_work(blocks);
+    #[cfg(not(machine))]
+    let _ = blocks;
+}
+
+/// Returns the user and system time of the calling thread.
+pub fn thread_cpu_time() -> Duration {
+    #[cfg(machine)]
+    if let Some(time) = crate::machine::cpu_time() {
+        return time;
     }
-    std::thread::available_parallelism().map_or(1, usize::from)
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to the structure that it is given.
+    let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if done != 0 {
+        return Duration::ZERO;
+    }
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Declares values of which each thread has its own.

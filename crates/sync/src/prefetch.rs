@@ -3,6 +3,8 @@
 /// Prefetches the cache line at `address`. Any address is allowed: a useless one costs time, and is never an error.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
+    #[cfg(machine)]
+    crate::machine::prefetch(address.addr(), false);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing and faults on nothing.
     unsafe {
@@ -16,6 +18,8 @@ pub fn prefetch(address: *const u8) {
 /// Prefetches the cache line at `address` for a write: other cores give up their copies of the line.
 #[inline(always)]
 pub fn prefetch_to_write(address: *const u8) {
+    #[cfg(machine)]
+    crate::machine::prefetch(address.addr(), true);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing and faults on nothing.
     unsafe {

@@ -97,7 +97,10 @@ impl Zipf {
     /// Draws a rank, from zero.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
+        /// The blocks of code that stand for the logarithm and the exponential function.
+        const FUNCTIONS_BLOCKS: u64 = 55;
         loop {
+            hotrow_sync::count_work(FUNCTIONS_BLOCKS);
             let area = self.to + rng.f64() * (self.from - self.to);
             let point = self.inverse(area);
             let rank = point.round().clamp(1.0, self.keys);

@@ -76,6 +76,11 @@ const ARROWS: &[Arrow] = &[
         why: "the driver is used by the program, not the other way round",
     },
     Arrow {
+        name: "hotrow-sim",
+        may_use: &["hotrow-sync", "hotrow-bench"],
+        why: "a simulated run is a benchmark on other hardware, and nothing else",
+    },
+    Arrow {
         name: "hotrow",
         may_use: &[
             "hotrow-sync",

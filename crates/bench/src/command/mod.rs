@@ -9,8 +9,8 @@ mod drivers;
 
 pub(crate) use drivers::Drivers;
 
-use crate::options::WorkloadOptions;
-use crate::options::names::{BARE, is_engine, managers, names_offering};
+use crate::options::names::{BARE, durability_of, is_engine, managers, names_offering};
+use crate::options::{RunOptions, WorkloadOptions};
 use crate::run::{range_lock_loop, ycsb_loop};
 use hotrow_workloads::Workload;
 use hotrow_workloads::bimodal::Bimodal;
@@ -75,6 +75,24 @@ pub(crate) trait WithWorkload {
 }
 
 impl BenchCommand {
+    /// Returns what a run of the command wants beside this process's memory and threads, if anything: a network, or a
+    /// disk.
+    pub fn wants_outside(&self) -> Option<&'static str> {
+        struct Wants;
+
+        impl WithWorkload for Wants {
+            type Output = Option<&'static str>;
+
+            fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
+                let RunOptions { wire, engines, .. } = &options.run;
+                let has_log = engines.iter().any(|name| durability_of(name).is_some());
+                (wire.over_wire || !wire.urls.is_empty()).then_some("network").or(has_log.then_some("disk"))
+            }
+        }
+
+        self.with_workload(Wants)
+    }
+
     /// Carries `action` out on the workload of the command.
     pub(crate) fn with_workload<A: WithWorkload>(&self, action: A) -> A::Output {
         match self {

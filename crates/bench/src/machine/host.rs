@@ -30,7 +30,9 @@ impl Host {
     /// Asks the system for the description of this machine.
     pub(crate) fn detect() -> Self {
         let cores = hotrow_sync::thread::available_parallelism().map_or(1, usize::from);
-        let processor = value_of("/proc/cpuinfo", "model name").unwrap_or_default();
+        let simulated = hotrow_sync::simulated_hardware().map(|name| format!("simulated: {name}"));
+        let real = || value_of("/proc/cpuinfo", "model name").unwrap_or_default();
+        let processor = simulated.unwrap_or_else(real);
         let memory = value_of("/proc/meminfo", "MemTotal").and_then(|text| kibibytes(&text)).unwrap_or(0);
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let system = format!("{} {} {}", std::env::consts::OS, kernel.trim(), std::env::consts::ARCH);

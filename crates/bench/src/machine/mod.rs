@@ -5,7 +5,7 @@
 //! | `host.rs` | the machine's description in reports, and the commit that the program was built from |
 //! | `core_distance.rs` | how long a cache line takes from one core to another |
 //! | `switch_costs.rs` | the CPU time of switches between threads and between coroutines |
-//! | `thread.rs`, `process.rs` | the CPU time of this thread; of any process, as the system accounts for it |
+//! | `process.rs` | the CPU time of any process, as the system accounts for it |
 //! | `memory.rs` | the memory that a load needs, refused if the machine has less |
 //!
 //! Nothing here knows of engines, options or reports. A value that the system does not tell is `None`, zero or an empty
@@ -16,11 +16,9 @@ mod host;
 mod memory;
 mod process;
 mod switch_costs;
-mod thread;
 
 pub(crate) use core_distance::core_distance_ns;
 pub(crate) use host::{COMMIT, Host};
 pub(crate) use memory::{needed_bytes, refuse_if_too_large};
 pub(crate) use process::{ProcessUsage, cpu_of_process, cpu_of_process_tree, parent_of, usage_of_process};
 pub(crate) use switch_costs::SwitchCosts;
-pub(crate) use thread::thread_cpu_time;

@@ -1,8 +1,7 @@
 //! The CPU time of switches between threads and between coroutines, measured in this process.
 
-use super::thread_cpu_time;
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
-use hotrow_sync::thread;
+use hotrow_sync::{thread, thread_cpu_time};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;

@@ -55,7 +55,7 @@ use progress::FigureProgress;
 use requested::{RequestedFigure, State};
 use results::Results;
 use run::RunObserver;
-use scale::Scale;
+use scale::{Scale, Size};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,9 @@ pub fn reproduce(options: &ReproduceOptions, out: &mut dyn Write, interrupt: &In
         .collect::<Result<_, _>>()
         .map_err(BenchError::Failed)?;
     refuse_large_figures(&figures, &costs)?;
+    if scale.size == Size::Simulated {
+        refuse_networks(&figures, &costs)?;
+    }
 
     let host = Host::detect();
     let folder = OutputFolder::create(folder, &host, &scale, &figures)?;
@@ -149,6 +152,18 @@ fn refuse_large_figures(figures: &[RequestedFigure], costs: &[Vec<Cost>]) -> Res
         }
     }
     Ok(())
+}
+
+/// Refuses a figure that is measured over the network, which a simulated machine does not have.
+fn refuse_networks(figures: &[RequestedFigure], costs: &[Vec<Cost>]) -> Result<(), BenchError> {
+    let mut figures = figures.iter().zip(costs);
+    match figures.find(|(_, costs)| costs.iter().any(|cost| cost.clients > 0)) {
+        None => Ok(()),
+        Some((requested, _)) => {
+            let id = requested.figure.id;
+            Err(BenchError::Usage(format!("{id} is measured over the network, and a simulated machine has none")))
+        }
+    }
 }
 
 /// Returns the error of the first figure that failed, or that of the interrupt.

@@ -4,6 +4,7 @@ use super::figure::Figure;
 use super::figures::FIGURES;
 use super::scale::Size;
 use clap::builder::PossibleValuesParser;
+use hotrow_sync::simulated_hardware;
 use std::path::{Path, PathBuf};
 
 /// The figures to reproduce, and the folder to write them into.
@@ -61,6 +62,7 @@ impl ReproduceOptions {
     pub(super) fn size(&self) -> Size {
         match self.steps {
             Some(steps) => Size::Steps(steps),
+            None if simulated_hardware().is_some() => Size::Simulated,
             None if self.quick => Size::Quick,
             None => Size::Full,
         }

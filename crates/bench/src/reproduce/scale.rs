@@ -17,32 +17,46 @@ pub(crate) enum Size {
     Full,
     /// Runs and tables that are so small that all figures take less than ten minutes.
     Quick,
+    /// Short runs on a simulated machine, which is so large that a thread on each core meets as many others as in the
+    /// paper.
+    Simulated,
     /// This number of transactions of each worker, on tables of a few rows: tests use it to see that everything works.
     Steps(u64),
 }
 
 impl Scale {
-    /// Returns the value for this size: `full`, `quick`, or `steps` for tests.
+    /// Returns the value for this size: `full`, `quick`, or `steps` for tests. A simulation is as small as `quick`.
     pub(crate) fn pick<T>(&self, full: T, quick: T, steps: T) -> T {
         match self.size {
             Size::Full => full,
-            Size::Quick => quick,
+            Size::Quick | Size::Simulated => quick,
             Size::Steps(_) => steps,
         }
     }
 
-    /// Returns the number of runs of each point.
+    /// Returns the value of the paper in a simulation, or else the one that is good for this machine.
+    pub(crate) fn of_paper<T>(&self, paper: T, here: T) -> T {
+        if self.size == Size::Simulated { paper } else { here }
+    }
+
+    /// Returns the number of runs of each point. A simulation would only repeat itself.
     pub(crate) fn repetitions(&self) -> u32 {
-        self.pick(5, 3, 1)
+        self.of_paper(1, self.pick(5, 3, 1))
     }
 
     /// Returns the length of a run's measured period.
     pub(crate) fn measured(&self) -> Duration {
+        if self.size == Size::Simulated {
+            return Duration::from_millis(8);
+        }
         self.pick(Duration::from_millis(1000), Duration::from_millis(100), Duration::from_secs(600))
     }
 
     /// Returns the length of a run's warm-up.
     pub(crate) fn warmup(&self) -> Duration {
+        if self.size == Size::Simulated {
+            return Duration::from_millis(3);
+        }
         self.pick(Duration::from_millis(200), Duration::from_millis(20), Duration::ZERO)
     }
 
@@ -50,22 +64,23 @@ impl Scale {
     pub(crate) fn steps(&self) -> Option<u64> {
         match self.size {
             Size::Steps(steps) => Some(steps),
-            Size::Full | Size::Quick => None,
+            Size::Full | Size::Quick | Size::Simulated => None,
         }
     }
 
     /// Returns a number of threads that is larger than the number of cores: with so many threads, transactions conflict
-    /// as much as on a larger machine.
+    /// as much as on a larger machine. A simulated machine is that machine.
     pub(crate) fn crowd(&self) -> u64 {
-        4 * self.cores
+        self.of_paper(self.cores, 4 * self.cores)
     }
 
     /// Returns the numbers of threads at which figures measure how engines scale: the powers of two below the number of
-    /// cores, and one, two and four times that number.
+    /// cores, that number, and, on a real machine, two and four times as many.
     pub(crate) fn thread_counts(&self) -> Vec<u64> {
         let powers = std::iter::successors(Some(1), |threads| Some(threads * 2));
         let mut counts: Vec<u64> = powers.take_while(|&threads| threads < self.cores).collect();
-        counts.extend([self.cores, 2 * self.cores, self.crowd()]);
+        counts.push(self.cores);
+        counts.extend(self.of_paper(&[][..], &[2 * self.cores, 4 * self.cores]));
         counts
     }
 }
@@ -80,6 +95,9 @@ mod tests {
             [(1, &[1, 2, 4][..]), (2, &[1, 2, 4, 8]), (6, &[1, 2, 4, 6, 12, 24]), (8, &[1, 2, 4, 8, 16, 32])]
         {
             assert_eq!(Scale { size: Size::Full, cores }.thread_counts(), expected);
+        }
+        for (cores, expected) in [(1, &[1][..]), (6, &[1, 2, 4, 6])] {
+            assert_eq!(Scale { size: Size::Simulated, cores }.thread_counts(), expected);
         }
     }
 }

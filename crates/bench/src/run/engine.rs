@@ -10,10 +10,10 @@ use crate::report::{Consistency, EngineReport, Footprints, MemorySnapshot, RunId
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, PoolConfig, RunConfig, RunReport, Stop, drive, drive_pool};
-use hotrow_sync::{Arc, Mutex, thread};
+use hotrow_sync::{Arc, Mutex, Time, thread};
 use hotrow_txn::{Abort, Engine, Inspection, Isolation, Protocol, Settings, Transaction};
 use hotrow_workloads::{Client, ClientIdentity, Dealer, Violation, Workload};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
@@ -107,7 +107,7 @@ impl<P: Protocol, W: Workload> EngineDatabase<P, W> {
         if let Some(log) = &log {
             instance.set_redo(log.live.sink());
         }
-        let begin = Instant::now();
+        let begin = Time::now();
         let tables = workload.create(&*instance);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let load = |progress: &hotrow_workloads::Progress<'_>| workload.load(&*instance, tables, threads, progress);
@@ -115,7 +115,7 @@ impl<P: Protocol, W: Workload> EngineDatabase<P, W> {
         if let Some(log) = &log {
             log.settle().map_err(RunFailure::Failed)?;
         }
-        let load = begin.elapsed();
+        let load = Time::now().since(begin);
         if W::CHECKS_LOAD {
             context.progress.checking();
             let checked = workload.check(&*instance, tables, &[]);

@@ -11,18 +11,17 @@
 //! manager knows of no range.
 
 use super::bare_loop::BareLoop;
-use crate::machine::thread_cpu_time;
 use crate::options::names::MANAGERS;
 use hotrow_protocols::range_locks::{
     Blocks, FourCounters, Hierarchical, KeyRange, Prefixing, RangeLockManager, Records, Standard, TxnNumber, Vllr,
 };
 use hotrow_runtime::{Counts, RunConfig, RunReport};
-use hotrow_sync::Mutex;
+use hotrow_sync::{Mutex, Time, thread_cpu_time};
 use hotrow_txn::{Settings, Statistics, number_of};
 use hotrow_workloads::range::{Client, Options, Range, Request};
 use std::collections::VecDeque;
 use std::hint::spin_loop;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The number of blocked transactions at which no new ones begin, unless `--blocked-limit` says otherwise.
 const BLOCKED_LIMIT: usize = 100;
@@ -96,7 +95,7 @@ fn drive(
 struct InFlight {
     request: Request,
     /// The time at which the transaction began, if its latency is taken.
-    began: Option<Instant>,
+    began: Option<Time>,
 }
 
 /// The outcome of one step of the loop.
@@ -123,12 +122,12 @@ struct RangeLockLoop<'a, M> {
     free: Vec<TxnNumber>,
     /// The delayed transactions with the ends of their delays, the earliest first. A transaction is added at the end,
     /// since all delays are equal.
-    delayed: VecDeque<(Instant, TxnNumber)>,
+    delayed: VecDeque<(Time, TxnNumber)>,
     /// Transactions that were blocked and hold their ranges now.
     ready: Vec<TxnNumber>,
     blocked: usize,
     /// The last reading of the clock.
-    now: Instant,
+    now: Time,
     steps: u64,
     idle: Duration,
     counts: Counts,
@@ -150,7 +149,7 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
             delayed: VecDeque::new(),
             ready: Vec::new(),
             blocked: 0,
-            now: Instant::now(),
+            now: Time::now(),
             steps: 0,
             idle: Duration::ZERO,
             counts: Counts::default(),
@@ -162,9 +161,9 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         self.sample_every = u64::from(config.one_shot.sample_every.max(1));
         self.until(config.warmup, u64::MAX, config);
         (self.counts, self.idle) = (Counts::default(), Duration::ZERO);
-        let (begin, cpu_before, before) = (Instant::now(), thread_cpu_time(), self.statistics());
+        let (begin, cpu_before, before) = (Time::now(), thread_cpu_time(), self.statistics());
         let stopped = self.until(config.measured, config.steps_per_worker.unwrap_or(u64::MAX), config);
-        let (elapsed, cpu) = (begin.elapsed(), thread_cpu_time().saturating_sub(cpu_before));
+        let (elapsed, cpu) = (Time::now().since(begin), thread_cpu_time().saturating_sub(cpu_before));
         self.counts.statistics.add(&self.statistics().since(&before));
         let (counts, idle) = (std::mem::take(&mut self.counts), self.idle);
         self.finish();
@@ -175,8 +174,8 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
     /// Runs until the period is over, `transactions` transactions have committed, or the loop is stuck. Returns `true`
     /// if the stop flag ended it before.
     fn until(&mut self, period: Duration, transactions: u64, config: &RunConfig) -> bool {
-        self.now = Instant::now();
-        let end = self.now + period;
+        self.now = Time::now();
+        let end = self.now.after(period);
         while self.now < end && self.counts.committed < transactions {
             if config.stop.is_raised() {
                 return true;
@@ -191,7 +190,7 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
                     break;
                 }
             }
-            self.now = Instant::now();
+            self.now = Time::now();
         }
         false
     }
@@ -249,7 +248,7 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
     #[inline]
     fn begin(&mut self) {
         let request = self.client.generate();
-        let began = self.steps.is_multiple_of(self.sample_every).then(Instant::now);
+        let began = self.steps.is_multiple_of(self.sample_every).then(Time::now);
         let in_flight = InFlight { request, began };
         let txn = match self.free.pop() {
             Some(txn) => {
@@ -278,7 +277,7 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         self.client.grants.granted(txn, request, self.steps.is_multiple_of(self.grants_per_comparison));
         self.client.compute();
         if request.is_delayed {
-            self.delayed.push_back((self.now + self.delay, txn));
+            self.delayed.push_back((self.now.after(self.delay), txn));
         } else {
             self.release(txn);
         }
@@ -292,21 +291,21 @@ impl<'a, M: RangeLockManager> RangeLockLoop<'a, M> {
         self.blocked -= self.ready.len() - ready;
         self.counts.committed += 1;
         if let Some(began) = self.transactions[txn as usize].began {
-            self.counts.latency_ns.saturating_record(began.elapsed().as_nanos() as u64);
+            self.counts.latency_ns.saturating_record(Time::now().since(began).as_nanos() as u64);
         }
         self.free.push(txn);
     }
 
     /// Waits until the first delay is over, or `end` has come.
-    fn wait(&mut self, end: Instant) {
-        let begin = Instant::now();
+    fn wait(&mut self, end: Time) {
+        let begin = Time::now();
         let until = self.delayed.front().map_or(end, |&(until, _)| until.min(end));
         self.now = begin;
         while self.now < until {
             spin_loop();
-            self.now = Instant::now();
+            self.now = Time::now();
         }
-        self.idle += self.now - begin;
+        self.idle += self.now.since(begin);
     }
 
     fn statistics(&self) -> Statistics {

@@ -5,15 +5,14 @@
 //! be writing them.
 
 use super::bare_loop::BareLoop;
-use crate::machine::thread_cpu_time;
 use crate::options::names::BARE;
 use hotrow_runtime::{Counts, RunConfig, RunReport};
 use hotrow_storage::{Database, Guard, Key, Participant, RecordHeader, RowMut, RowRef, Table, TableId, Variable};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Mutex, thread};
+use hotrow_sync::{Mutex, Time, thread, thread_cpu_time};
 use hotrow_txn::Intent;
 use hotrow_workloads::ycsb::{Client, Operation, Operations, Ycsb, change_row, read_row};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Returns the loop that runs YCSB without transactions, with any options of the workload.
 pub(crate) fn ycsb_loop() -> BareLoop<Ycsb> {
@@ -44,9 +43,9 @@ fn drive<H: RecordHeader>(
         let workers: Vec<_> = clients.iter().map(|client| scope.spawn(move || work(client))).collect();
         let mut stopped = config.stop.wait(config.warmup);
         measured.store(true, Ordering::Release);
-        let begin = Instant::now();
+        let begin = Time::now();
         stopped = stopped || config.stop.wait(config.measured);
-        report.elapsed = begin.elapsed();
+        report.elapsed = Time::now().since(begin);
         report.stopped_early = stopped;
         config.stop.raise();
         for worker in workers {
@@ -96,12 +95,12 @@ impl<'a, H: RecordHeader> Worker<'a, H> {
                 before = Some(thread_cpu_time());
                 counts = Counts::default();
             }
-            let begin = counts.committed.is_multiple_of(self.sample_every).then(Instant::now);
+            let begin = counts.committed.is_multiple_of(self.sample_every).then(Time::now);
             let checksum = self.run(client.generate());
             client.committed(checksum);
             counts.committed += 1;
             if let Some(begin) = begin {
-                counts.latency_ns.saturating_record(begin.elapsed().as_nanos() as u64);
+                counts.latency_ns.saturating_record(Time::now().since(begin).as_nanos() as u64);
             }
         }
         match before {

@@ -20,9 +20,10 @@ use super::tarjan;
 use super::txn_id::TxnId;
 use super::wait_for::Blocked;
 use super::words::End;
+use crate::shared::hashed::HashMap;
 use hotrow_storage::Guard;
 use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A node of the wait-for graph: a transaction that waits.
 struct Node {
@@ -126,7 +127,7 @@ impl Graph {
         let inside =
             |edge: &&Edge| components[edge.waiter] == components[me] && components[edge.blocker] == components[me];
         // The shortest way back: by which edge each is reached first.
-        let mut reached: HashMap<usize, &Edge> = HashMap::new();
+        let mut reached: HashMap<usize, &Edge> = HashMap::default();
         let mut open = VecDeque::from([me]);
         while let Some(node) = open.pop_front() {
             for edge in self.edges.iter().filter(inside).filter(|edge| edge.waiter == node) {

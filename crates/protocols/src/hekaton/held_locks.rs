@@ -5,8 +5,8 @@ use super::index_locks::Part;
 use super::record;
 use super::txn_id::TxnId;
 use super::words::{End, Words};
+use crate::shared::hashed::HashMap;
 use hotrow_storage::{Guard, TableId, VersionPtr, VersionTable};
-use std::collections::HashMap;
 
 /// The number of read locks up to which a search looks through the list. For more, `places` records where each of them
 /// is.

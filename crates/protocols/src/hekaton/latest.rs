@@ -30,10 +30,10 @@ use super::visibility::Absence;
 use super::wait_for::Imposed;
 use super::words::Words;
 use super::write_set::WriteSet;
+use crate::shared::hashed::HashSet;
 use crate::shared::walk::Range;
 use hotrow_storage::{Key, RowRef, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_txn::{Abort, LockFor, Scan};
-use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
 /// The state of a scan that reads the latest versions and locks them.
@@ -135,7 +135,7 @@ impl Reader {
         let locks_range = part.is_some_and(|part| self.lock_part(table, index, part));
         let now = self.look.shared.clock.now();
         let keeps_one_time = extent == Extent::Rows || index.is_ordered();
-        let (began, younger) = (now, HashSet::new());
+        let (began, younger) = (now, HashSet::default());
         let mut walked = Locking { scan, locks_range, extent, began, now, keeps_one_time, is_resting: false, younger };
         walked.rest(&self.look);
         walked

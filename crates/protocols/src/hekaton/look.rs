@@ -13,12 +13,12 @@ use super::visibility::{
     still_seen, uniqueness,
 };
 use super::words::{Begin, End, RecordLock, Words};
+use crate::shared::hashed::HashSet;
 use hotrow_storage::{Guard, IndexRef, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, LockPart, LockTarget, Statistics};
 use smallvec::SmallVec;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// The part of a transaction that decides which versions the transaction sees, may replace, or collides with.
@@ -57,7 +57,7 @@ impl Look {
         Self {
             shared: shared.clone(),
             me,
-            kept: HashSet::new(),
+            kept: HashSet::default(),
             dependencies: SmallVec::new(),
             slot: None,
             lines_up: false,

@@ -22,12 +22,13 @@
 //! 4. The transaction whose turn ends wakes the next one, or becomes the queue's holder because it has locked the row.
 
 use super::txn_id::{SlotNumber, TxnId};
+use crate::shared::hashed::HashMap;
 use crate::shared::mode::Mode;
 use hotrow_storage::TableId;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Latch, Waiter};
 use hotrow_txn::{LockTarget, LockWait};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// The number of parts into which the queues are divided, each behind its own latch.
 const SHARDS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };

@@ -12,8 +12,8 @@ use super::record;
 use super::record_locks;
 use super::txn_id::TxnId;
 use super::words::Words;
+use crate::shared::hashed::HashSet;
 use hotrow_storage::{Change as Redo, Garbage, Guard, TableId, VersionMemory, VersionPtr, VersionRef};
-use std::collections::HashSet;
 
 /// A change of one row, which can be undone.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +139,7 @@ impl WriteSet {
 
     /// Returns the changes for the redo log: each changed row once, in its last state.
     pub fn redo<'g>(&self, database: &'g Database, guard: Guard<'g>) -> Vec<Redo<'g>> {
-        let mut told = HashSet::new();
+        let mut told = HashSet::default();
         let mut changes = Vec::new();
         // The last change of a row is the one that counts.
         for change in self.log.iter().rev().filter(|change| !change.locks_only) {

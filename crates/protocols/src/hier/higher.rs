@@ -3,10 +3,10 @@
 use super::lock::Lock;
 use super::mode::Mode;
 use super::request::RequestPtr;
+use crate::shared::hashed::HashMap;
 use crate::shared::lock_table::Name;
 use hotrow_storage::{TableId, mix};
 use hotrow_txn::{LockPart, LockTarget};
-use std::collections::HashMap;
 
 /// A node of the hierarchy above the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

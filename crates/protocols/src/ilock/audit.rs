@@ -2,8 +2,8 @@
 
 use super::lock::ILock;
 use super::wait_map::{LockRequest, WaitMaps};
+use crate::shared::hashed::HashMap;
 use hotrow_storage::Database;
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// The requests for one lock that the wait-maps have.
@@ -20,7 +20,7 @@ struct Expected {
 /// # Errors
 /// The text names a record, and says what is wrong there.
 pub(super) fn audit(database: &Database<ILock>, maps: &WaitMaps) -> Result<(), String> {
-    let mut awaited: HashMap<usize, Expected> = HashMap::new();
+    let mut awaited: HashMap<usize, Expected> = HashMap::default();
     maps.awaited(|worker, lock, wanted| {
         let expected = awaited.entry(lock).or_default();
         for &wanted in wanted {

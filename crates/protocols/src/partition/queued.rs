@@ -3,11 +3,11 @@
 use super::id::Ticket;
 use super::locks::{Book, Exhausted, LockState};
 use super::piece::PieceRef;
+use crate::shared::hashed::HashSet;
 use crate::shared::planned::{Needs, Partitions, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};
 use hotrow_storage::RecordRef;
-use std::collections::HashSet;
 
 /// The locks of a partition as queues of requests, one for each name that has been asked for.
 #[derive(Debug, Default)]

@@ -14,10 +14,10 @@
 //! 3. No counter overflows: a request that would is refused.
 
 use super::range_locks::{Counted, PrefixCounters};
+use crate::shared::hashed::HashMap;
 use hotrow_storage::{Database, Guard, RecordHeader, RecordRef};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Access, Intent};
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// The numbers of exclusive requests (C_X) and of shared requests (C_S) for one record that are counted now, granted or
@@ -236,7 +236,7 @@ pub(crate) fn audit_records<'l, H: RecordHeader>(
     counts_of: impl Fn(RecordRef<'_, H>) -> Counts,
     is_all_counted: bool,
 ) -> Result<(), String> {
-    let mut expected: HashMap<u64, Counts> = HashMap::new();
+    let mut expected: HashMap<u64, Counts> = HashMap::default();
     for &(name, intent) in all_asked.flat_map(|asked| asked.rows) {
         let counts = expected.entry(name).or_insert(Counts::NONE);
         *counts = counts.with(intent).ok_or("more was asked for than a counter can count")?;
@@ -269,7 +269,7 @@ pub(crate) fn audit_records<'l, H: RecordHeader>(
 
 /// Checks that no two running transactions have asked for locks that conflict.
 pub(crate) fn audit_free<'l>(free: impl Iterator<Item = Asked<'l>>) -> Result<(), String> {
-    let mut rows: HashMap<u64, Counts> = HashMap::new();
+    let mut rows: HashMap<u64, Counts> = HashMap::default();
     let mut prefixes = PrefixCounters::default();
     for asked in free {
         let held = |name: &u64| rows.get(name).copied().unwrap_or(Counts::NONE);

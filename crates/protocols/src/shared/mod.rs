@@ -10,6 +10,7 @@
 //! | [`early_release`] | locks of changed rows, released before the commit |
 //! | [`gaps`] | the names of rows, gaps and unique keys, and why locks on them keep phantoms out |
 //! | [`gate`] | many transactions with a plan inside together, or one without a plan alone |
+//! | [`hashed`] | hash tables that are the same in each run |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
 //! | [`locking`] | transactions that lock rows and change them in place |
@@ -42,6 +43,7 @@ pub(crate) mod deadlocks;
 pub(crate) mod early_release;
 pub(crate) mod gaps;
 pub(crate) mod gate;
+pub(crate) mod hashed;
 pub(crate) mod in_place;
 pub(crate) mod lock_table;
 pub(crate) mod locking;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 /// The bytes of a cache line.
-const LINE_BYTES: usize = 64;
+pub(super) const LINE_BYTES: usize = 64;
 
-/// What a step does to memory, and at which address.
+/// The effect of a step on memory, with the address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Access {
     /// Nothing.
@@ -22,11 +22,11 @@ impl Access {
         matches!(self, Access::Writes(_) | Access::Exchanges(_))
     }
 
-    /// Returns the number of the line, if the access is to memory.
-    fn line(self) -> Option<usize> {
+    /// Returns the address, if the access is to memory.
+    pub(super) fn address(self) -> Option<usize> {
         match self {
             Access::Elsewhere => None,
-            Access::Reads(address) | Access::Writes(address) | Access::Exchanges(address) => Some(address / LINE_BYTES),
+            Access::Reads(address) | Access::Writes(address) | Access::Exchanges(address) => Some(address),
         }
     }
 }
@@ -50,8 +50,8 @@ impl Lines {
     /// Notes an access of a thread. Returns whether the line is shared: two threads have used it, and one of them has
     /// written to it.
     pub(super) fn is_shared(&mut self, by: usize, access: Access) -> bool {
-        let Some(line) = access.line() else { return false };
-        let line = self.0.entry(line).or_insert(Line::Own { thread: by, is_written: false });
+        let Some(address) = access.address() else { return false };
+        let line = self.0.entry(address / LINE_BYTES).or_insert(Line::Own { thread: by, is_written: false });
         match line {
             Line::Own { thread, is_written } if *thread == by || !(*is_written || access.writes()) => {
                 *is_written |= access.writes();

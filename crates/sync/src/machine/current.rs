@@ -1,5 +1,6 @@
 //! The machine of which the thread of the operating system runs a virtual thread.
 
+use super::work::Uncounted;
 use std::cell::Cell;
 use std::ptr;
 
@@ -30,14 +31,18 @@ pub fn is_running() -> bool {
 /// Calls `work` as if no machine ran: it makes no steps, and the memory that it allocates may outlive the run. It must
 /// not wait.
 pub fn outside<R>(work: impl FnOnce() -> R) -> R {
-    struct Back(*const ());
+    struct Back {
+        machine: *const (),
+        _uncounted: Uncounted,
+    }
 
     impl Drop for Back {
         fn drop(&mut self) {
-            set_machine(self.0);
+            set_machine(self.machine);
         }
     }
 
-    let _back = Back(set_machine(ptr::null()));
+    let _uncounted = Uncounted::begin();
+    let _back = Back { machine: set_machine(ptr::null()), _uncounted };
     work()
 }

@@ -270,6 +270,12 @@ pub struct OnceLock<T> {
     making: Mutex<()>,
 }
 
+impl<T: Clone> Clone for OnceLock<T> {
+    fn clone(&self) -> Self {
+        Self { value: self.value.clone(), making: Mutex::new(()) }
+    }
+}
+
 impl<T> OnceLock<T> {
     /// Makes an empty cell.
     pub const fn new() -> Self {

@@ -13,6 +13,7 @@
 //!    on.)
 
 use super::current::is_running;
+use super::work::count_work;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
@@ -20,8 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The address of the arena, its bytes, and the bytes of its first part.
-const START: usize = 0x1000_0000_0000;
-const BYTES: usize = 1 << 37;
+pub(super) const START: usize = 0x1000_0000_0000;
+pub(super) const BYTES: usize = 1 << 37;
 const SMALL_BYTES: usize = 1 << 35;
 
 /// Blocks of at least this size are mapped afresh, so they are zero, and take no memory where they are not touched.
@@ -30,6 +31,9 @@ const LEAST_LARGE: usize = 256 << 10;
 /// The greatest size whose blocks are a multiple of 16 bytes. Larger blocks are a power of two.
 const MOST_FINE: usize = 1024;
 const PAGE: usize = 4096;
+
+/// The blocks of code that stand for a good allocator's, for each block of memory that it gives out or takes back.
+const ALLOCATOR_BLOCKS: u64 = 12;
 
 /// The lists of free blocks: one for each multiple of 16 bytes, and one for each power of two.
 const LISTS: usize = MOST_FINE / 16 + 1 + usize::BITS as usize;
@@ -124,6 +128,7 @@ unsafe impl GlobalAlloc for Allocator {
         }
         LIVE.fetch_sub(1, Ordering::AcqRel);
         if is_running() {
+            count_work(ALLOCATOR_BLOCKS);
             // SAFETY: as in `alloc`; the block was given out with this layout.
             unsafe { (*self.state.get()).give_back(block, layout) };
         }
@@ -175,6 +180,7 @@ impl State {
     /// Gives out a block, and says whether it is zero.
     fn take(&mut self, layout: Layout) -> (*mut u8, bool) {
         LIVE.fetch_add(1, Ordering::AcqRel);
+        count_work(ALLOCATOR_BLOCKS);
         let (size, list) = class(layout);
         if size >= LEAST_LARGE {
             let place = self.large.next_multiple_of(size.max(layout.align()));
@@ -207,6 +213,44 @@ impl State {
         // SAFETY: a block has at least 16 bytes, aligned to 16.
         unsafe { block.cast::<*mut u8>().write(self.free[list]) };
         self.free[list] = block;
+    }
+}
+
+/// A large array outside of the arena. Its bytes are zero at first, and take no memory where they are not touched.
+#[derive(Debug)]
+pub(super) struct Zeroed<T> {
+    start: NonNull<T>,
+    len: usize,
+}
+
+impl<T: Copy> Zeroed<T> {
+    /// Makes an array.
+    ///
+    /// # Safety
+    /// Bytes of zero are a value of the type.
+    pub(super) unsafe fn new(len: usize) -> Self {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let bytes = len * size_of::<T>();
+        // SAFETY: a new mapping that replaces no other one.
+        let mapped = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        assert!(mapped != libc::MAP_FAILED, "no addresses are left for {bytes} bytes");
+        Self { start: NonNull::new(mapped.cast()).expect("a mapping is not at address zero"), len }
+    }
+
+    /// Returns the value at a place, which must be within the array.
+    #[inline]
+    pub(super) fn at(&mut self, place: usize) -> &mut T {
+        assert!(place < self.len);
+        // SAFETY: the mapping has this place, and the array is borrowed alone.
+        unsafe { self.start.add(place).as_mut() }
+    }
+}
+
+impl<T> Drop for Zeroed<T> {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the array's own, and nobody uses it any more.
+        let done = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len * size_of::<T>()) };
+        assert!(done == 0, "the system does not take memory back");
     }
 }
 

@@ -10,6 +10,8 @@
 //! | --- | --- |
 //! | `scheduler` | the virtual threads: who goes on, who waits for what, the clock |
 //! | [`strategy`] | which thread goes on |
+//! | `hardware`, `cores`, `caches` | who goes on in a timed run, and what an access costs |
+//! | `instruments`, `work` | the work of plain code in a timed run |
 //! | `schedule` | the switches that a run made, to print, to shrink and to make again |
 //! | `access` | what a step does to memory |
 //! | `current` | whether the caller is a virtual thread |
@@ -29,7 +31,11 @@
 
 mod access;
 pub mod atomic;
+mod caches;
+mod cores;
 mod current;
+mod hardware;
+mod instruments;
 pub mod local;
 pub mod locks;
 mod memory;
@@ -37,15 +43,19 @@ mod schedule;
 mod scheduler;
 pub mod strategy;
 pub mod thread;
+mod work;
 
 pub use current::{is_running, outside};
+pub use hardware::{Hardware, Lines, Threads};
+pub use instruments::is_instrumented;
 pub use schedule::{Schedule, Switch, Why};
-pub use scheduler::{Failure, FailureKind, Report, run};
-pub(crate) use scheduler::{leak, now, number, was_woken_by_nobody};
+pub use scheduler::{Failure, FailureKind, Report, run, run_timed};
+pub(crate) use scheduler::{cpu_time, hardware_name, leak, now, number, prefetch, was_woken_by_nobody};
 pub use strategy::{Changes, Strategy};
+pub(crate) use work::count_work;
 
-/// The cores that the machine says it has.
-pub(crate) const CORES: usize = 4;
+/// The cores that a machine says it has whose clock counts steps.
+const CORES: usize = 4;
 
 /// Stands for `std::hint`.
 pub mod hint {
@@ -54,6 +64,6 @@ pub mod hint {
     /// Lets other virtual threads go on: the caller waits for one of them.
     #[track_caller]
     pub fn spin_loop() {
-        super::scheduler::give_way();
+        super::scheduler::give_way(false);
     }
 }

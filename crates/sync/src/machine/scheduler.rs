@@ -1,16 +1,22 @@
 //! The virtual threads of a machine: who goes on, who waits for what, and the clock.
 
+use super::CORES;
 use super::access::Access;
+use super::caches::Caches;
+use super::cores::Cores;
 use super::current::{self, is_running, set_machine};
+use super::hardware::Hardware;
 use super::memory::Arena;
 use super::schedule::{Schedule, Switch, Why};
 use super::strategy::{Chooser, Pause, Strategy};
+use super::work::{Uncounted, set_counts, take_blocks};
 use crate::coroutine::overflow::{self, Bounds, Running};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
@@ -40,7 +46,7 @@ pub(super) struct Machine {
     own_steps: Cell<u64>,
     most_steps: u64,
     now_ns: Cell<u64>,
-    chooser: RefCell<Chooser>,
+    order: Order,
     threads: RefCell<Vec<Thread>>,
     /// Threads that were spawned and have no coroutine yet.
     spawned: RefCell<Vec<Body>>,
@@ -51,6 +57,14 @@ pub(super) struct Machine {
     failure: RefCell<Option<FailureKind>>,
     /// Frees what was leaked.
     leaked: RefCell<Vec<Body>>,
+}
+
+/// The rule by which threads go on.
+enum Order {
+    /// As a strategy says; the clock counts steps.
+    Chosen(Box<RefCell<Chooser>>),
+    /// By the clocks of their cores.
+    Timed(Box<RefCell<Cores>>),
 }
 
 /// The values of a virtual thread, by the address of their key.
@@ -157,6 +171,30 @@ pub struct Report {
 /// # Panics
 /// If the caller is a thread of a machine, or if memory that a thread has allocated was not freed.
 pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce()) -> Result<Report, Failure> {
+    let chooser = RefCell::new(Chooser::new(strategy, seed));
+    let (report, live) = run_in(Order::Chosen(Box::new(chooser)), most_steps, main)?;
+    assert_eq!(live, 0, "blocks of memory that outlive the run in which they were made");
+    Ok(report)
+}
+
+/// Runs `main` as the first thread of a machine with this hardware, until all its threads have ended. The clock shows
+/// what the work would take on it.
+///
+/// What the first thread allocates and does not free must not be used after the run.
+///
+/// # Errors
+/// If a thread panics, or if all wait for ever. The threads are leaked then.
+///
+/// # Panics
+/// If the caller is a thread of a machine, or if the hardware is [not possible](Hardware::check).
+pub fn run_timed(hardware: &Hardware, main: impl FnOnce()) -> Result<Report, Failure> {
+    hardware.check().expect("possible hardware");
+    let cores = RefCell::new(Cores::new(hardware));
+    run_in(Order::Timed(Box::new(cores)), u64::MAX, main).map(|(report, _)| report)
+}
+
+/// Runs `main`. Returns the record of the run, and the number of blocks of memory that it has not freed.
+fn run_in(order: Order, most_steps: u64, main: impl FnOnce()) -> Result<(Report, usize), Failure> {
     assert!(!is_running(), "a machine within a machine");
     let arena = Arena::new();
     let machine = Box::new(Machine {
@@ -165,7 +203,7 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
         own_steps: Cell::new(0),
         most_steps,
         now_ns: Cell::new(0),
-        chooser: RefCell::new(Chooser::new(strategy, seed)),
+        order,
         threads: RefCell::default(),
         spawned: RefCell::default(),
         uninterrupted: Cell::new(false),
@@ -181,7 +219,7 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
     let report = Report {
         schedule: Schedule::new(machine.switches.borrow().clone()),
         steps: machine.steps.get(),
-        time: Duration::from_nanos(machine.now_ns.get()),
+        time: Duration::from_nanos(machine.now_ns()),
     };
     if let Some(kind) = failed {
         // Leaked threads may still point to it.
@@ -191,17 +229,34 @@ pub fn run(strategy: &Strategy, seed: u64, most_steps: u64, main: impl FnOnce())
     }
     machine.leaked.take().into_iter().for_each(|free| free());
     drop(machine);
-    assert_eq!(arena.live(), 0, "blocks of memory that outlive the run in which they were made");
-    Ok(report)
+    Ok((report, arena.live()))
 }
 
-/// Calls `work` with the machine that runs the caller. Returns `None` outside of machines.
+/// The machine that runs the caller, while the caller is in the machine's own code.
+struct Entered<'m> {
+    machine: &'m Machine,
+    _uncounted: Uncounted,
+}
+
+impl Deref for Entered<'_> {
+    type Target = Machine;
+
+    fn deref(&self) -> &Machine {
+        self.machine
+    }
+}
+
+/// Returns the machine that runs the caller, or `None` outside of machines.
 #[inline]
-fn machine<'m>() -> Option<&'m Machine> {
+fn machine<'m>() -> Option<Entered<'m>> {
     let machine = current::machine().cast::<Machine>();
+    if machine.is_null() {
+        return None;
+    }
+    let _uncounted = Uncounted::begin();
     // SAFETY: `run_all` sets the pointer only while it resumes a thread, and the machine outlives the call. What a
     // virtual thread gets here it does not keep beyond its own end: all callers are in this module.
-    (!machine.is_null()).then(|| unsafe { &*machine })
+    Some(Entered { machine: unsafe { &*machine }, _uncounted })
 }
 
 /// Makes a value that lives as long as the run, or, outside of machines, as long as the process.
@@ -219,18 +274,80 @@ pub(crate) fn leak<T: ?Sized + 'static>(value: Box<T>) -> &'static T {
 #[inline]
 #[track_caller]
 pub(super) fn step(access: Access) {
+    step_at(access, Location::caller());
+}
+
+/// Makes a step at a line of code.
+///
+/// Never inlined, so that it is compiled with the machine, whose code does not count; and without a way to unwind, so
+/// that the call needs no block of code of its own.
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "both sides are compiled together")]
+extern "C" fn step_at(access: Access, at: &'static Location<'static>) {
     if let Some(machine) = machine() {
-        machine.step(access, Location::caller());
+        machine.step(access, at);
     }
 }
 
-/// Lets other threads go on, since the caller waits for one of them.
+/// Lets other threads go on, since the caller waits for one of them: it spins, or yields its core.
 #[track_caller]
-pub(super) fn give_way() {
+pub(super) fn give_way(yields: bool) {
     if let Some(machine) = machine() {
-        machine.count(GIVEN_WAY_NS);
-        machine.pause(Pause::GivesWay, Location::caller());
+        machine.advance(GIVEN_WAY_NS);
+        let goes_on = match &machine.order {
+            Order::Chosen(_) => false,
+            Order::Timed(cores) => !cores.borrow_mut().give_way(yields),
+        };
+        if !goes_on {
+            machine.pause(Pause::GivesWay, Location::caller());
+        }
     }
+}
+
+/// Makes a plain access of the calling thread to memory of the arena.
+pub(super) fn plain(address: usize, writes: bool) {
+    if let Some(machine) = machine()
+        && let Order::Timed(cores) = &machine.order
+        && let Some(line) = Caches::number_inside(address)
+    {
+        cores.borrow_mut().plain(line, writes);
+    }
+}
+
+/// Requests the line at an address before it is used.
+pub(crate) fn prefetch(address: usize, to_write: bool) {
+    if let Some(machine) = machine()
+        && let Order::Timed(cores) = &machine.order
+        && Caches::number_inside(address).is_some()
+    {
+        cores.borrow_mut().prefetch(if to_write { Access::Writes(address) } else { Access::Reads(address) });
+    }
+}
+
+/// Returns the number of cores of the machine that runs the caller.
+pub(crate) fn cores() -> Option<usize> {
+    machine().map(|machine| match &machine.order {
+        Order::Chosen(_) => CORES,
+        Order::Timed(cores) => cores.borrow().count(),
+    })
+}
+
+/// Returns the name of the hardware, within a timed run.
+pub(crate) fn hardware_name() -> Option<String> {
+    match &machine()?.order {
+        Order::Chosen(_) => None,
+        Order::Timed(cores) => Some(cores.borrow().name().to_owned()),
+    }
+}
+
+/// Returns the time that the calling thread has had on a core, or `None` outside of machines. A machine whose clock
+/// counts steps has no such time, and returns its own.
+pub(crate) fn cpu_time() -> Option<Duration> {
+    let machine = machine()?;
+    Some(match &machine.order {
+        Order::Chosen(_) => Duration::from_nanos(machine.now_ns()),
+        Order::Timed(cores) => cores.borrow().used(),
+    })
 }
 
 /// Waits until another thread [wakes](wake_all) this address, or the deadline passes. The caller is a virtual thread.
@@ -239,7 +356,7 @@ pub(super) fn wait_at(at: usize, deadline: Option<Duration>) -> Woken {
     let machine = machine().expect("outside of a machine nobody waits here");
     let deadline = deadline.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     machine.threads.borrow_mut()[machine.running.get()].phase = Phase::Waits { at, deadline };
-    machine.count(STEP_NS);
+    machine.advance(STEP_NS);
     machine.pause(Pause::Stops, Location::caller());
     let thread = &mut machine.threads.borrow_mut()[machine.running.get()];
     match thread.phase {
@@ -260,16 +377,14 @@ pub(crate) fn was_woken_by_nobody() -> bool {
 /// Lets all threads go on that wait at this address.
 pub(super) fn wake_all(at: usize) {
     if let Some(machine) = machine() {
-        for thread in machine.threads.borrow_mut().iter_mut() {
-            thread.wake(at);
-        }
+        machine.wake(at, usize::MAX);
     }
 }
 
 /// Lets the thread go on that waits at this address and has the least number.
 pub(super) fn wake_one(at: usize) {
     if let Some(machine) = machine() {
-        machine.threads.borrow_mut().iter_mut().any(|thread| thread.wake(at));
+        machine.wake(at, 1);
     }
 }
 
@@ -278,7 +393,7 @@ pub(super) fn wake_one(at: usize) {
 pub(crate) fn now() -> Option<Duration> {
     let machine = machine()?;
     machine.step(Access::Elsewhere, Location::caller());
-    Some(Duration::from_nanos(machine.now_ns.get()))
+    Some(Duration::from_nanos(machine.now_ns()))
 }
 
 /// Returns the number of the calling thread, or `None` outside of machines.
@@ -327,24 +442,53 @@ impl Machine {
         let (phase, locals) = (Phase::Ready, Rc::default());
         threads.push(Thread { name, phase, steps: 0, yielder: ptr::null(), locals, unparked: false });
         self.spawned.borrow_mut().push(body);
-        self.chooser.borrow_mut().add_thread();
+        match &self.order {
+            Order::Chosen(chooser) => chooser.borrow_mut().add_thread(),
+            Order::Timed(cores) => cores.borrow_mut().add_thread(),
+        }
         threads.len() - 1
     }
 
+    /// Lets up to `most` threads go on that wait at an address.
+    fn wake(&self, at: usize, most: usize) {
+        let mut threads = self.threads.borrow_mut();
+        let woken = threads.iter_mut().enumerate().filter_map(|(number, thread)| thread.wake(at).then_some(number));
+        for number in woken.take(most) {
+            if let Order::Timed(cores) = &self.order {
+                cores.borrow_mut().wake(number);
+            }
+        }
+    }
+
+    /// Returns the time of the thread that runs.
+    fn now_ns(&self) -> u64 {
+        match &self.order {
+            Order::Chosen(_) => self.now_ns.get(),
+            Order::Timed(cores) => cores.borrow().now() / 1000,
+        }
+    }
+
+    /// Counts a step. The clock of a machine that has no better one goes on by `ns`.
     #[inline]
-    fn count(&self, ns: u64) {
+    fn advance(&self, ns: u64) {
         self.steps.set(self.steps.get() + 1);
         self.own_steps.set(self.own_steps.get() + 1);
-        self.now_ns.set(self.now_ns.get() + ns);
+        match &self.order {
+            Order::Chosen(_) => self.now_ns.set(self.now_ns.get() + ns),
+            Order::Timed(cores) => cores.borrow_mut().work(take_blocks()),
+        }
     }
 
     #[inline]
     fn step(&self, access: Access, at: &'static Location<'static>) {
-        self.count(STEP_NS);
+        self.advance(STEP_NS);
         let (thread, own, step) = (self.running.get(), self.own_steps.get(), self.steps.get());
-        let is_due = self.chooser.borrow_mut().is_due(thread, own, access);
+        let is_due = match &self.order {
+            Order::Chosen(chooser) => chooser.borrow_mut().is_due(thread, own, access) && !self.uninterrupted.get(),
+            Order::Timed(cores) => cores.borrow_mut().step(access),
+        };
         // A panic is not the machine's own: all its threads would seem to panic.
-        if (is_due && !self.uninterrupted.get() && !std::thread::panicking()) || step > self.most_steps {
+        if (is_due && !std::thread::panicking()) || step > self.most_steps {
             self.pause(Pause::Step, at);
         }
     }
@@ -363,13 +507,35 @@ impl Machine {
             return;
         }
         let why = if pause == Pause::Step { Why::Stopped } else { Why::Waits };
-        self.switches.borrow_mut().push(Switch { thread, step: own, next, why, at });
+        self.note(Switch { thread, step: own, next, why, at });
         self.go_to(next);
+    }
+
+    /// Notes a switch. There are too many of them in a timed run, which needs none.
+    fn note(&self, switch: Switch) {
+        if let Order::Chosen(_) = self.order {
+            self.switches.borrow_mut().push(switch);
+        }
     }
 
     /// Chooses the thread that goes on after `thread`, which stands at its own step `own`. Returns `None` if all wait
     /// for ever.
     fn choose(&self, thread: usize, own: u64, pause: Pause) -> Option<usize> {
+        match &self.order {
+            Order::Chosen(chooser) => self.choose_by(&mut chooser.borrow_mut(), thread, own, pause),
+            Order::Timed(cores) => {
+                let mut cores = cores.borrow_mut();
+                match self.threads.borrow()[thread].phase {
+                    Phase::Ready => {}
+                    Phase::Waits { deadline, .. } => cores.stop(deadline.map(|ns| ns.saturating_mul(1000))),
+                    Phase::Done => cores.stop(None),
+                }
+                cores.next()
+            }
+        }
+    }
+
+    fn choose_by(&self, chooser: &mut Chooser, thread: usize, own: u64, pause: Pause) -> Option<usize> {
         let (mut ready, mut early, mut later) = (Vec::new(), Vec::new(), Vec::new());
         let threads = self.threads.borrow();
         let now = self.now_ns.get();
@@ -386,7 +552,7 @@ impl Machine {
         if all_wait && early.is_empty() {
             early.push(later.into_iter().min()?.1);
         }
-        let next = self.chooser.borrow_mut().choose(&mut ready, &early, thread, own, pause);
+        let next = chooser.choose(&mut ready, &early, thread, own, pause);
         if let Phase::Waits { deadline: Some(deadline), .. } = threads[next].phase {
             self.now_ns.set(now.max(deadline));
             self.uninterrupted.set(all_wait);
@@ -455,7 +621,7 @@ impl Machine {
                     break (!waiting.is_empty()).then_some(FailureKind::Stalled(waiting));
                 };
                 let at = Location::caller();
-                self.switches.borrow_mut().push(Switch { thread: running, step: own, next, why: Why::Ends, at });
+                self.note(Switch { thread: running, step: own, next, why: Why::Ends, at });
                 self.running.set(next);
             }
         };
@@ -475,6 +641,7 @@ impl Machine {
             // SAFETY: the machine runs this thread, so it lives.
             let this = unsafe { &*this };
             this.threads.borrow_mut()[number].yielder = yielder;
+            set_counts(matches!(this.order, Order::Timed(_)));
             let panicked = catch_unwind(AssertUnwindSafe(body)).err();
             let locals = this.threads.borrow()[number].locals.clone();
             let panicked = panicked.or_else(|| catch_unwind(AssertUnwindSafe(|| locals.drop_all())).err());
@@ -482,6 +649,7 @@ impl Machine {
                 let name = this.threads.borrow()[number].name.clone();
                 this.fail(FailureKind::Panicked(name, message(&*panic)));
             }
+            set_counts(false);
             this.threads.borrow_mut()[number].phase = Phase::Done;
             wake_all(end_of(number));
         };

@@ -6,18 +6,27 @@ use super::scheduler::{
 };
 use std::io;
 use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-pub use std::thread::{Result, available_parallelism, panicking};
+pub use std::thread::{Result, panicking};
 use std::time::Duration;
 
 /// The address at which a sleeping thread waits: nobody wakes it.
 const NOBODY: usize = 0;
 
+/// Returns the number of cores.
+///
+/// # Errors
+/// Outside of machines, if the system does not tell.
+pub fn available_parallelism() -> io::Result<NonZeroUsize> {
+    scheduler::cores().and_then(NonZeroUsize::new).map_or_else(std::thread::available_parallelism, Ok)
+}
+
 /// Lets other virtual threads go on; outside of machines, other threads of the operating system.
 #[track_caller]
 pub fn yield_now() {
-    if number().is_some() { give_way() } else { std::thread::yield_now() }
+    if number().is_some() { give_way(true) } else { std::thread::yield_now() }
 }
 
 /// Waits for a time.

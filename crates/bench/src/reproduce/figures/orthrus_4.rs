@@ -26,7 +26,10 @@ pub(super) static FIGURE: Figure = Figure {
 };
 
 fn plan(scale: &Scale) -> Plan {
-    let hot: &[u64] = scale.pick(&[16384, 4096, 1024, 256, 64, 32, 16, 8, 4], &[4096, 256, 64, 16, 4], &[64, 4]);
+    let here: &[u64] = scale.pick(&[16384, 4096, 1024, 256, 64, 32, 16, 8, 4], &[4096, 256, 64, 16, 4], &[64, 4]);
+    let hot: &[u64] = scale.of_paper(&[16384, 4096, 1024, 256, 64], here);
+    let few = scale.of_paper(scale.cores.min(10), scale.cores);
+    let many = number_of(scale.crowd(), "thread");
     let panel = |id, threads: u64, title: String| {
         let point = |&hot: &u64| Point::at(hot, &table_of_policies(scale), ten_updates(threads, hot, 2, "first"));
         Panel { id, title, points: hot.iter().map(point).collect(), series: policies() }
@@ -36,8 +39,8 @@ fn plan(scale: &Scale) -> Plan {
         value: "thousand transactions per second",
         stretch: 1,
         panels: vec![
-            panel("a", scale.cores, format!("{}, one on each core", number_of(scale.cores, "thread"))),
-            panel("b", scale.crowd(), format!("{} threads, four on each core", scale.crowd())),
+            panel("a", few, format!("{}, one on each core", number_of(few, "thread"))),
+            panel("b", scale.crowd(), scale.of_paper(many.clone(), format!("{many}, four on each core"))),
         ],
     }
 }

@@ -2,6 +2,7 @@
 
 use super::prefixes;
 use super::scene::Scene;
+use crate::shared::hashed::HashSet;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use hotrow_storage::{
@@ -9,7 +10,6 @@ use hotrow_storage::{
 };
 use hotrow_txn::{Access, Accesses, Direction, EntriesAccess, EntryAccess, Intent, LockFor, RangeAccess, Scan};
 use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
 /// The most rows in the ranges of one plan. If there are more, the transaction keeps the whole database instead.

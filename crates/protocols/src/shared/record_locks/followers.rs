@@ -1,11 +1,11 @@
 //! The graph of transactions that follow other transactions.
 
+use crate::shared::hashed::HashMap;
 use crate::shared::parked::Parked;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_txn::LockTarget;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// The part of a transaction's state that other transactions change, if it has read or changed their uncommitted rows.
 pub(super) struct Member {

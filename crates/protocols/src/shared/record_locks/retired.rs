@@ -54,6 +54,7 @@ use super::lock::RecordLock;
 use super::waiting::{RecordOrName, RecordWait};
 use crate::shared::deadlocks::Blocked;
 use crate::shared::gaps::target;
+use crate::shared::hashed::HashMap;
 use crate::shared::parked::Parked;
 use crate::shared::record;
 use hotrow_storage::{Database, Garbage, Guard, Participant, RecordPtr, RecordRef, Row, TableId};
@@ -61,7 +62,6 @@ use hotrow_sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use hotrow_txn::{Abort, EarlyReleaseStatistics, LockPart, LockTarget};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// The number of places for the heat of rows. Rows that share a place are hot together, and have one bound.
 const PLACES: usize = 1024;
@@ -170,7 +170,7 @@ impl<L> Default for RetiredRows<L> {
             lapses: AtomicU8::new(0),
             bound: AtomicU32::new(FIRST_BOUND),
         };
-        let state = State { chains: HashMap::new(), graph: Graph::default() };
+        let state = State { chains: HashMap::default(), graph: Graph::default() };
         Self {
             places: (0..PLACES).map(place).collect(),
             entries: AtomicUsize::new(0),

@@ -30,8 +30,8 @@
 
 use super::prefix::Prefix;
 use crate::shared::contention::{CLAIMS, Claim, Mark};
+use crate::shared::hashed::{HashMap, HashSet};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// A part of a lock request that is counted once: the name of a prefix, and the claim on it.
@@ -333,7 +333,7 @@ impl PrefixCounters {
     /// # Errors
     /// The text says what differs.
     pub(crate) fn audit<'r>(&self, requests: impl IntoIterator<Item = &'r [Counted]>) -> Result<(), String> {
-        let mut expected: HashMap<u64, u128> = HashMap::new();
+        let mut expected: HashMap<u64, u128> = HashMap::default();
         for &Counted { name, claim } in requests.into_iter().flatten() {
             *expected.entry(name).or_default() += ONE[claim as usize];
         }
