@@ -154,6 +154,7 @@ fn simulate(
         machine::outside(|| outcome = result.as_ref().map(drop).map_err(Failure::of_bench));
     });
     let report = ran.map_err(|failure| Failure { message: failure.to_string(), code: 1 })?;
+    outcome?;
     let (seconds, steps) = (begin.elapsed().as_secs_f64(), report.steps as f64);
     writeln!(
         io::stdout(),
@@ -164,7 +165,7 @@ fn simulate(
         steps / 1e6,
         steps / 1e6 / seconds
     )?;
-    outcome
+    Ok(())
 }
 
 #[cfg(test)]
