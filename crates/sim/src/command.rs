@@ -4,10 +4,10 @@ use crate::machines::{KNOWN, machine};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use hotrow_bench::{BenchCommand, BenchError, Interrupt, ReproduceOptions, WORKLOADS, bench, reproduce};
-use hotrow_sync::machine::{self, Hardware};
+use hotrow_sync::machine::{self, Hardware, Place, Report};
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The benchmarks of Hotrow on simulated machines
 #[derive(Parser)]
@@ -47,6 +47,10 @@ struct MachineOptions {
     /// Cores of the machine, in place of its own number
     #[arg(long, value_name = "N", global = true)]
     cores: Option<usize>,
+
+    /// Also print this many lines of code, those at which threads wait longest for cache lines
+    #[arg(long, value_name = "N", default_value_t = 0, global = true)]
+    places: usize,
 }
 
 /// The periods of a run, unless the user says otherwise: each second of a simulated core takes some real ones.
@@ -155,6 +159,7 @@ fn simulate(
     });
     let report = ran.map_err(|failure| Failure { message: failure.to_string(), code: 1 })?;
     outcome?;
+    print_places(&report.places[..options.places.min(report.places.len())], &report)?;
     let (seconds, steps) = (begin.elapsed().as_secs_f64(), report.steps as f64);
     writeln!(
         io::stdout(),
@@ -165,6 +170,23 @@ fn simulate(
         steps / 1e6,
         steps / 1e6 / seconds
     )?;
+    Ok(())
+}
+
+/// Prints places in the code at which threads have waited for cache lines, with their shares of all such waits.
+fn print_places(places: &[Place], report: &Report) -> io::Result<()> {
+    if places.is_empty() {
+        return Ok(());
+    }
+    let all: Duration = report.places.iter().map(|place| place.waited).sum();
+    let mut out = io::stdout();
+    writeln!(out, "\nwhere threads waited for cache lines, loads and checks included:")?;
+    for Place { at, accesses, waited } in places {
+        let share = waited.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE) * 100.0;
+        let each = waited.as_nanos() as f64 / *accesses as f64;
+        let at = at.map_or_else(|| "plain loads and stores".to_owned(), |at| format!("{}:{}", at.file(), at.line()));
+        writeln!(out, "{share:5.1} %  {accesses:>10} x {each:>8.0} ns  {at}")?;
+    }
     Ok(())
 }
 

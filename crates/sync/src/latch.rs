@@ -33,6 +33,7 @@ impl<T> Latch<T> {
 
     /// Takes the latch, spinning until it is free.
     #[inline]
+    #[cfg_attr(machine, track_caller)]
     pub fn lock(&self) -> LatchGuard<'_, T> {
         if let Some(guard) = self.try_lock() {
             return guard;
@@ -42,6 +43,7 @@ impl<T> Latch<T> {
 
     /// Takes the latch if it is free. Returns `None`, without spinning, if it is taken.
     #[inline]
+    #[cfg_attr(machine, track_caller)]
     pub fn try_lock(&self) -> Option<LatchGuard<'_, T>> {
         // Relaxed on failure: nothing is read then.
         let free = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -50,6 +52,7 @@ impl<T> Latch<T> {
     }
 
     #[cold]
+    #[cfg_attr(machine, track_caller)]
     fn lock_contended(&self) -> LatchGuard<'_, T> {
         let mut looks = 0;
         loop {

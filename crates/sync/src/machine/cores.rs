@@ -8,7 +8,9 @@
 use super::access::Access;
 use super::caches::Caches;
 use super::hardware::{Hardware, picoseconds};
+use super::places::{Place, Places};
 use std::collections::{BTreeSet, VecDeque};
+use std::panic::Location;
 use std::time::Duration;
 
 /// A core, and the thread on it.
@@ -53,6 +55,7 @@ pub(super) struct Cores {
     store_share: f64,
     prefetch_share: f64,
     caches: Caches,
+    places: Places,
     cores: Vec<Core>,
     threads: Vec<Own>,
     /// Threads that wait for a core, with the times at which they became ready.
@@ -81,6 +84,7 @@ impl Cores {
             store_share: hardware.lines.store_share,
             prefetch_share: hardware.lines.prefetch_share,
             caches: Caches::new(hardware),
+            places: Places::default(),
             cores: vec![Core::default(); hardware.cores + 1],
             threads: Vec::new(),
             queue: VecDeque::new(),
@@ -93,6 +97,11 @@ impl Cores {
     /// Returns the name of the hardware.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the places at which threads have waited for lines.
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.places.all()
     }
 
     /// Returns the number of cores on which threads run.
@@ -127,7 +136,9 @@ impl Cores {
         let (core, now) = (self.running, self.now());
         let cost = self.caches.access_line(core, number, writes, now);
         if cost > 0 {
-            *self.clock() += if writes { (cost as f64 * self.store_share) as u64 } else { cost };
+            let waited = if writes { (cost as f64 * self.store_share) as u64 } else { cost };
+            self.places.note(None, waited);
+            *self.clock() += waited;
         }
     }
 
@@ -139,15 +150,15 @@ impl Cores {
     }
 
     /// Makes an access of the thread that runs to an atomic. Returns whether another thread may have to go on.
-    pub(super) fn step(&mut self, access: Access) -> bool {
+    pub(super) fn step(&mut self, access: Access, at: &'static Location<'static>) -> bool {
         let (core, now) = (self.running, self.now());
         let cost = self.caches.access(core, access, now);
-        *self.clock() += match access {
-            Access::Elsewhere => self.times.exchange,
-            Access::Reads(_) => cost,
-            Access::Writes(_) => (cost as f64 * self.store_share) as u64,
-            Access::Exchanges(_) => cost + self.times.exchange,
-        };
+        let waited = if let Access::Writes(_) = access { (cost as f64 * self.store_share) as u64 } else { cost };
+        if waited > 0 {
+            self.places.note(Some(at), waited);
+        }
+        let more = if let Access::Elsewhere | Access::Exchanges(_) = access { self.times.exchange } else { 0 };
+        *self.clock() += waited + more;
         self.is_due()
     }
 

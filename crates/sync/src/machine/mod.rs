@@ -11,6 +11,7 @@
 //! | `scheduler` | the virtual threads: who goes on, who waits for what, the clock |
 //! | [`strategy`] | which thread goes on |
 //! | `hardware`, `cores`, `caches` | who goes on in a timed run, and what an access costs |
+//! | `places` | where threads of a timed run wait for cache lines |
 //! | `instruments`, `work` | the work of plain code in a timed run |
 //! | `schedule` | the switches that a run made, to print, to shrink and to make again |
 //! | `access` | what a step does to memory |
@@ -39,6 +40,7 @@ mod instruments;
 pub mod local;
 pub mod locks;
 mod memory;
+mod places;
 mod schedule;
 mod scheduler;
 pub mod strategy;
@@ -48,6 +50,7 @@ mod work;
 pub use current::{is_running, outside};
 pub use hardware::{Hardware, Lines, Threads};
 pub use instruments::is_instrumented;
+pub use places::Place;
 pub use schedule::{Schedule, Switch, Why};
 pub use scheduler::{Failure, FailureKind, Report, run, run_timed};
 pub(crate) use scheduler::{cpu_time, hardware_name, leak, now, number, prefetch, was_woken_by_nobody};

@@ -7,6 +7,7 @@ use super::cores::Cores;
 use super::current::{self, is_running, set_machine};
 use super::hardware::Hardware;
 use super::memory::Arena;
+use super::places::Place;
 use super::schedule::{Schedule, Switch, Why};
 use super::strategy::{Chooser, Pause, Strategy};
 use super::work::{Uncounted, set_counts, take_blocks};
@@ -159,6 +160,8 @@ pub struct Report {
     pub steps: u64,
     /// The machine's time at the end.
     pub time: Duration,
+    /// The places at which the threads of a timed run have waited for cache lines, the most expensive first.
+    pub places: Vec<Place>,
 }
 
 /// Runs `main` as the first thread of a machine, until all its threads have ended.
@@ -220,6 +223,10 @@ fn run_in(order: Order, most_steps: u64, main: impl FnOnce()) -> Result<(Report,
         schedule: Schedule::new(machine.switches.borrow().clone()),
         steps: machine.steps.get(),
         time: Duration::from_nanos(machine.now_ns()),
+        places: match &machine.order {
+            Order::Chosen(_) => Vec::new(),
+            Order::Timed(cores) => cores.borrow().places(),
+        },
     };
     if let Some(kind) = failed {
         // Leaked threads may still point to it.
@@ -485,7 +492,7 @@ impl Machine {
         let (thread, own, step) = (self.running.get(), self.own_steps.get(), self.steps.get());
         let is_due = match &self.order {
             Order::Chosen(chooser) => chooser.borrow_mut().is_due(thread, own, access) && !self.uninterrupted.get(),
-            Order::Timed(cores) => cores.borrow_mut().step(access),
+            Order::Timed(cores) => cores.borrow_mut().step(access, at),
         };
         // A panic is not the machine's own: all its threads would seem to panic.
         if (is_due && !std::thread::panicking()) || step > self.most_steps {
