@@ -200,6 +200,8 @@ pub fn run_timed(hardware: &Hardware, main: impl FnOnce()) -> Result<Report, Fai
 fn run_in(order: Order, most_steps: u64, main: impl FnOnce()) -> Result<(Report, usize), Failure> {
     assert!(!is_running(), "a machine within a machine");
     let arena = Arena::new();
+    // The last run may have ended with work that no step has taken.
+    take_blocks();
     let machine = Box::new(Machine {
         running: Cell::new(0),
         steps: Cell::new(0),
