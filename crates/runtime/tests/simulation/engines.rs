@@ -38,6 +38,9 @@ pub trait Place {
     /// Makes a transaction object that waits through the waiter.
     fn transaction(&self, engine: &dyn Engine) -> Box<dyn Transaction>;
 
+    /// Limits waits for which the simulator has no end: a virtual thread that waits for ever is found without a limit.
+    fn limit_waits(&self);
+
     /// Lets others run before this step, where they do not run anyway.
     fn step(&self, step: &str);
 
@@ -52,6 +55,11 @@ impl Place for Task {
 
     fn transaction(&self, engine: &dyn Engine) -> Box<dyn Transaction> {
         Box::new(self.transaction(engine))
+    }
+
+    fn limit_waits(&self) {
+        // Whatever else it is, a wait that no other transaction ends is over then.
+        self.waiter().set_lock_timeout(Some(Duration::from_secs(10)));
     }
 
     fn step(&self, step: &str) {
@@ -72,6 +80,8 @@ impl Place for Waiter {
         engine.transaction(self.clone())
     }
 
+    fn limit_waits(&self) {}
+
     fn step(&self, _step: &str) {}
 
     fn is_over(&self) -> bool {
@@ -82,8 +92,7 @@ impl Place for Waiter {
 /// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
 pub fn run_scripts(place: &impl Place, fixture: &Fixture, session: &str, scripts: &[Script], never: Never) {
     let waiter = place.waiter();
-    // Whatever else it is, a wait that no other transaction ends is over then.
-    waiter.set_lock_timeout(waiter.lock_timeout().or(Some(Duration::from_secs(10))));
+    place.limit_waits();
     let connect = || Recorder::new(place.transaction(&*fixture.engine), &fixture.recording, session);
     let mut txn = connect();
     let mut planner = Planner::default();

@@ -18,6 +18,9 @@ pub fn is_instrumented() -> bool {
     IS_PRESENT.load(ALONE)
 }
 
+// SAFETY of the names here: they are those that the instrumentation calls, and nothing else defines them, since the
+// flags that `bench/sim.sh` sets link no sanitizer.
+
 /// Called before `main`; the numbers of the blocks are not needed.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard_init(_: *mut u32, _: *mut u32) {

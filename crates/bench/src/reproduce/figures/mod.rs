@@ -100,7 +100,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    const SIZES: [Size; 3] = [Size::Full, Size::Quick, Size::Steps(10)];
+    const SIZES: [Size; 4] = [Size::Full, Size::Quick, Size::Simulated, Size::Steps(10)];
 
     #[test]
     fn every_point_of_every_figure_is_a_command_that_can_be_run() {
