@@ -23,7 +23,7 @@ const INITIALISE: &[&str] = &[
 ];
 
 fn tpcb() -> Tpcb {
-    Tpcb::new(hotrow::workloads::tpcb::Options { scale: 1 }).expect("good options")
+    Tpcb::new(hotrow::workloads::tpcb::Options { scale: 1, accounts: 100_000 }).expect("good options")
 }
 
 fn database() -> (Arc<dyn Engine>, Arc<Database>) {

@@ -29,6 +29,10 @@ pub struct Settings {
     /// The percentage of the recent requests for a lock that must have met latch contention for the lock to be hot, for
     /// engines that pass hot locks on. With 0 every lock is hot; `None` means the engine's default.
     pub hot_percent: Option<u8>,
+    /// The number of transactions, one after the other, that may leave a lock unused that was passed on to them before
+    /// it is released, for engines that pass locks on. With 0, as in the paper, the first one releases it; `None` means
+    /// the engine's default.
+    pub momentum: Option<u8>,
     /// The time that a message between two partitions takes in addition to its real time. With it, the effects of a
     /// network can be studied on one machine.
     pub network_delay: Duration,
@@ -55,6 +59,8 @@ pub enum Setting {
     Escalation,
     /// The setting [`Settings::hot_percent`].
     HotPercent,
+    /// The setting [`Settings::momentum`].
+    Momentum,
     /// The setting [`Settings::network_delay`].
     NetworkDelay,
 }
@@ -71,6 +77,7 @@ impl Default for Settings {
             lock_as_it_goes: false,
             escalation: None,
             hot_percent: None,
+            momentum: None,
             network_delay: Duration::ZERO,
         }
     }

@@ -157,6 +157,11 @@ pub struct EngineOptions {
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = value_parser!(u8).range(0..=100))]
     pub hot_percent: Option<u8>,
 
+    /// Transactions of a thread, one after the other, that may leave a lock unused that was passed on to them before it
+    /// is released, for engines that pass locks on; with 0, as in the paper, the first one releases it [default: 16]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u8))]
+    pub momentum: Option<u8>,
+
     /// End deadlocks by time-out, as in the papers, for engines that otherwise find them
     #[arg(long)]
     pub deadlock_time_outs: bool,
@@ -294,6 +299,7 @@ impl RunOptions {
             lock_as_it_goes: engine.lock_as_it_goes,
             escalation: engine.escalate_after.map(|locks| locks as usize),
             hot_percent: engine.hot_percent,
+            momentum: engine.momentum,
             network_delay: Duration::from_micros(u64::from(engine.network_delay_us)),
         }
     }

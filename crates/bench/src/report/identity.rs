@@ -29,6 +29,7 @@ impl RunIdentity<'_> {
         params["cc_threads"] = json!(options.engine_options.cc_threads);
         params["escalate_after"] = json!(options.engine_options.escalate_after);
         params["hot_percent"] = json!(options.engine_options.hot_percent);
+        params["momentum"] = json!(options.engine_options.momentum);
         params["deadlock_time_outs"] = json!(options.engine_options.deadlock_time_outs);
         params["lock_as_it_goes"] = json!(options.engine_options.lock_as_it_goes);
         params["assign"] = json!(options.placement.assign.name());

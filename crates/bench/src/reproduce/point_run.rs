@@ -63,10 +63,10 @@ impl<W: Workload> PointRun<W> {
             false => runs.iter().find(|run| run.engine == self.engine).unwrap_or(self),
         };
         let settings = run.options.settings(&run.workload);
-        let Settings { escalation, hot_percent, .. } = self.options.settings(&self.workload);
+        let Settings { escalation, hot_percent, momentum, .. } = self.options.settings(&self.workload);
         let has_partitions = info.is_some_and(|info| info.settings.contains(&Setting::Partitions));
         let partitions = settings.partitions.filter(|_| has_partitions);
-        Settings { partitions, escalation, hot_percent, ..settings }
+        Settings { partitions, escalation, hot_percent, momentum, ..settings }
     }
 }
 
@@ -124,13 +124,14 @@ mod tests {
     #[test]
     fn settings_of_a_hierarchy_of_locks_have_databases_of_their_own() {
         for (options, expected) in [
-            (["", "--hot-percent 0"], &[(None, None), (Some(0), None)][..]),
-            (["--escalate-after 7", "--escalate-after 7 --ops 5"], &[(None, Some(7))]),
+            (["", "--hot-percent 0"], &[(None, None, None), (Some(0), None, None)][..]),
+            (["--momentum 3", ""], &[(None, Some(3), None), (None, None, None)]),
+            (["--escalate-after 7", "--escalate-after 7 --ops 5"], &[(None, None, Some(7))]),
         ] {
             let [first, second] = [("one", options[0]), ("other", options[1])]
                 .map(|(name, options)| Series::throughput(name, "none").with(options));
             let runs = runs(vec![first, second]);
-            let settings = databases(&runs).into_iter().map(|(_, it)| (it.hot_percent, it.escalation));
+            let settings = databases(&runs).into_iter().map(|(_, it)| (it.hot_percent, it.momentum, it.escalation));
             assert_eq!(settings.collect::<Vec<_>>(), expected, "{options:?}");
         }
     }

@@ -181,6 +181,11 @@ struct EngineOptions {
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100))]
     hot_percent: Option<u8>,
 
+    /// Transactions of a thread, one after the other, that may leave a lock unused that was passed on to them before it
+    /// is released, under engines that pass locks on; with 0, as in the paper, the first one releases it [default: 16]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u8))]
+    momentum: Option<u8>,
+
     /// End deadlocks by time-out (deadlock_timeout), as in the papers, under engines that would otherwise detect them.
     /// Also turns off admission control for hot rows
     #[arg(long)]
@@ -486,6 +491,7 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
         ("--cc-threads", Setting::CcThreads, options.settings.cc_threads.is_some()),
         ("--escalate-after", Setting::Escalation, options.settings.escalate_after.is_some()),
         ("--hot-percent", Setting::HotPercent, options.settings.hot_percent.is_some()),
+        ("--momentum", Setting::Momentum, options.settings.momentum.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.settings.deadlock_time_outs),
         ("--lock-as-it-goes", Setting::LockAsItGoes, options.settings.lock_as_it_goes),
         ("--early-release hot", Setting::EarlyRelease, releases_early),
@@ -514,6 +520,7 @@ fn settings(options: &Options) -> Settings {
         lock_as_it_goes: options.settings.lock_as_it_goes,
         escalation: options.settings.escalate_after.map(|locks| locks as usize),
         hot_percent: options.settings.hot_percent,
+        momentum: options.settings.momentum,
         network_delay: Duration::ZERO,
     }
 }

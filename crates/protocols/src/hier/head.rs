@@ -162,7 +162,7 @@ impl Head {
             self.modes.add(request.state().mode);
             match admitted {
                 Admitted::Beside => position += 1,
-                Admitted::Invalid => _ = self.granted.remove(position),
+                Admitted::Invalid => self.remove(position),
                 Admitted::Not => (admits, position) = (false, position + 1),
             }
         }
@@ -188,6 +188,7 @@ impl Head {
         if converts {
             self.modes.remove(request.state().mode);
         } else {
+            request.set_position(self.granted.len());
             self.granted.push(request);
         }
         self.modes.add(goal);
@@ -229,12 +230,20 @@ impl Head {
         if self.granted[..] == [request] {
             self.granted.clear();
             self.modes = Modes::default();
-        } else if let Some(position) = self.granted.iter().position(|granted| *granted == request) {
-            self.granted.swap_remove(position);
+        } else if self.granted.get(request.position()) == Some(&request) {
+            self.remove(request.position());
             self.modes.remove(request.state().mode);
         }
         if self.is_awaited() {
             self.grant_front(wakes);
+        }
+    }
+
+    /// Removes the granted request at `position`. The last one takes its place, so that no other one is looked at.
+    fn remove(&mut self, position: usize) {
+        self.granted.swap_remove(position);
+        if let Some(moved) = self.granted.get(position) {
+            moved.set_position(position);
         }
     }
 
@@ -318,6 +327,12 @@ impl Head {
     /// Checks that the modes of all granted requests are compatible, inherited ones included, and that no request waits
     /// that could be granted.
     pub(super) fn audit(&self) -> Result<(), String> {
+        for (position, request) in self.granted.iter().enumerate() {
+            let noted = request.position();
+            if noted != position {
+                return Err(format!("lock {:x}: request {position} takes itself for number {noted}", self.name));
+            }
+        }
         let states: SmallVec<[State; 8]> = self.granted.iter().map(|request| request.state()).collect();
         for (position, state) in states.iter().enumerate() {
             if !state.mode.covers(state.held) || state.mode == Mode::None {

@@ -99,6 +99,8 @@ pub(super) struct HigherLock {
     pub(super) is_heritable: bool,
     /// Whether the transaction inherited the lock.
     pub(super) is_inherited: bool,
+    /// The number of transactions, one after the other, that have inherited the lock and not used it.
+    pub(super) unused: u8,
     /// The number of locks that the transaction holds below the node.
     pub(super) below: usize,
     /// The number of such locks at which the transaction tries to lock the node as a whole.

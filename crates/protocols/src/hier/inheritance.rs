@@ -16,9 +16,18 @@ pub(super) struct Inheritance {
     has_taken: bool,
     /// The locks that the transaction, which is about to end, passes on.
     passed_on: Vec<HigherLock>,
+    /// The number of transactions, one after the other, that may leave an inherited lock unused before it is released.
+    momentum: u8,
 }
 
+/// The number of unused locks that the momentum keeps. Each transaction looks at all of them.
+const MOST_KEPT: usize = 16;
+
 impl Inheritance {
+    pub(super) fn new(momentum: u8) -> Self {
+        Self { momentum, ..Self::default() }
+    }
+
     /// Reclaims the inherited lock on a node, in `mode`, without the lock manager. Returns `None` if there is none, or
     /// it cannot be used any more. `is_orphan` says that the lock on the node above was not inherited: it was
     /// invalidated, and so is the lock on this node.
@@ -37,7 +46,7 @@ impl Inheritance {
         let lock = self.unused.swap_remove(position);
         if !is_orphan && lock.request.reclaim(requester.id, mode) {
             statistics.hierarchy.used += 1;
-            return Some(HigherLock { mode, is_inherited: true, ..lock });
+            return Some(HigherLock { mode, is_inherited: true, unused: 0, ..lock });
         }
         if is_orphan {
             statistics.hierarchy.invalidated += 1;
@@ -58,21 +67,36 @@ impl Inheritance {
         None
     }
 
-    /// Ends the transaction: releases the inherited locks that it has not used, and gives its agent those that it
-    /// passes on.
+    /// Ends the transaction: releases the inherited locks that it has not used, unless the momentum keeps them, and
+    /// gives its agent those that it passes on.
     pub(super) fn end(&mut self, requester: &mut Requester, statistics: &mut Statistics) {
         self.has_taken = false;
-        while let Some(lock) = self.unused.pop() {
-            give_up(requester, lock, statistics);
+        let passed_on = self.passed_on.len();
+        // The locks that the last transaction has used come before those that the momentum has kept.
+        let mut unused = mem::take(&mut self.unused);
+        for mut lock in unused.drain(..) {
+            let state = lock.request.state();
+            let has_momentum = lock.unused < self.momentum && self.passed_on.len() < passed_on + MOST_KEPT;
+            if has_momentum && state.mode != Mode::None && !state.awaited {
+                lock.unused += 1;
+                self.passed_on.push(lock);
+            } else {
+                give_up(requester, lock, statistics);
+            }
         }
+        self.unused = unused;
         if self.passed_on.is_empty() {
             return;
         }
-        let passed_on = self.passed_on.len();
         requester.manager.agents.give(&mut self.passed_on);
-        statistics.hierarchy.inherited += (passed_on - self.passed_on.len()) as u64;
+        statistics.hierarchy.inherited += passed_on as u64;
         while let Some(lock) = self.passed_on.pop() {
-            release(requester, lock);
+            if lock.unused > 0 {
+                give_up(requester, lock, statistics);
+            } else {
+                statistics.hierarchy.inherited -= 1;
+                release(requester, lock);
+            }
         }
     }
 }

@@ -346,6 +346,7 @@ impl Locker {
             is_hot: grant.is_hot(),
             is_heritable: false,
             is_inherited: false,
+            unused: 0,
             below: 0,
             limit: self.limit(place),
         });
@@ -484,8 +485,7 @@ impl Locker {
             while self.higher.len() > higher {
                 self.release_youngest();
             }
-            self.requester.manager.unlink(lower(Name(request.name())), request);
-            self.requester.spare(request);
+            self.requester.release(lower(Name(request.name())), request, &mut self.statistics);
         }
         while self.higher.len() > 0 {
             self.release_youngest();
@@ -507,9 +507,7 @@ impl Locker {
             _ => Some(lock),
         };
         if let Some(lock) = left {
-            let name = Name(lock.request.name());
-            self.requester.manager.unlink(Lock { name, is_higher: true }, lock.request);
-            self.requester.spare(lock.request);
+            self.requester.release(lock.place.lock(), lock.request, &mut self.statistics);
         }
     }
 

@@ -190,7 +190,11 @@ impl LockManager {
     /// Releases a granted request: unlinks it, and grants what can be granted then.
     #[inline]
     pub(super) fn unlink(&self, lock: Lock, request: RequestPtr) {
-        let mut heads = self.bucket(lock).lock();
+        Self::unlink_from(self.bucket(lock).lock(), lock, request);
+    }
+
+    #[inline]
+    fn unlink_from(mut heads: LatchGuard<'_, HeadChain<Head>>, lock: Lock, request: RequestPtr) {
         let Some(head) = heads.find(lock.name) else { return };
         let mut wakes = Wakes::new();
         head.unlink(request, &mut wakes);
@@ -289,10 +293,7 @@ impl Requester {
     ) -> Result<Grant, Abort> {
         let manager = &*self.manager;
         let latch = manager.bucket(lock);
-        let (mut heads, met_contention) = match latch.try_lock() {
-            Some(heads) => (heads, false),
-            None => (contend(latch, self.parked.waiter(), statistics), true),
-        };
+        let (mut heads, met_contention) = self.latch(latch, statistics);
         if self.spare.is_empty() {
             request::make(&mut self.spare);
         }
@@ -327,6 +328,23 @@ impl Requester {
             }
         };
         Ok(Grant::of(request, is_new, is_hot))
+    }
+
+    /// Releases a granted request of the transaction, as [`LockManager::unlink`] does, and keeps it for another lock.
+    #[inline]
+    pub(super) fn release(&mut self, lock: Lock, request: RequestPtr, statistics: &mut Statistics) {
+        let (heads, _) = self.latch(self.manager.bucket(lock), statistics);
+        LockManager::unlink_from(heads, lock, request);
+        self.spare(request);
+    }
+
+    /// Takes a latch. Also returns whether another thread had it, so that this one met contention.
+    #[inline]
+    fn latch<'m, T>(&self, latch: &'m Latch<T>, statistics: &mut Statistics) -> (LatchGuard<'m, T>, bool) {
+        match latch.try_lock() {
+            Some(guard) => (guard, false),
+            None => (contend(latch, self.parked.waiter(), statistics), true),
+        }
     }
 
     #[cold]

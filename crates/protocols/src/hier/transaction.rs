@@ -42,6 +42,8 @@ pub struct HierarchyConfig {
     pub escalation: usize,
     /// The percentage of the last requests for a lock that must have met latch contention for the lock to be hot.
     pub hot_percent: u8,
+    /// The number of transactions, one after the other, that may leave an inherited lock unused before it is released.
+    pub momentum: u8,
     /// The longest wait. Deadlocks do not last, but there are clients that never come back.
     pub wait_limit: Duration,
 }
@@ -53,6 +55,7 @@ impl Default for HierarchyConfig {
             page_bytes: 2 << 20,
             escalation: 1000,
             hot_percent: 6,
+            momentum: 16,
             wait_limit: Duration::from_secs(10),
         }
     }
@@ -73,7 +76,8 @@ impl<V: Variant> Protocol for Hierarchical<V> {
             return Err(SettingsError(text));
         }
         let escalation = settings.escalation.unwrap_or(defaults.escalation);
-        Ok(Self::Config { escalation, hot_percent, ..defaults })
+        let momentum = settings.momentum.unwrap_or(defaults.momentum);
+        Ok(Self::Config { escalation, hot_percent, momentum, ..defaults })
     }
 
     fn new(config: Self::Config) -> Self {
@@ -102,7 +106,7 @@ impl<V: Variant> Protocol for Hierarchical<V> {
         _worker: &mut (),
         waiter: Waiter,
     ) -> HierarchicalTransaction<V> {
-        let inheritance = V::INHERITS.then(Inheritance::default);
+        let inheritance = V::INHERITS.then(|| Inheritance::new(self.config.momentum));
         let page_shift = self.config.page_bytes.max(1).ilog2();
         let requester = self.manager.requester(waiter);
         let locking = HierarchicalLocking {

@@ -41,7 +41,7 @@ impl Variant for Inherited {
         name: "sli",
         summary: "as hier, and hot locks above the rows pass from a transaction to the next one on the same thread",
         source: "speculative lock inheritance §4",
-        settings: &[Setting::Escalation, Setting::HotPercent],
+        settings: &[Setting::Escalation, Setting::HotPercent, Setting::Momentum],
         ..Released::INFO
     };
     const INHERITS: bool = true;

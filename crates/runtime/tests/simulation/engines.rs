@@ -153,6 +153,7 @@ pub fn settings(seed: u64) -> Settings {
         cc_threads: *random.pick(&[None, Some(0), Some(2)]),
         escalation: *random.pick(&[None, Some(0), Some(2), Some(3)]),
         hot_percent: *random.pick(&[None, Some(0), Some(0)]),
+        momentum: *random.pick(&[None, Some(0), Some(1)]),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The options, and the next transaction of a client.
 
 use super::procedures::Deposit;
-use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables};
+use super::schema::{ACCOUNTS_MOST, TELLERS_PER_BRANCH, Tables};
 use crate::ClientIdentity;
 use fastrand::Rng;
 use hotrow_txn::{Abort, Runner};
@@ -12,10 +12,15 @@ const SCALE_MAX: i64 = 19_999;
 /// The command-line options of TPC-B.
 #[derive(clap::Args, serde::Serialize, Clone, Debug)]
 pub struct Options {
-    /// Branches; each has 10 tellers and 100,000 accounts
+    /// Branches; each has 10 tellers
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=SCALE_MAX))]
     pub scale: u32,
+
+    /// Accounts of each branch
+    #[arg(long, value_name = "N", default_value_t = ACCOUNTS_MOST, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS_MOST)))]
+    pub accounts: u32,
 }
 
 /// Generates and runs the transactions of one worker, and counts the effects of those that committed.
@@ -23,6 +28,8 @@ pub struct Options {
 pub struct Client {
     rng: Rng,
     scale: u64,
+    /// The accounts of each branch.
+    accounts: u64,
     next: Deposit,
     committed: u64,
     deposited: i64,
@@ -33,6 +40,7 @@ impl Client {
         Self {
             rng: identity.rng(),
             scale: u64::from(options.scale),
+            accounts: u64::from(options.accounts),
             next: Deposit::new(tables, identity.number),
             committed: 0,
             deposited: 0,
@@ -42,7 +50,7 @@ impl Client {
     /// Draws the next transaction.
     pub fn generate(&mut self) -> &Deposit {
         let mut draw = |most: u64| self.rng.u64(1..=most) as i32;
-        let account = draw(self.scale * ACCOUNTS_PER_BRANCH);
+        let account = draw(self.scale * self.accounts);
         let branch = draw(self.scale);
         let teller = draw(self.scale * TELLERS_PER_BRANCH);
         let delta = self.rng.i32(-5000..=5000);

@@ -2,7 +2,7 @@
 //! history.
 
 use super::Options;
-use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, account, branch, teller};
+use super::schema::{TELLERS_PER_BRANCH, Tables, account, branch, teller};
 use crate::load::load_rows;
 use crate::{LoadError, Progress};
 use hotrow_storage::Value;
@@ -15,7 +15,7 @@ pub(super) fn load(
     threads: usize,
     progress: &Progress<'_>,
 ) -> Result<(), LoadError> {
-    let scale = u64::from(options.scale);
+    let (scale, accounts) = (u64::from(options.scale), u64::from(options.accounts));
 
     let mut template = engine.new_row(tables.branches);
     template.change(|row| row.set(branch::FILLER, &Value::Null));
@@ -34,10 +34,10 @@ pub(super) fn load(
 
     let mut template = engine.new_row(tables.accounts);
     template.change(|row| row.set_bytes(account::FILLER, &[b' '; account::FILLER_BYTES]));
-    load_rows(engine, tables.accounts, scale * ACCOUNTS_PER_BRANCH, threads, progress, &template, |row, number| {
+    load_rows(engine, tables.accounts, scale * accounts, threads, progress, &template, |row, number| {
         row.change(|row| {
             row.set_int4(account::ID, number as i32 + 1);
-            row.set_int4(account::BRANCH, (number / ACCOUNTS_PER_BRANCH) as i32 + 1);
+            row.set_int4(account::BRANCH, (number / accounts) as i32 + 1);
         });
     })
 }

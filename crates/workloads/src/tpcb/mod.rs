@@ -11,7 +11,7 @@ mod schema;
 
 pub use generate::{Client, Options};
 pub use procedures::Deposit;
-pub use schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, accounts, branches, history, tellers};
+pub use schema::{TELLERS_PER_BRANCH, Tables, accounts, branches, history, tellers};
 
 use crate::{ClientIdentity, LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
@@ -38,8 +38,8 @@ impl crate::Workload for Tpcb {
     }
 
     fn summary(&self) -> String {
-        let Options { scale } = self.options;
-        format!("scale {scale}: {scale} branches, {} tellers, {} accounts", scale * 10, u64::from(scale) * 100_000)
+        let Options { scale, accounts } = self.options;
+        format!("scale {scale}: {scale} branches, {} tellers, {} accounts", scale * 10, scale * accounts)
     }
 
     fn schemas(&self) -> Vec<TableSchema> {
@@ -56,8 +56,8 @@ impl crate::Workload for Tpcb {
     }
 
     fn rows_of_tables(&self) -> Vec<u64> {
-        let scale = u64::from(self.options.scale);
-        vec![scale, scale * TELLERS_PER_BRANCH, scale * ACCOUNTS_PER_BRANCH, 0]
+        let (scale, accounts) = (u64::from(self.options.scale), u64::from(self.options.accounts));
+        vec![scale, scale * TELLERS_PER_BRANCH, scale * accounts, 0]
     }
 
     fn load(

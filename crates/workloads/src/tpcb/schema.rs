@@ -4,8 +4,8 @@ use hotrow_storage::{Column, TableId, TableSchema, Type};
 
 /// The number of tellers of one branch.
 pub const TELLERS_PER_BRANCH: u64 = 10;
-/// The number of accounts of one branch.
-pub const ACCOUNTS_PER_BRANCH: u64 = 100_000;
+/// The largest number of accounts of one branch: that of pgbench.
+pub(super) const ACCOUNTS_MOST: u32 = 100_000;
 
 /// The tables' numbers in one database.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,14 @@ pub(super) static SLI_PAPER: Paper =
 pub(super) const HIER: &str = "hier";
 pub(super) const SLI: &str = "sli";
 
-/// The option with which every lock counts as hot, so that inheritance is seen without contention.
-pub(super) const ALL_HOT: &str = "--hot-percent 0";
+/// The option with which an inherited lock that the next transaction has not used is released, as in the paper.
+pub(super) const AS_PRINTED: &str = "--momentum 0";
+
+/// The options with which every lock counts as hot besides, so that inheritance is seen without contention.
+pub(super) const ALL_HOT: &str = "--hot-percent 0 --momentum 0";
+
+/// The options with which inherited locks are kept for some transactions that do not use them: the engine's own.
+pub(super) const WITH_MOMENTUM: &str = "";
 
 /// The names of the bars that claims speak of.
 pub(super) const TATP_MIX: &str = "TATP mix";
@@ -64,18 +70,20 @@ pub(super) fn tatp(scale: &Scale) -> String {
     format!("tatp --subscribers {}", scale.pick(100_000, 10_000, 100))
 }
 
-/// Returns the words that choose TPC-B's rows.
+/// Returns the words that choose TPC-B's rows. The paper has 1,000 branches, so that threads seldom meet at one.
 pub(super) fn tpcb(scale: &Scale) -> String {
-    format!("tpcb --scale {}", scale.pick(40, 1, 1))
+    scale.of_paper("tpcb --scale 1000 --accounts 100".to_owned(), format!("tpcb --scale {}", scale.pick(40, 1, 1)))
 }
 
 /// Returns the words that choose TPC-C's rows.
 pub(super) fn tpcc(scale: &Scale) -> &'static str {
-    scale.pick(
+    let here = scale.pick(
         "tpcc --warehouses 4",
         "tpcc --warehouses 4 --items 10000 --customers 300",
         "tpcc --warehouses 1 --items 100 --customers 10",
-    )
+    );
+    // The paper has 300 warehouses, so that threads seldom meet at one.
+    scale.of_paper("tpcc --warehouses 128 --items 1000 --customers 30", here)
 }
 
 /// Returns a panel with a bar for each transaction and mix, with this number of threads. If little is measured, some

@@ -1,6 +1,6 @@
 //! SLI, Fig. 1: what the lock manager takes of the time as the load grows.
 
-use super::sli::{CONTENTION, HIER, INHERITANCE, LOCK_MANAGER, SLI, SLI_PAPER, at_most, sum_at, tatp};
+use super::sli::{AS_PRINTED, CONTENTION, HIER, INHERITANCE, LOCK_MANAGER, SLI, SLI_PAPER, at_most, sum_at, tatp};
 use crate::reproduce::claim::{Claim, Finding, Weaker};
 use crate::reproduce::figure::Figure;
 use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
@@ -36,6 +36,7 @@ fn plan(scale: &Scale) -> Plan {
     };
     let mut inherited = lock_manager(SLI);
     inherited.push(Series::share(INHERITANCE, SLI, "inheritance"));
+    let inherited = inherited.into_iter().map(|series| series.with(AS_PRINTED)).collect();
     Plan {
         chart: Chart::Curves { x: "threads" },
         value: "per cent of a transaction's time",

@@ -1,6 +1,6 @@
 //! SLI, Fig. 9: what becomes of the locks that could be inherited.
 
-use super::sli::{ALL_HOT, SLI, SLI_PAPER, STOCK_LEVEL, TATP_MIX, TATP_SINGLE, bar, bars, sum_at};
+use super::sli::{ALL_HOT, AS_PRINTED, SLI, SLI_PAPER, STOCK_LEVEL, TATP_MIX, TATP_SINGLE, bar, bars, sum_at};
 use crate::reproduce::claim::{Claim, Finding, Weaker};
 use crate::reproduce::figure::Figure;
 use crate::reproduce::plan::{Chart, Plan, Series};
@@ -51,7 +51,7 @@ fn plan(scale: &Scale) -> Plan {
         value: "per cent of a transaction's heritable locks",
         stretch: 1,
         panels: vec![
-            bars(scale, HOT, threads, scale.cores, parts("")),
+            bars(scale, HOT, threads, scale.cores, parts(AS_PRINTED)),
             bars(scale, ALL, every, scale.cores, parts(ALL_HOT)),
         ],
     }

@@ -6,9 +6,14 @@ use super::*;
 use hotrow_sync::thread;
 use std::ops::Range;
 
-/// A world in which every lock is hot.
+/// A world in which every lock is hot, and an inherited one goes at once if it is not used.
 fn world() -> World<Inherited> {
-    World::new(HierarchyConfig { hot_percent: 0, escalation: 10, ..HierarchyConfig::default() })
+    world_with_momentum(0)
+}
+
+/// A world in which every lock is hot.
+fn world_with_momentum(momentum: u8) -> World<Inherited> {
+    World::new(HierarchyConfig { hot_percent: 0, momentum, escalation: 10, ..HierarchyConfig::default() })
 }
 
 impl World<Inherited> {
@@ -33,6 +38,28 @@ impl World<Inherited> {
         self.add(txn, key).expect("nothing is in the way");
         txn.commit().expect("it commits");
         counts(txn).since(&before)
+    }
+
+    /// Reads a row of another table in a transaction of its own. Returns what that added to the counts.
+    fn read_elsewhere_once(&self, txn: &mut Txn<Inherited>) -> HierarchyStatistics {
+        let before = counts(txn);
+        txn.begin(&Begin::at(Isolation::Serializable)).expect("it begins");
+        txn.read(self.tables[1], &Key::Int(3)).expect("nothing is in the way");
+        txn.commit().expect("it commits");
+        counts(txn).since(&before)
+    }
+
+    /// Takes the table away from the agent that has it: another thread locks all rows and gaps, and so the table as a
+    /// whole.
+    fn take_away(&self) {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut other = self.begin();
+                self.sum(&mut other).expect("no transaction is in the way");
+                assert_eq!((other.statistics().waits, self.held()), (0, 2));
+                other.abort();
+            });
+        });
     }
 
     /// Locks a whole page by many accesses of a transaction.
@@ -166,16 +193,7 @@ fn a_conflicting_transaction_takes_inherited_locks_away_and_orphans_go_with_thei
     let world = world();
     let mut txn = world.idle();
     assert_eq!(world.add_once(&mut txn, 3).inherited, 3);
-    thread::scope(|scope| {
-        let world = &world;
-        scope.spawn(move || {
-            let mut other = world.begin();
-            // All rows and gaps: the table as a whole, although the agent of the other thread has it.
-            world.sum(&mut other).expect("no transaction is in the way");
-            assert_eq!((other.statistics().waits, world.held()), (0, 2));
-            other.abort();
-        });
-    });
+    world.take_away();
     let counted = world.add_once(&mut txn, 3);
     assert_eq!((counted.used, counted.invalidated, counted.discarded), (1, 2, 0), "the page is an orphan");
     world.assert_at_rest();
@@ -259,13 +277,43 @@ fn what_is_not_used_goes_at_the_next_end() {
     let world = world();
     let mut txn = world.idle();
     world.read_once(&mut txn, 3);
-    let before = counts(&mut txn);
-    txn.begin(&Begin::at(Isolation::Serializable)).expect("it begins");
-    txn.read(world.tables[1], &Key::Int(3)).expect("nothing is in the way");
-    txn.commit().expect("it commits");
-    let counted = counts(&mut txn).since(&before);
+    let counted = world.read_elsewhere_once(&mut txn);
     assert_eq!((counted.used, counted.discarded, counted.inherited), (1, 2, 3));
     assert_eq!(world.inherited(), 3);
+    world.assert_at_rest();
+}
+
+/// §4.4: a lock is kept for as many transactions that do not use it as the momentum says.
+#[test]
+fn momentum_keeps_what_is_not_used_for_some_transactions() {
+    let world = world_with_momentum(2);
+    let mut txn = world.idle();
+    world.read_once(&mut txn, 3);
+    let elsewhere = |txn: &mut Txn<Inherited>| {
+        let counted = world.read_elsewhere_once(txn);
+        (counted.used, counted.discarded, counted.inherited)
+    };
+    // The table and page of the first read stay beside the database, and the table and page of this one.
+    assert_eq!((elsewhere(&mut txn), world.inherited()), ((1, 0, 3), 5));
+    assert_eq!((elsewhere(&mut txn), world.inherited()), ((3, 0, 3), 5));
+    assert_eq!(world.read_once(&mut txn, 3).used, 3, "a use begins the count anew");
+    assert_eq!((elsewhere(&mut txn), elsewhere(&mut txn)), ((3, 0, 3), (3, 0, 3)));
+    assert_eq!((elsewhere(&mut txn), world.inherited()), ((3, 2, 3), 3));
+    world.assert_at_rest();
+}
+
+/// A lock that the momentum keeps is in nobody's way, and is not kept any longer once it was taken away.
+#[test]
+fn a_conflicting_transaction_takes_away_what_momentum_keeps() {
+    let world = world_with_momentum(2);
+    let mut txn = world.idle();
+    world.add_once(&mut txn, 3);
+    world.read_elsewhere_once(&mut txn);
+    assert_eq!(world.inherited(), 5);
+    world.take_away();
+    let counted = world.read_elsewhere_once(&mut txn);
+    assert_eq!((counted.used, counted.invalidated, counted.discarded), (3, 2, 0), "the table and its page are gone");
+    assert_eq!(world.inherited(), 5, "two of them by the other thread");
     world.assert_at_rest();
 }
 
