@@ -286,7 +286,7 @@ impl Yielding for Recorder {
 }
 
 impl Planned for Recorder {
-    forward!(inner: schema_of, add_missing);
+    forward!(inner: schema_of, add_missing, announce);
 }
 
 impl Diagnostics for Recorder {

@@ -74,6 +74,7 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench ycsb --threads 0", &["0 is not in 1..=4096"]),
         ("bench ycsb --threads two", &["invalid digit"]),
         ("bench ycsb --scheduler fibers", &["possible values", "thread", "pool"]),
+        ("bench ycsb --spin-us -1", &["-1 is not in 0..=60000000"]),
         ("bench ycsb --slots 0", &["0 is not in 1..=62"]),
         ("bench ycsb --slots 63", &["63 is not in 1..=62"]),
         ("bench ycsb --blocked-limit 0", &["0 is not in 1.."]),

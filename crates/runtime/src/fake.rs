@@ -106,7 +106,7 @@ impl Yielding for Fake {
 }
 
 impl Planned for Fake {
-    standard!(schema_of, add_missing);
+    standard!(schema_of, add_missing, announce);
 }
 
 impl Diagnostics for Fake {

@@ -254,7 +254,7 @@ impl<T: Transaction + ?Sized> Yielding for Reconnaissance<'_, T> {
 }
 
 impl<T: Transaction + ?Sized> Planned for Reconnaissance<'_, T> {
-    forward!(txn: schema_of, add_missing);
+    forward!(txn: schema_of, add_missing, announce);
 }
 
 impl<T: Transaction + ?Sized> Diagnostics for Reconnaissance<'_, T> {

@@ -44,7 +44,7 @@ impl Yielding for DefectiveTransaction {
 }
 
 impl Planned for DefectiveTransaction {
-    forward!(0: schema_of, add_missing);
+    forward!(0: schema_of, add_missing, announce);
 }
 
 impl Diagnostics for DefectiveTransaction {

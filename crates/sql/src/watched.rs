@@ -211,7 +211,7 @@ impl Yielding for Watched {
 }
 
 impl Planned for Watched {
-    forward!(inner: schema_of, add_missing);
+    forward!(inner: schema_of, add_missing, announce);
 }
 
 impl Diagnostics for Watched {

@@ -35,7 +35,7 @@
 /// }
 ///
 /// impl Planned for Counting {
-///     forward!(inner: schema_of, add_missing);
+///     forward!(inner: schema_of, add_missing, announce);
 /// }
 ///
 /// impl Diagnostics for Counting {
@@ -234,6 +234,12 @@ macro_rules! forward {
         #[inline]
         fn add_missing(&mut self, accesses: &mut $crate::Accesses) {
             self.$inner.add_missing(accesses);
+        }
+    };
+    (@ $inner:tt announce) => {
+        #[inline]
+        fn announce(&mut self, add: &mut dyn FnMut(&mut $crate::Accesses)) {
+            self.$inner.announce(add);
         }
     };
 

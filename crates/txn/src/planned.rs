@@ -16,4 +16,9 @@ pub trait Planned {
     /// next attempt contains them. They are available after [`Abort::OutsidePlan`](crate::Abort::OutsidePlan), until
     /// [`abort`](crate::Transaction::abort).
     fn add_missing(&mut self, accesses: &mut Accesses);
+
+    /// Tells the engine which rows the transaction is about to insert, once their keys are known. If it helps the
+    /// engine to ask for the locks of all these rows together, it calls `add`, which adds the rows to a set. The call
+    /// is a hint: it changes no row, and has no error.
+    fn announce(&mut self, add: &mut dyn FnMut(&mut Accesses));
 }

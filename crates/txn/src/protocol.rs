@@ -35,9 +35,9 @@ pub trait Duties: Send {
         None
     }
 
-    /// Whether transactions of this worker may wait for messages from other workers, and not only for transactions of
-    /// this one.
-    fn expects_messages(&self) -> bool {
+    /// Whether the waits that transactions of this worker count may be for messages from other workers, so that they do
+    /// not show that transactions are in each other's way.
+    fn counts_messages(&self) -> bool {
         false
     }
 

@@ -106,6 +106,11 @@ macro_rules! standard {
         #[inline]
         fn add_missing(&mut self, _accesses: &mut $crate::Accesses) {}
     };
+    // The engine locks each row when it is inserted.
+    (@ announce) => {
+        #[inline]
+        fn announce(&mut self, _add: &mut dyn FnMut(&mut $crate::Accesses)) {}
+    };
 
     // Diagnostics.
     // The engine knows no deadlocks.

@@ -67,6 +67,7 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
 fn refuse_wire_options(run: &RunOptions) -> Result<(), BenchError> {
     let given = [
         ("--scheduler", run.placement.scheduler.is_some()),
+        ("--spin-us", run.placement.spin_us.is_some()),
         ("--assign by-type", run.placement.assign == AssignName::ByType),
         ("--blocked-limit", run.engine_options.blocked_limit.is_some()),
         ("--engine-partitions", run.engine_options.engine_partitions.is_some()),

@@ -33,6 +33,7 @@ impl RunIdentity<'_> {
         params["deadlock_time_outs"] = json!(options.engine_options.deadlock_time_outs);
         params["lock_as_it_goes"] = json!(options.engine_options.lock_as_it_goes);
         params["assign"] = json!(options.placement.assign.name());
+        params["spin_us"] = json!(options.placement.spin_us);
         params["network_delay_us"] = json!(options.engine_options.network_delay_us);
         params["seed"] = json!(options.seed);
         params["repetition"] = json!(self.repetition);

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// The number of transactions of which one is sampled for its latency and its times.
 const SAMPLE_EVERY: u32 = 16;
+/// The same on a simulated machine, whose runs are short.
+const SAMPLE_EVERY_SIMULATED: u32 = 2;
 /// The number of samples of which one is broken down into its times, if the user asks for a breakdown.
 const BREAKDOWN_EVERY: u32 = 2;
 
@@ -265,18 +267,21 @@ fn run_config(options: &RunOptions, stop: Stop) -> RunConfig {
         isolation: options.isolation,
         concurrency: options.concurrency.map(ConcurrencyName::mix).unwrap_or_default(),
         batch: !options.no_batch,
-        sample_every: SAMPLE_EVERY,
+        sample_every: if hotrow_sync::simulated_hardware().is_some() { SAMPLE_EVERY_SIMULATED } else { SAMPLE_EVERY },
         breakdown_every: if options.report.breakdown { BREAKDOWN_EVERY } else { default.breakdown_every },
         seed: options.seed,
         ..default
     };
+    let default = RunConfig::default();
+    // Threads that share a core would keep each other from it.
+    let spin = options.placement.spin_us.filter(|_| options.threads() <= hotrow_sync::cores());
     RunConfig {
         threads: options.threads(),
         warmup: options.warmup,
         measured: options.seconds,
         steps_per_worker: options.steps,
+        spin: spin.map_or(default.spin, |us| Duration::from_micros(us.into())),
         one_shot,
         stop,
-        ..RunConfig::default()
     }
 }

@@ -440,7 +440,7 @@ impl Yielding for NoneTransaction {
 }
 
 impl Planned for NoneTransaction {
-    standard!(schema_of, add_missing);
+    standard!(schema_of, add_missing, announce);
 }
 
 impl Diagnostics for NoneTransaction {

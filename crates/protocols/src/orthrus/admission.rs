@@ -53,16 +53,20 @@ impl<T: LockTable> OrthrusAdmission<T> {
         let start = node.waiter().now();
         let withdrawal = Withdrawal { admission: self, attempt, stops };
         let wake = node.waiter().wait_until(Some(start.after(limit)), || node.is_granted(attempt));
-        statistics.waits += 1;
         statistics.wait_ns += node.waiter().now().since(start).as_nanos() as u64;
-        match wake {
+        let abort = match wake {
             Wake::Ready => {
                 std::mem::forget(withdrawal);
-                Ok(self.node.take().expect("a granted request comes back"))
+                let request = self.node.take().expect("a granted request comes back");
+                // A wait for messages alone does not count.
+                statistics.waits += u64::from(request.was_blocked());
+                return Ok(request);
             }
-            Wake::TimedOut => Err(Abort::Timeout),
-            Wake::Cancelled => Err(Abort::Cancelled),
-        }
+            Wake::TimedOut => Abort::Timeout,
+            Wake::Cancelled => Abort::Cancelled,
+        };
+        statistics.waits += 1;
+        Err(abort)
     }
 
     /// Asks a part for locks that the running transaction wants beside its plan. Returns whether it has them now.
@@ -175,6 +179,8 @@ impl<T: LockTable> Drop for OrthrusAdmission<T> {
 impl<T: LockTable> Admission for OrthrusAdmission<T> {
     type Header = ();
 
+    const ADDS_TOGETHER: bool = true;
+
     #[inline]
     fn needs(&self) -> Needs {
         Needs { records: false, partitions: Partitions::Spread(self.map.count()) }
@@ -213,6 +219,22 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
             plan.rows.push(row);
         }
         added
+    }
+
+    /// Asks each part once for the locks of all rows there. A part grants all of them or none.
+    fn add_rows(&mut self, plan: &mut Plan<()>, rows: &[PlannedRow<()>]) {
+        let part_of = |row: &PlannedRow<()>| self.map.part(row.partition);
+        let mut parts: SmallVec<[PartId; 4]> = rows.iter().map(part_of).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let map = self.map;
+        for part in parts {
+            let here = || rows.iter().filter(|row| map.part(row.partition) == part);
+            let locks: SmallVec<[_; 16]> = here().map(|row| (row.name, row.intent.into())).collect();
+            if self.add(part, &locks) {
+                plan.rows.extend(here());
+            }
+        }
     }
 
     fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], place: Place) -> bool {

@@ -124,6 +124,7 @@ impl<T: LockTable> Part<T> {
             if queues.is_granted(owner) {
                 return Some(request);
             }
+            request.block();
             queues.value_mut(owner).parked = Some(request);
             None
         });

@@ -25,6 +25,8 @@ pub(super) struct Request {
     at: usize,
     /// The number of messages that have carried the request so far.
     messages: u32,
+    /// Whether a part has kept the request until another transaction gave locks back.
+    was_blocked: bool,
 }
 
 /// A part of the lock table in which a request wants locks.
@@ -48,6 +50,7 @@ impl Request {
             locks: Vec::new(),
             at: 0,
             messages: 0,
+            was_blocked: false,
         })
     }
 
@@ -56,7 +59,7 @@ impl Request {
     pub(super) fn clear(&mut self) {
         self.stops.clear();
         self.locks.clear();
-        (self.at, self.messages) = (0, 0);
+        (self.at, self.messages, self.was_blocked) = (0, 0, false);
     }
 
     /// Fills an empty request with the locks of a plan. Each part in which the plan has locks becomes a stop, in
@@ -117,6 +120,18 @@ impl Request {
     #[inline]
     pub(super) fn advance(&mut self) {
         self.at += 1;
+    }
+
+    /// Notes that the request waits for another transaction in the part that it has come to.
+    #[inline]
+    pub(super) fn block(&mut self) {
+        self.was_blocked = true;
+    }
+
+    /// Whether the request has waited for another transaction since it was [filled](Self::fill).
+    #[inline]
+    pub(super) fn was_blocked(&self) -> bool {
+        self.was_blocked
     }
 
     /// Counts a message that carries the request.

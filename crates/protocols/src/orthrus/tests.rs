@@ -11,8 +11,8 @@ use hotrow_storage::{
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Doorbell, Waiter, thread};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Protocol, RangeAccess, Settings, Transaction, WorkerId,
-    Write,
+    Abort, Accesses, Begin, Duties, Engine, Inspection, Intent, Planned as _, Protocol, RangeAccess, Settings,
+    Transaction, WorkerId, Write,
 };
 use std::ops::Bound;
 use std::time::Duration;
@@ -139,6 +139,7 @@ trait Case {
     fn messages_over_rings(&self);
     fn withdrawals(&self);
     fn late_locks(&self);
+    fn announced_rows(&self);
 }
 
 struct CaseOf<V>(std::marker::PhantomData<V>);
@@ -245,6 +246,36 @@ impl<V: Variant> Case for CaseOf<V> {
         world.attended(|world| act(world, 200));
         world.has_requests(0);
     }
+
+    /// A transaction asks each part once for the locks of all rows that it announces. Otherwise it asks once for each
+    /// row.
+    fn announced_rows(&self) {
+        let rows = 100..110;
+        let sent = |announces: bool| {
+            let world = World::<V>::new();
+            world.attended(|world| {
+                let (thread, waiter) = Thread::new(world.instance.worker(WorkerId(0)));
+                let mut txn = thread.with(|worker| world.instance.transaction(worker, waiter));
+                thread.with(|worker| worker.settle(&thread.parking()));
+                world.begin(&mut txn, &[0, 1, 2]).expect("nobody else is there");
+                if announces {
+                    txn.announce(&mut |accesses| {
+                        rows.clone().for_each(|row| accesses.push(world.table, Key::Int(row), Intent::Write));
+                    });
+                }
+                for row in rows.clone() {
+                    assert_eq!(txn.insert(world.table, world.row(row).as_ref()), Ok(Write::Done));
+                }
+                txn.commit().expect("nothing is in its way");
+                thread.with(Duties::leave);
+            });
+            world.has_requests(0);
+            world.instance.protocol().parts.sent_over_rings()
+        };
+        let (one_by_one, announced) = (sent(false), sent(true));
+        let fewest = rows.clone().count() - PARTS;
+        assert!(announced + fewest <= one_by_one, "{announced} messages instead of {one_by_one}");
+    }
 }
 
 #[test]
@@ -263,6 +294,11 @@ fn a_transaction_that_gives_up_leaves_nothing_behind() {
 #[test]
 fn a_late_lock_is_granted_at_once_or_not() {
     every_variant(|case| case.late_locks());
+}
+
+#[test]
+fn announced_rows_are_asked_for_together() {
+    every_variant(|case| case.announced_rows());
 }
 
 /// Three threads add to rows of all parts, and some of their transactions give up early. Meanwhile concurrency-control

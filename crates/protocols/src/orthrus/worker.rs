@@ -93,10 +93,6 @@ impl<T: LockTable> OrthrusWorker<T> {
 }
 
 impl<T: LockTable> Duties for OrthrusWorker<T> {
-    fn expects_messages(&self) -> bool {
-        true
-    }
-
     fn settle(&mut self, waiter: &Waiter) {
         self.waiter = Some(waiter.clone());
         self.port = Some(self.port()).filter(|&port| self.parts.open_port(port, waiter));

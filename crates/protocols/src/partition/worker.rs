@@ -90,7 +90,7 @@ impl<E: PartitionLocking> PartitionWorker<E> {
 }
 
 impl<E: PartitionLocking> Duties for PartitionWorker<E> {
-    fn expects_messages(&self) -> bool {
+    fn counts_messages(&self) -> bool {
         true
     }
 

@@ -444,6 +444,8 @@ impl<L: Locking> Planned for LockingTransaction<L> {
     fn add_missing(&mut self, accesses: &mut Accesses) {
         self.locks.add_missing(accesses);
     }
+
+    standard!(announce);
 }
 
 impl<L: Locking> Diagnostics for LockingTransaction<L> {

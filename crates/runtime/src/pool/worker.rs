@@ -98,7 +98,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         Self {
             run,
             id,
-            follows_waits: config.follows_waits && !duties.expects_messages(),
+            follows_waits: config.follows_waits && !duties.counts_messages(),
             duties: RefCell::new(duties),
             steps: Steps::new(run.config),
             counted: Cell::default(),

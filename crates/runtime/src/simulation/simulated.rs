@@ -94,7 +94,7 @@ impl Yielding for Simulated {
 }
 
 impl Planned for Simulated {
-    forward!(inner: schema_of, add_missing);
+    forward!(inner: schema_of, add_missing, announce);
 }
 
 impl Diagnostics for Simulated {

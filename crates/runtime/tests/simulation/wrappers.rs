@@ -23,6 +23,9 @@ fn answers(txn: &mut dyn Transaction, table: TableId) -> Vec<String> {
     said.push(format!("residual {:?}", [LockFor::Read, LockFor::Update].map(|lock| txn.takes_residual(lock))));
     said.push(format!("{:?}", txn.capabilities()));
     said.push(format!("schema {:?}", txn.schema_of(table).map(|schema| schema.name.clone())));
+    let mut is_asked = false;
+    txn.announce(&mut |_| is_asked = true);
+    said.push(format!("asked for announced rows {is_asked}"));
     let before = txn.statistics().locks;
     said.push(format!("rows {:?}", [0, 1].map(|key| txn.hold_row(table, &Key::Int(key)))));
     said.push(format!("locks {}", txn.statistics().locks - before));

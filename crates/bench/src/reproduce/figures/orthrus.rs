@@ -83,9 +83,12 @@ pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position
 /// The options of transactions on the paper's hot rows: two operations come first, on 64 rows.
 pub(super) const ON_64_HOT_ROWS: &str = "--hot-records 64 --hot-ops 2 --hot-position first";
 
+/// The option by which threads look for work for as long as they have none, as on the paper's machine.
+const NEVER_SLEEP: &str = "--spin-us 1000000";
+
 /// Returns the options for a number of threads, some of which are concurrency-control threads under ORTHRUS.
 pub(super) fn threads_of_both_roles(threads: u64) -> String {
-    format!("--threads {threads} --cc-threads {}", concurrency_control(threads))
+    format!("--threads {threads} --cc-threads {} {NEVER_SLEEP}", concurrency_control(threads))
 }
 
 /// Returns the options for a number of threads under [`configurations`]: as many partitions as there are

@@ -19,8 +19,8 @@ pub(super) static FIGURE: Figure = Figure {
     here: "A panel for each system, with a bar at low and one at high contention: as many threads for a warehouse as \
            in the paper, one on each core. A bar divides the time of the threads that execute, by the clock, and its \
            parts add up to 100 %. A thread waits while none of its transactions can go on and no message has come, or \
-           while it has no core. That is measured for all of its time. The rest is divided as one transaction in 32 \
-           divides its own time outside of waits: executing, the lock manager, and attempts that aborted. Under \
+           while it has no core. That is measured for all of its time. The rest is divided as sampled transactions \
+           divide their own time outside of waits: executing, the lock manager, and attempts that aborted. Under \
            ORTHRUS the lock manager's part is for requests and releases, which the thread sends as messages; \
            concurrency-control threads are in no bar, as in the paper.",
     plan,

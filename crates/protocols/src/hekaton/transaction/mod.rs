@@ -644,7 +644,7 @@ impl Yielding for HekatonTransaction {
 }
 
 impl Planned for HekatonTransaction {
-    standard!(schema_of, add_missing);
+    standard!(schema_of, add_missing, announce);
 }
 
 impl Diagnostics for HekatonTransaction {

@@ -28,6 +28,10 @@ pub trait Admission: Send + 'static {
     /// plan.
     const LOCKS_MADE: bool = false;
 
+    /// Whether the engine implements [`add_rows`](Self::add_rows), because a lock that is asked for by itself costs it
+    /// much. Such an engine's records carry no locks.
+    const ADDS_TOGETHER: bool = false;
+
     /// Returns the properties of rows that a plan must find out for the engine.
     fn needs(&self) -> Needs;
 
@@ -75,6 +79,10 @@ pub trait Admission: Send + 'static {
         plan: &mut Plan<Self::Header>,
         row: PlannedRow<Self::Header>,
     ) -> bool;
+
+    /// Adds the locks of several rows, of which none is in the plan, as far as each can be had. The plan has the rows
+    /// afterwards whose locks were added.
+    fn add_rows(&mut self, _plan: &mut Plan<Self::Header>, _rows: &[PlannedRow<Self::Header>]) {}
 
     /// Locks a record exclusively that the transaction has just made, for a key that had none. The record is about to
     /// be linked, and no other transaction has seen it. If it is linked, the caller calls [`add_made`](Self::add_made).

@@ -40,6 +40,30 @@ fn entries_of_numbers(case: &Case<'_>, numbers: &[u8]) -> Accesses {
 }
 
 #[test]
+fn an_announced_row_is_locked_unless_another_transaction_has_asked_for_it() {
+    for_each_that_locks_rows(|case| {
+        let mut other = case.begin(Some(&case.rows(&[(5, Intent::Write)]))).expect("nobody else is there");
+        let begin = || {
+            let mut txn = case.begin(Some(&entries_of_numbers(case, &[3]))).expect("they want different rows");
+            txn.announce(&mut |accesses| {
+                [3, 5].iter().for_each(|&row| accesses.push(case.table, key(row), Intent::Write));
+            });
+            txn
+        };
+        let refused = case.insert(&mut *begin(), 5);
+        assert!(refused.is_err(), "{}: {refused:?}", case.name());
+        let mut txn = begin();
+        assert_eq!(case.insert(&mut *txn, 3), Ok(Write::Done), "{}", case.name());
+        let of_row = case.rows(&[(3, Intent::Read)]);
+        assert_eq!(case.begin(Some(&of_row)).err(), Some(Abort::Cancelled), "{}: it is being written", case.name());
+        assert_eq!(case.update(&mut *other, 5, 9), Ok(Write::Absent), "{}", case.name());
+        txn.commit().expect("it holds all that it needs");
+        other.commit().expect("it holds all that it needs");
+        assert_eq!(case.keys(), vec![0, 2, 3, 4, 6], "{}", case.name());
+    });
+}
+
+#[test]
 fn a_new_row_that_no_set_names_is_locked_while_its_inserter_runs() {
     for_each_that_locks_rows(|case| {
         for how in ["commit", "abort", "drop"] {

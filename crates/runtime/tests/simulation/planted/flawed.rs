@@ -140,7 +140,7 @@ impl Yielding for FlawedTransaction {
 }
 
 impl Planned for FlawedTransaction {
-    forward!(inner: schema_of, add_missing);
+    forward!(inner: schema_of, add_missing, announce);
 }
 
 impl Diagnostics for FlawedTransaction {

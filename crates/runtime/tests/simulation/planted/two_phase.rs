@@ -299,7 +299,7 @@ impl Yielding for TwoPhaseTransaction {
 }
 
 impl Planned for TwoPhaseTransaction {
-    forward!(inner: schema_of, add_missing);
+    forward!(inner: schema_of, add_missing, announce);
 }
 
 impl Diagnostics for TwoPhaseTransaction {

@@ -636,7 +636,7 @@ impl Yielding for VersionsTransaction {
 }
 
 impl Planned for VersionsTransaction {
-    standard!(schema_of, add_missing);
+    standard!(schema_of, add_missing, announce);
 }
 
 impl Diagnostics for VersionsTransaction {

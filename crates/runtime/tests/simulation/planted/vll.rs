@@ -442,6 +442,8 @@ impl Yielding for VllTransaction {
 }
 
 impl Planned for VllTransaction {
+    forward!(inner: announce);
+
     fn schema_of(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
         Some(self.engine.schema(table))
     }

@@ -132,6 +132,18 @@ impl NewOrder {
         Ok(of_brand)
     }
 
+    /// Adds the rows that [`insert`](Self::insert) inserts, now that the order has a number.
+    fn announce(&self, number: i32, accesses: &mut Accesses) {
+        let of_order = [self.warehouse, self.district, number];
+        for table in [self.tables.order, self.tables.new_order] {
+            accesses.push(table, Key::int4s(of_order), Intent::Write);
+        }
+        for position in 1..=self.lines.len() as i32 {
+            let [warehouse, district, order] = of_order;
+            accesses.push(self.tables.order_line, Key::int4s([warehouse, district, order, position]), Intent::Write);
+        }
+    }
+
     /// Inserts the order, its entry in the queue of deliveries, and its lines.
     fn insert<T: Transaction + ?Sized>(&self, txn: &mut T, work: &mut Work, number: i32) -> Result<(), Abort> {
         let all_local = self.lines.iter().all(|line| line.supply == self.warehouse);
@@ -229,6 +241,7 @@ impl Procedure for NewOrder {
             district_tax = row.as_ref().scaled(district::TAX);
             row.set_int4(district::NEXT_ORDER, number + 1);
         })?;
+        txn.announce(&mut |accesses| self.announce(number, accesses));
         self.insert(txn, work, number)?;
 
         let row = txn.read(self.tables.warehouse, &Key::Int(i64::from(self.warehouse)))?;

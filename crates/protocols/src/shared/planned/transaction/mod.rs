@@ -1,5 +1,6 @@
 //! A planned transaction.
 
+mod announced;
 mod copied;
 mod entries;
 mod glance;
@@ -46,6 +47,8 @@ pub struct PlannedTransaction<A: Admission> {
     owned: Vec<TableId>,
     /// The accesses outside the access set.
     missing: Accesses,
+    /// The rows that were announced last.
+    announced: Accesses,
     /// The copies of rows that are not locked.
     copies: Copies,
     statistics: Statistics,
@@ -88,6 +91,7 @@ impl<A: Admission> PlannedTransaction<A> {
             keeps: false,
             owned: Vec::new(),
             missing: Accesses::new(),
+            announced: Accesses::new(),
             copies: Copies::default(),
             statistics: Statistics::default(),
         }
@@ -608,6 +612,17 @@ impl<A: Admission> Planned for PlannedTransaction<A> {
 
     fn add_missing(&mut self, accesses: &mut Accesses) {
         accesses.extend(&self.missing);
+    }
+
+    fn announce(&mut self, add: &mut dyn FnMut(&mut Accesses)) {
+        if !A::ADDS_TOGETHER || self.role != Role::Planned || self.enter().is_err() {
+            return;
+        }
+        let mut announced = std::mem::take(&mut self.announced);
+        announced.clear();
+        add(&mut announced);
+        self.add_announced(&announced);
+        self.announced = announced;
     }
 }
 
