@@ -20,8 +20,8 @@
 //! engines take turns, so that a drift of the machine hits all of them; the table shows medians, and ratios are medians
 //! of the ratios within one turn. Latency runs from the first begin to the commit, retries included, and is taken of
 //! one transaction in 16. Of one in 128, or with `--breakdown` of one in 32, the time is broken down instead, which
-//! slows that transaction down. Counts are complete. CPU time is that of the workers, user and system: it can be
-//! compared on a machine that has other load, too.
+//! slows that transaction down. On a simulated machine, whose runs are short, eight times as many are taken. Counts are
+//! complete. CPU time is that of the workers, user and system: it can be compared on a busy machine, too.
 //!
 //! **Consistency.** A failed check fails the run. An engine that promises no isolation may lose updates and nothing
 //! else: its check then reports `ok without isolation` and what was lost.

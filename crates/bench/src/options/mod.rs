@@ -118,9 +118,10 @@ pub struct PlacementOptions {
     #[arg(value_parser = value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
     pub slots: Option<u32>,
 
-    /// Microseconds for which a worker thread without work looks for some before it sleeps, unless there are more threads
-    /// than cores [default: 100]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(0..=60_000_000))]
+    /// Microseconds for which a worker thread without work looks for some before it sleeps, unless there are more
+    /// threads than cores [default: 100]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(0..=60_000_000))]
     pub spin_us: Option<u32>,
 
     /// Whether a worker thread runs all types of transactions, or those of one group of similar types as far as the mix

@@ -2,7 +2,7 @@
 
 use super::LockManager;
 use super::manager::Ticket;
-use crate::shared::planned::{Admission, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, LateLocks, Needs, Partitions, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use crate::shared::request_queues::Modes;
@@ -23,9 +23,27 @@ impl AtomicAdmission {
     }
 }
 
-impl Admission for AtomicAdmission {
+impl LateLocks for AtomicAdmission {
     type Header = ();
 
+    fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
+        let free = self.ticket.add(std::iter::once((row.name, row.intent.into())));
+        if free {
+            plan.rows.push(row);
+        }
+        free
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], _place: Place) -> bool {
+        let free = self.ticket.add(locks.iter().map(Modes::of_prefix));
+        if free {
+            plan.prefixes.append(locks);
+        }
+        free
+    }
+}
+
+impl Admission for AtomicAdmission {
     #[inline]
     fn needs(&self) -> Needs {
         Needs { records: false, partitions: Partitions::Unknown }
@@ -45,22 +63,6 @@ impl Admission for AtomicAdmission {
         self.ticket.acquire(rows.chain(prefixes.iter().map(Modes::of_prefix)), limit, statistics)?;
         statistics.locks += (plan.rows.len() + prefixes.len()) as u64;
         Ok(())
-    }
-
-    fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
-        let free = self.ticket.add(std::iter::once((row.name, row.intent.into())));
-        if free {
-            plan.rows.push(row);
-        }
-        free
-    }
-
-    fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], _place: Place) -> bool {
-        let free = self.ticket.add(locks.iter().map(Modes::of_prefix));
-        if free {
-            plan.prefixes.append(locks);
-        }
-        free
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use super::node::{Answer, Node};
 use super::parts::{Parts, Sender};
 use super::request::{PartMap, Request};
 use super::table::LockTable;
-use crate::shared::planned::{Admission, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, LateLocks, Needs, Partitions, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use crate::shared::request_queues::Modes;
@@ -176,42 +176,10 @@ impl<T: LockTable> Drop for OrthrusAdmission<T> {
     }
 }
 
-impl<T: LockTable> Admission for OrthrusAdmission<T> {
+impl<T: LockTable> LateLocks for OrthrusAdmission<T> {
     type Header = ();
 
     const ADDS_TOGETHER: bool = true;
-
-    #[inline]
-    fn needs(&self) -> Needs {
-        Needs { records: false, partitions: Partitions::Spread(self.map.count()) }
-    }
-
-    #[inline]
-    fn admit(
-        &mut self,
-        _scene: Scene<'_, ()>,
-        _accesses: &Accesses,
-        plan: &mut Plan<()>,
-        limit: Duration,
-        statistics: &mut Statistics,
-    ) -> Result<(), Abort> {
-        let mut request = self.request.take().unwrap_or_else(|| Request::new(self.node.clone()));
-        request.fill(plan, self.map);
-        let attempt = self.node.begin();
-        request.attempt = attempt;
-        let stops: SmallVec<[PartId; 4]> = request.stops().iter().map(|stop| stop.part).collect();
-        self.parts.submit(&self.sender(), request);
-        let request = match self.node.take() {
-            Some(request) => request,
-            None => self.wait(attempt, &stops, limit, statistics)?,
-        };
-        let expected = if stops.is_empty() { 0 } else { stops.len() + 1 };
-        debug_assert_eq!(request.messages() as usize, expected, "one to each part, and one back");
-        statistics.messages += u64::from(request.messages());
-        statistics.locks += (plan.rows.len() + plan.prefixes.counted().len()) as u64;
-        self.request = Some(request);
-        Ok(())
-    }
 
     fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
         let added = self.add(self.map.part(row.partition), &[(row.name, row.intent.into())]);
@@ -246,6 +214,40 @@ impl<T: LockTable> Admission for OrthrusAdmission<T> {
             plan.prefixes.append(locks);
         }
         added
+    }
+}
+
+impl<T: LockTable> Admission for OrthrusAdmission<T> {
+    #[inline]
+    fn needs(&self) -> Needs {
+        Needs { records: false, partitions: Partitions::Spread(self.map.count()) }
+    }
+
+    #[inline]
+    fn admit(
+        &mut self,
+        _scene: Scene<'_, ()>,
+        _accesses: &Accesses,
+        plan: &mut Plan<()>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        let mut request = self.request.take().unwrap_or_else(|| Request::new(self.node.clone()));
+        request.fill(plan, self.map);
+        let attempt = self.node.begin();
+        request.attempt = attempt;
+        let stops: SmallVec<[PartId; 4]> = request.stops().iter().map(|stop| stop.part).collect();
+        self.parts.submit(&self.sender(), request);
+        let request = match self.node.take() {
+            Some(request) => request,
+            None => self.wait(attempt, &stops, limit, statistics)?,
+        };
+        let expected = if stops.is_empty() { 0 } else { stops.len() + 1 };
+        debug_assert_eq!(request.messages() as usize, expected, "one to each part, and one back");
+        statistics.messages += u64::from(request.messages());
+        statistics.locks += (plan.rows.len() + plan.prefixes.counted().len()) as u64;
+        self.request = Some(request);
+        Ok(())
     }
 
     #[inline]

@@ -84,7 +84,13 @@
 //! **Late locks.** A running transaction may ask a part for a lock that its plan lacks, as in all planned engines. The
 //! part grants the lock only if no other transaction has asked for a conflicting one. If a thread has settled on the
 //! part, the question and the answer are two messages, and the transaction waits for the answer. It waits for no other
-//! transaction.
+//! transaction. A transaction that knows which rows it is about to insert [announces](hotrow_txn::Planned::announce)
+//! them, and asks each part once for all of them. TPC-C's New-Order does so when it knows the order's number.
+//! Otherwise it would ask for 7 to 17 rows one by one, while others wait for its district and its warehouse.
+//!
+//! **Transactions in flight.** The paper does not say how many a thread keeps. Here a thread keeps fewer while they
+//! wait for each other, because a transaction that waits has locks in earlier parts already. A wait for messages alone
+//! does not count.
 //!
 //! **Roles chosen by load.** The paper divides the threads by hand. Here the engine can choose the division by load.
 //!

@@ -18,7 +18,7 @@ use super::partitions::{Partitions, Visitor};
 use super::piece::Piece;
 use super::queue::Asker;
 use super::variants::PartitionLocking;
-use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, LateLocks, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Key, RecordHeader, RecordRef, Row, Table, TableId};
@@ -275,9 +275,38 @@ impl<E: PartitionLocking> Drop for Withdrawal<'_, E> {
     }
 }
 
-impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
+impl<E: PartitionLocking> LateLocks for PartitionAdmission<E> {
     type Header = Header<E>;
 
+    fn comes_to(&self, partition: u16) -> bool {
+        self.partitions.touch(PartitionId(partition), |_| ()).is_ok()
+    }
+
+    fn add_row(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        plan: &mut Plan<Self::Header>,
+        mut row: PlannedRow<Self::Header>,
+    ) -> bool {
+        let added = self.add(PartitionId(row.partition), |core, position| core.add_row(scene, position, &mut row));
+        if added {
+            plan.rows.push(row);
+        }
+        added
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool {
+        let partition = PartitionId(place.number(self.partitions.len()));
+        let held = plan.prefixes.counted();
+        let added = self.add(partition, |core, position| core.add_prefixes(position, held, locks));
+        if added && self.is_planned(partition) {
+            plan.prefixes.append(locks);
+        }
+        added
+    }
+}
+
+impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
     #[inline]
     fn needs(&self) -> Needs {
         E::Locks::NEEDS
@@ -316,33 +345,6 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
             Wake::TimedOut => Err(Abort::Timeout),
             Wake::Cancelled => Err(Abort::Cancelled),
         }
-    }
-
-    fn comes_to(&self, partition: u16) -> bool {
-        self.partitions.touch(PartitionId(partition), |_| ()).is_ok()
-    }
-
-    fn add_row(
-        &mut self,
-        scene: Scene<'_, Self::Header>,
-        plan: &mut Plan<Self::Header>,
-        mut row: PlannedRow<Self::Header>,
-    ) -> bool {
-        let added = self.add(PartitionId(row.partition), |core, position| core.add_row(scene, position, &mut row));
-        if added {
-            plan.rows.push(row);
-        }
-        added
-    }
-
-    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool {
-        let partition = PartitionId(place.number(self.partitions.len()));
-        let held = plan.prefixes.counted();
-        let added = self.add(partition, |core, position| core.add_prefixes(position, held, locks));
-        if added && self.is_planned(partition) {
-            plan.prefixes.append(locks);
-        }
-        added
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! The admission of a transaction, in which it takes its partitions.
 
 use super::held::{HeldPartitions, Locks};
-use crate::shared::planned::{Admission, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, LateLocks, Needs, Partitions, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Key, RecordRef, Row, Table};
@@ -33,9 +33,29 @@ impl StoreAdmission {
     }
 }
 
-impl Admission for StoreAdmission {
+impl LateLocks for StoreAdmission {
     type Header = ();
 
+    fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
+        let added = self.partitions.add(row.partition);
+        if added {
+            plan.rows.push(row);
+        }
+        added
+    }
+
+    fn add_prefixes(&mut self, _plan: &mut Plan<()>, _locks: &[Counted], place: Place) -> bool {
+        let count = self.partitions.count();
+        match place {
+            // A plan has such a lock from the start, and nothing else has it: to add partitions one by one could fail
+            // in the middle.
+            Place::Everywhere => (0..count).all(|number| self.partitions.holds(number as u16)),
+            place => self.partitions.add(place.number(count)),
+        }
+    }
+}
+
+impl Admission for StoreAdmission {
     #[inline]
     fn needs(&self) -> Needs {
         Needs { records: false, partitions: Partitions::Parts }
@@ -55,24 +75,6 @@ impl Admission for StoreAdmission {
         // the entry's place.
         plan.prefixes.clear();
         self.partitions.take_all(&self.wanted, limit, statistics)
-    }
-
-    fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
-        let added = self.partitions.add(row.partition);
-        if added {
-            plan.rows.push(row);
-        }
-        added
-    }
-
-    fn add_prefixes(&mut self, _plan: &mut Plan<()>, _locks: &[Counted], place: Place) -> bool {
-        let count = self.partitions.count();
-        match place {
-            // A plan has such a lock from the start, and nothing else has it: to add partitions one by one could fail
-            // in the middle.
-            Place::Everywhere => (0..count).all(|number| self.partitions.holds(number as u16)),
-            place => self.partitions.add(place.number(count)),
-        }
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use super::queue::Slot;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Counts, Requests, bury};
 use crate::shared::planned::{
-    Admission, Copies, Glance, Needs, Partitions, Place, Plan, PlannedRow, Scene, drop_lost_tables,
+    Admission, Copies, Glance, LateLocks, Needs, Partitions, Place, Plan, PlannedRow, Scene, drop_lost_tables,
 };
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
@@ -304,13 +304,64 @@ fn mark<H>(row: &PlannedRow<H>) -> Mark {
     Mark::new(row.name, claim)
 }
 
-impl<V: Variant> Admission for VllAdmission<V> {
+impl<V: Variant> LateLocks for VllAdmission<V> {
     type Header = V::Record;
+
+    const LOCKS_MADE: bool = true;
+
+    fn add_row(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) -> bool {
+        let Some(record) = row.record else { return false };
+        let critical = self.member.core.enter();
+        let before = Counters::get(record, scene.guard);
+        let after = before.with(row.intent).filter(|_| !before.conflicts(row.intent));
+        if let Some(after) = after {
+            Counters::set(record, scene.guard, after);
+            plan.rows.push(row);
+            self.publish_more(Some(row), &[]);
+        }
+        drop(critical);
+        after.is_some()
+    }
+
+    /// A transaction that sees the record afterwards finds it counted, and this one says before that it asks for it.
+    #[inline]
+    fn lock_made(
+        &mut self,
+        scene: Scene<'_, V::Record>,
+        record: RecordRef<'_, V::Record>,
+        row: &PlannedRow<V::Record>,
+    ) {
+        Counters::set(record.ptr(), scene.guard, Counts::new(1, 0));
+        self.member.publish_more(std::iter::once(mark(row)));
+    }
+
+    #[inline]
+    fn add_made(&mut self, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) {
+        plan.rows.push(row);
+        if self.member.core.has_ledgers() {
+            self.member.slot.write_down_more(Some((row.name, row.intent)), &[]);
+        }
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<V::Record>, locks: &[Counted], _place: Place) -> bool {
+        let held = plan.prefixes.counted();
+        let mut critical = self.member.core.enter();
+        let is_free =
+            !critical.prefixes.would_conflict(held, locks) && critical.prefixes.request_more(held, locks).is_ok();
+        if is_free {
+            plan.prefixes.append(locks);
+            self.publish_more(None, locks);
+        }
+        drop(critical);
+        is_free
+    }
+}
+
+impl<V: Variant> Admission for VllAdmission<V> {
     #[inline]
     fn needs(&self) -> Needs {
         Needs { records: true, partitions: Partitions::Unknown }
     }
-    const LOCKS_MADE: bool = true;
 
     #[inline]
     fn admit(
@@ -362,53 +413,6 @@ impl<V: Variant> Admission for VllAdmission<V> {
         self.kept = kept_rows;
         statistics.locks += plan.rows.len() as u64;
         Ok(())
-    }
-
-    fn add_row(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) -> bool {
-        let Some(record) = row.record else { return false };
-        let critical = self.member.core.enter();
-        let before = Counters::get(record, scene.guard);
-        let after = before.with(row.intent).filter(|_| !before.conflicts(row.intent));
-        if let Some(after) = after {
-            Counters::set(record, scene.guard, after);
-            plan.rows.push(row);
-            self.publish_more(Some(row), &[]);
-        }
-        drop(critical);
-        after.is_some()
-    }
-
-    /// A transaction that sees the record afterwards finds it counted, and this one says before that it asks for it.
-    #[inline]
-    fn lock_made(
-        &mut self,
-        scene: Scene<'_, V::Record>,
-        record: RecordRef<'_, V::Record>,
-        row: &PlannedRow<V::Record>,
-    ) {
-        Counters::set(record.ptr(), scene.guard, Counts::new(1, 0));
-        self.member.publish_more(std::iter::once(mark(row)));
-    }
-
-    #[inline]
-    fn add_made(&mut self, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) {
-        plan.rows.push(row);
-        if self.member.core.has_ledgers() {
-            self.member.slot.write_down_more(Some((row.name, row.intent)), &[]);
-        }
-    }
-
-    fn add_prefixes(&mut self, plan: &mut Plan<V::Record>, locks: &[Counted], _place: Place) -> bool {
-        let held = plan.prefixes.counted();
-        let mut critical = self.member.core.enter();
-        let is_free =
-            !critical.prefixes.would_conflict(held, locks) && critical.prefixes.request_more(held, locks).is_ok();
-        if is_free {
-            plan.prefixes.append(locks);
-            self.publish_more(None, locks);
-        }
-        drop(critical);
-        is_free
     }
 
     #[inline]

@@ -19,8 +19,8 @@ pub enum Glance {
     Busy,
 }
 
-/// The locking of a planned engine: one object per transaction in flight.
-pub trait Admission: Send + 'static {
+/// The part of an [`Admission`] that adds locks to an admitted plan.
+pub trait LateLocks: Send + 'static {
     /// The header of each record.
     type Header: RecordHeader;
 
@@ -31,37 +31,6 @@ pub trait Admission: Send + 'static {
     /// Whether the engine implements [`add_rows`](Self::add_rows), because a lock that is asked for by itself costs it
     /// much. Such an engine's records carry no locks.
     const ADDS_TOGETHER: bool = false;
-
-    /// Returns the properties of rows that a plan must find out for the engine.
-    fn needs(&self) -> Needs;
-
-    /// Begins a transaction whose reports go under `label`. The caller calls this before [`admit`](Self::admit), and
-    /// also for transactions without a plan.
-    fn begin(&mut self, _label: u32) {}
-
-    /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of
-    /// `accesses`: its first rows are those of the accesses, but for tables that are constant or do not exist.
-    ///
-    /// # Errors
-    /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
-    /// same holds if the wait unwinds.
-    fn admit(
-        &mut self,
-        scene: Scene<'_, Self::Header>,
-        accesses: &Accesses,
-        plan: &mut Plan<Self::Header>,
-        limit: Duration,
-        statistics: &mut Statistics,
-    ) -> Result<(), Abort>;
-
-    /// Called when the transaction has the database alone, and has brought no plan. Waits until nothing is left of the
-    /// transactions that are over.
-    ///
-    /// # Errors
-    /// Fails if the wait lasted for `limit`, or was cancelled.
-    fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
-        Ok(())
-    }
 
     /// Whether locks can be added in this partition at all. In other partitions no record is made for a row that is
     /// absent, as no transaction would count on it.
@@ -104,6 +73,40 @@ pub trait Admission: Send + 'static {
     /// Adds prefix locks of one place to those of an admitted plan, if no other transaction has asked for a conflicting
     /// one: all of them, or none. Returns whether they were added.
     fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;
+}
+
+/// The locking of a planned engine: one object per transaction in flight.
+pub trait Admission: LateLocks {
+    /// Returns the properties of rows that a plan must find out for the engine.
+    fn needs(&self) -> Needs;
+
+    /// Begins a transaction whose reports go under `label`. The caller calls this before [`admit`](Self::admit), and
+    /// also for transactions without a plan.
+    fn begin(&mut self, _label: u32) {}
+
+    /// Asks for all locks of the plan in one step, and returns when all of them are granted. The plan was made of
+    /// `accesses`: its first rows are those of the accesses, but for tables that are constant or do not exist.
+    ///
+    /// # Errors
+    /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
+    /// same holds if the wait unwinds.
+    fn admit(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        accesses: &Accesses,
+        plan: &mut Plan<Self::Header>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort>;
+
+    /// Called when the transaction has the database alone, and has brought no plan. Waits until nothing is left of the
+    /// transactions that are over.
+    ///
+    /// # Errors
+    /// Fails if the wait lasted for `limit`, or was cancelled.
+    fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
+        Ok(())
+    }
 
     /// Gives back all locks of an admitted plan, and empties the plan but for [`Plan::unused`].
     fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);

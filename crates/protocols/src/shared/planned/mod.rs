@@ -24,10 +24,11 @@
 //!    are made in one step, and in one order with those of all other transactions.
 //! 2. *Late locks.* A lock that an insert, a delete or a scan needs beside the plan, and the lock of a row that is
 //!    missing from a plan which is known to be [partial](hotrow_txn::Accesses::is_partial), is added only if no
-//!    transaction, granted or waiting, has asked for anything that conflicts with it ([`Admission::add_row`],
-//!    [`Admission::add_prefixes`]). So it is as if it had been asked for with the rest: the transactions before this
+//!    transaction, granted or waiting, has asked for anything that conflicts with it ([`LateLocks::add_row`],
+//!    [`LateLocks::add_prefixes`]). So it is as if it had been asked for with the rest: the transactions before this
 //!    one do not conflict with it, and those that come after find it there. Otherwise the attempt ends, and the next
-//!    one has it in its set.
+//!    one has it in its set. Rows that are [announced](hotrow_txn::Planned::announce) are asked for together, if that
+//!    helps the engine ([`LateLocks::add_rows`]). What is refused then is asked for again when it is needed.
 //! 3. *Phantoms.* While a scan runs its prefixes are locked: no other transaction's entry comes into its range or
 //!    leaves it. An entry that came between the making of the plan and its admission leads to a row that is not in the
 //!    plan: it is added late, or ends the attempt. A scan may walk as far as its prefixes reach, which is farther than
@@ -38,7 +39,7 @@
 //!    any time. The transaction that releases a record's last lock adds the record to [`Plan::unused`], having made
 //!    sure that no transaction counts on it any more, and it is unlinked. A transaction that had looked the record up
 //!    before finds that out when it asks for the lock, and looks it up again. A row that is inserted where its key has
-//!    no record gets one that is locked before it is linked ([`Admission::lock_made`]). If the insert is taken back,
+//!    no record gets one that is locked before it is linked ([`LateLocks::lock_made`]). If the insert is taken back,
 //!    that record is an absent row's.
 //! 6. A transaction without a plan is alone in the database: [`gate`](super::gate). It takes no locks.
 //! 7. *Kept locks.* Where one worker runs transaction after transaction an engine may give the locks of one back
@@ -55,7 +56,7 @@ mod prefixes;
 mod scene;
 mod transaction;
 
-pub use admission::{Admission, Glance};
+pub use admission::{Admission, Glance, LateLocks};
 pub use copies::Copies;
 pub(crate) use plan::drop_lost_tables;
 pub use plan::{Needs, Partitions, Place, Plan, PlannedRow};

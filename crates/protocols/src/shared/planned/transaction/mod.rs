@@ -47,8 +47,6 @@ pub struct PlannedTransaction<A: Admission> {
     owned: Vec<TableId>,
     /// The accesses outside the access set.
     missing: Accesses,
-    /// The rows that were announced last.
-    announced: Accesses,
     /// The copies of rows that are not locked.
     copies: Copies,
     statistics: Statistics,
@@ -91,7 +89,6 @@ impl<A: Admission> PlannedTransaction<A> {
             keeps: false,
             owned: Vec::new(),
             missing: Accesses::new(),
-            announced: Accesses::new(),
             copies: Copies::default(),
             statistics: Statistics::default(),
         }
@@ -618,11 +615,9 @@ impl<A: Admission> Planned for PlannedTransaction<A> {
         if !A::ADDS_TOGETHER || self.role != Role::Planned || self.enter().is_err() {
             return;
         }
-        let mut announced = std::mem::take(&mut self.announced);
-        announced.clear();
+        let mut announced = Accesses::new();
         add(&mut announced);
         self.add_announced(&announced);
-        self.announced = announced;
     }
 }
 
