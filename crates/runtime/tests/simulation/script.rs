@@ -358,7 +358,10 @@ impl Step {
                 txn.retire_writes();
                 Ok(())
             }
-            Step::Insert(row) => txn.insert(table, row.as_ref()).map(drop),
+            Step::Insert(row) => {
+                announce(txn, table, row);
+                txn.insert(table, row.as_ref()).map(drop)
+            }
             Step::Delete(key) => txn.delete(table, key).map(drop),
             Step::Scan(scan, stop_after) => {
                 let mut visited = 0;
@@ -387,6 +390,16 @@ impl Step {
                 if refers? { Err(Abort::User) } else { Ok(()) }
             }
         }
+    }
+}
+
+/// Announces every second row before it is inserted, together with the next row, which is not inserted.
+fn announce(txn: &mut (impl Transaction + ?Sized), table: TableId, row: &Row) {
+    let key = row.as_ref().int8(0);
+    if key % 2 == 0 {
+        txn.announce(&mut |accesses| {
+            [key, key + 1].into_iter().for_each(|key| accesses.push(table, Key::Int(key), Intent::Write));
+        });
     }
 }
 
