@@ -35,9 +35,9 @@ pub trait Duties: Send {
         None
     }
 
-    /// Whether the waits that transactions of this worker count may be for messages from other workers, so that they do
-    /// not show that transactions are in each other's way.
-    fn counts_messages(&self) -> bool {
+    /// Whether waits of its transactions are no reason for the worker to keep fewer of them under way: the waits may be
+    /// for messages from other workers, or messages may take switches of threads, which many transactions share.
+    fn ignores_waits(&self) -> bool {
         false
     }
 

@@ -90,7 +90,8 @@
 //!
 //! **Transactions in flight.** The paper does not say how many a thread keeps. Here a thread keeps fewer while they
 //! wait for each other, because a transaction that waits has locks in earlier parts already. A wait for messages alone
-//! does not count.
+//! does not count. If threads share cores, waits have no effect: a message then takes a switch of threads, which the
+//! transactions under way share.
 //!
 //! **Roles chosen by load.** The paper divides the threads by hand. Here the engine can choose the division by load.
 //!

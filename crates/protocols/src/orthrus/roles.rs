@@ -114,6 +114,11 @@ impl Roles {
         }
     }
 
+    /// Returns the number of workers in both roles.
+    pub(super) fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// Returns the role of a worker at present.
     #[inline]
     pub(super) fn role(&self, worker: usize) -> Role {

@@ -93,6 +93,12 @@ impl<T: LockTable> OrthrusWorker<T> {
 }
 
 impl<T: LockTable> Duties for OrthrusWorker<T> {
+    /// Whether there are more workers than cores. Then a message takes a switch of threads, and the more transactions
+    /// are under way, the more of them share a switch.
+    fn ignores_waits(&self) -> bool {
+        self.roles.workers() > hotrow_sync::cores()
+    }
+
     fn settle(&mut self, waiter: &Waiter) {
         self.waiter = Some(waiter.clone());
         self.port = Some(self.port()).filter(|&port| self.parts.open_port(port, waiter));

@@ -90,7 +90,7 @@ impl<E: PartitionLocking> PartitionWorker<E> {
 }
 
 impl<E: PartitionLocking> Duties for PartitionWorker<E> {
-    fn counts_messages(&self) -> bool {
+    fn ignores_waits(&self) -> bool {
         true
     }
 

@@ -98,7 +98,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         Self {
             run,
             id,
-            follows_waits: config.follows_waits && !duties.counts_messages(),
+            follows_waits: config.follows_waits && !duties.ignores_waits(),
             duties: RefCell::new(duties),
             steps: Steps::new(run.config),
             counted: Cell::default(),
