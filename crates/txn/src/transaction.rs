@@ -211,7 +211,7 @@ impl Scan {
 /// | --- | --- |
 /// | [`Holding`] | constraints and DDL: reads and tables that stay as they are |
 /// | [`Yielding`] | transactions that make room for others |
-/// | [`Planned`] | callers that make access sets |
+/// | [`Planned`] | callers that make access sets, or add to them |
 /// | [`Diagnostics`] | what the transaction knows of its relation to others |
 ///
 /// The capabilities that all transactions of a database share are one value, [`capabilities`](Self::capabilities).

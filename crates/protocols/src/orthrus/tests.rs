@@ -168,6 +168,8 @@ impl<V: Variant> Case for CaseOf<V> {
         World::<V>::both_ways(|world, _| {
             let waiter = Waiter::thread(Duration::ZERO);
             let mut txn = world.transaction(&waiter);
+            world.run(&mut txn, &[0, 1, 2]);
+            assert_eq!(txn.statistics().waits, 0, "a wait for messages alone does not count");
             for (keys, parts) in [(&[0][..], 1), (&[3, LARGE, 0], 1), (&[2, 1], 2), (&[5, 0, 1, 2], 3), (&[], 0)] {
                 let before = txn.statistics().messages;
                 world.run(&mut txn, keys);
@@ -214,6 +216,7 @@ impl<V: Variant> Case for CaseOf<V> {
                 waiting.abort();
             }
             // Neither its locks nor its requests keep others waiting.
+            assert_eq!(waiting.statistics().waits, 2);
             let mut other = world.transaction(&Waiter::thread(Duration::ZERO));
             world.run(&mut other, &[0, 2]);
             holder.commit().expect("nothing is in its way");
@@ -294,6 +297,35 @@ fn a_transaction_that_gives_up_leaves_nothing_behind() {
 #[test]
 fn a_late_lock_is_granted_at_once_or_not() {
     every_variant(|case| case.late_locks());
+}
+
+#[test]
+fn a_wait_for_another_transaction_counts() {
+    let world = World::<Owning>::new();
+    let mut holder = world.transaction(&Waiter::thread(Duration::ZERO));
+    world.begin(&mut holder, &[1]).expect("nobody else is there");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let mut txn = world.transaction(&Waiter::thread(Duration::ZERO));
+            world.run(&mut txn, &[1]);
+            txn.statistics().waits
+        });
+        while world.instance.protocol().parts.usage().1 < 2 {
+            thread::yield_now();
+        }
+        holder.commit().expect("nothing is in its way");
+        assert_eq!(waiting.join().expect("no panic"), 1);
+    });
+}
+
+#[test]
+fn waits_are_ignored_if_threads_share_cores() {
+    let cores = hotrow_sync::cores();
+    for (workers, ignored) in [(cores, false), (cores + 1, true)] {
+        let config = OrthrusConfig { workers, ..OrthrusConfig::default() };
+        let instance = Instance::<Orthrus<Owning>>::new(config);
+        assert_eq!(instance.worker(WorkerId(0)).ignores_waits(), ignored, "{workers} workers on {cores} cores");
+    }
 }
 
 #[test]

@@ -17,8 +17,8 @@
 //! waits: the more transactions are under way, the more of them fail. The same holds if transactions wait for each
 //! other, because a transaction that waits holds locks already, for which others will wait. So each worker has a
 //! [`LoadLimit`](hotrow_txn::LoadLimit) on its transactions under way. The limit equals the number of slots if almost
-//! no transaction fails or waits, and may fall to one, as on a thread without slots. Under
-//! engines whose transactions wait for messages, waits [may have no effect](hotrow_txn::Duties::ignores_waits).
+//! no transaction fails or waits, and may fall to one, as on a thread without slots. Under engines whose transactions
+//! wait for messages, waits [may have no effect](hotrow_txn::Duties::ignores_waits).
 //!
 //! A woken transaction continues on its own worker; in the paper any worker may take it.
 

@@ -612,7 +612,7 @@ impl<A: Admission> Planned for PlannedTransaction<A> {
     }
 
     fn announce(&mut self, add: &mut dyn FnMut(&mut Accesses)) {
-        if !A::ADDS_TOGETHER || self.role != Role::Planned || self.enter().is_err() {
+        if !A::ADDS_TOGETHER || self.read_only || self.role != Role::Planned || self.enter().is_err() {
             return;
         }
         let mut announced = Accesses::new();
