@@ -169,7 +169,7 @@ impl MemoryLimit {
 
     /// Returns error 53200 if there is no memory for a temporary value of this size. Small values are not checked.
     #[inline]
-    pub(crate) fn check_value(self, bytes: usize) -> Result<(), SqlError> {
+    pub fn check_value(self, bytes: usize) -> Result<(), SqlError> {
         if bytes >= SMALL_BYTES && self.reads.is_reached_with(bytes) {
             return Err(self.exceeded());
         }

@@ -41,8 +41,8 @@ pub struct Frame {
 }
 
 impl Input {
-    /// Makes an empty input. Once its buffer has 256 KiB, it grows only while the process uses less memory than the
-    /// limit `memory`.
+    /// Makes an empty input. Once its buffer has 256 KiB, it grows only if its new memory is within the limit `memory`
+    /// together with all that the process uses.
     pub fn new(memory: MemoryLimit) -> Self {
         Self { data: Vec::new(), start: 0, end: 0, memory }
     }
@@ -142,8 +142,7 @@ impl Input {
     /// of the stream. Invalidates all earlier frames.
     ///
     /// # Errors
-    /// The stream's errors, and `OutOfMemory` if the buffer must grow for a long message and the memory limit is
-    /// reached.
+    /// The stream's errors, and `OutOfMemory` if the buffer must grow for a long message past the memory limit.
     pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
             self.data.copy_within(self.start..self.end, 0);
@@ -159,11 +158,12 @@ impl Input {
             self.data = spare.pop().unwrap_or_else(|| vec![0; CHUNK]);
             SPARE.set(spare);
         } else if self.data.len() - self.end < CHUNK {
-            if self.data.len() >= KEPT && self.memory.check().is_err() {
+            // The buffer grows with the bytes that have come. A length in a message alone does not make it grow.
+            let grown = (self.data.len() * 2).max(CHUNK);
+            if self.data.len() >= KEPT && self.memory.check_value(grown).is_err() {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
-            // The buffer grows with the bytes that have come. A length in a message alone does not make it grow.
-            self.data.resize((self.data.len() * 2).max(CHUNK), 0);
+            self.data.resize(grown, 0);
         }
         loop {
             match stream.read(&mut self.data[self.end..]) {
