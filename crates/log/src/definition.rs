@@ -1,7 +1,7 @@
 //! Definitions of tables, as bytes.
 
 use crate::bytes::{Input, push_string, push_varint};
-use hotrow_storage::{Column, Element, IndexKind, IndexSchema, Precision, TableSchema, Type};
+use hotrow_storage::{Column, Digits, Element, IndexKind, IndexSchema, Precision, TableSchema, Type};
 
 /// The version of the bytes of a definition.
 const VERSION: u8 = 1;
@@ -71,6 +71,8 @@ mod tag {
     pub(super) const ARRAY: u8 = 22;
     pub(super) const INT2_VECTOR: u8 = 23;
     pub(super) const OID_VECTOR: u8 = 24;
+    /// The number of digits after the seconds follows, and then a type of times.
+    pub(super) const DIGITS_OF: u8 = 25;
 }
 
 fn push_type(bytes: &mut Vec<u8>, ty: Type) {
@@ -99,10 +101,14 @@ fn push_type(bytes: &mut Vec<u8>, ty: Type) {
         Type::Jsonb => tag::JSONB,
         Type::Bytea => tag::BYTEA,
         Type::Date => tag::DATE,
-        Type::Timestamp => tag::TIMESTAMP,
-        Type::TimestampTz => tag::TIMESTAMP_TZ,
-        Type::Time => tag::TIME,
-        Type::Interval => tag::INTERVAL,
+        Type::Timestamp(None) => tag::TIMESTAMP,
+        Type::TimestampTz(None) => tag::TIMESTAMP_TZ,
+        Type::Time(None) => tag::TIME,
+        Type::Interval(None) => tag::INTERVAL,
+        Type::Timestamp(Some(digits)) => return push_digits(bytes, digits, tag::TIMESTAMP),
+        Type::TimestampTz(Some(digits)) => return push_digits(bytes, digits, tag::TIMESTAMP_TZ),
+        Type::Time(Some(digits)) => return push_digits(bytes, digits, tag::TIME),
+        Type::Interval(Some(digits)) => return push_digits(bytes, digits, tag::INTERVAL),
         Type::Uuid => tag::UUID,
         Type::Array(Element::Int2Vector) => tag::INT2_VECTOR,
         Type::Array(Element::OidVector) => tag::OID_VECTOR,
@@ -112,6 +118,10 @@ fn push_type(bytes: &mut Vec<u8>, ty: Type) {
         }
     };
     bytes.push(tag);
+}
+
+fn push_digits(bytes: &mut Vec<u8>, digits: Digits, tag: u8) {
+    bytes.extend_from_slice(&[tag::DIGITS_OF, digits.count(), tag]);
 }
 
 /// Reads the definition of a table. Returns `None` if the bytes are no definition, or one that no table can have.
@@ -191,10 +201,20 @@ fn read_scalar(tag: u8, input: &mut Input<'_>) -> Option<Type> {
         tag::JSONB => Type::Jsonb,
         tag::BYTEA => Type::Bytea,
         tag::DATE => Type::Date,
-        tag::TIMESTAMP => Type::Timestamp,
-        tag::TIMESTAMP_TZ => Type::TimestampTz,
-        tag::TIME => Type::Time,
-        tag::INTERVAL => Type::Interval,
+        tag::TIMESTAMP => Type::Timestamp(None),
+        tag::TIMESTAMP_TZ => Type::TimestampTz(None),
+        tag::TIME => Type::Time(None),
+        tag::INTERVAL => Type::Interval(None),
+        tag::DIGITS_OF => {
+            let digits = Some(Digits::new(input.byte()?)?);
+            match input.byte()? {
+                tag::TIMESTAMP => Type::Timestamp(digits),
+                tag::TIMESTAMP_TZ => Type::TimestampTz(digits),
+                tag::TIME => Type::Time(digits),
+                tag::INTERVAL => Type::Interval(digits),
+                _ => return None,
+            }
+        }
         tag::UUID => Type::Uuid,
         _ => return None,
     })

@@ -2,11 +2,15 @@
 
 use hotrow_log::record::{self, Record, StoredChange};
 use hotrow_storage::{
-    Change, Column, Element, IndexKind, IndexSchema, Key, KeySpec, Precision, Row, RowLayout, TableId, TableSchema,
-    Type, Value,
+    Change, Column, Digits, Element, IndexKind, IndexSchema, Key, KeySpec, Precision, Row, RowLayout, TableId,
+    TableSchema, Type, Value,
 };
 use hotrow_sync::Arc;
 use proptest::prelude::*;
+
+fn digits() -> impl Strategy<Value = Option<Digits>> {
+    proptest::option::of((0..=6_u8).prop_map(|count| Digits::new(count).expect("at most six")))
+}
 
 fn scalar() -> impl Strategy<Value = Type> {
     let precision = (1..29_u8).prop_flat_map(|precision| {
@@ -28,10 +32,10 @@ fn scalar() -> impl Strategy<Value = Type> {
         Just(Type::Jsonb),
         Just(Type::Bytea),
         Just(Type::Date),
-        Just(Type::Timestamp),
-        Just(Type::TimestampTz),
-        Just(Type::Time),
-        Just(Type::Interval),
+        digits().prop_map(Type::Timestamp),
+        digits().prop_map(Type::TimestampTz),
+        digits().prop_map(Type::Time),
+        digits().prop_map(Type::Interval),
         Just(Type::Uuid),
     ]
 }

@@ -3,7 +3,7 @@
 //! The bytes are a tag of the elements' type, the number of elements (four bytes, little-endian), and the elements: a
 //! zero byte for NULL, otherwise a one and the value; a string has its length before it (four bytes).
 
-use crate::{Interval, Precision, Type, Value};
+use crate::{Digits, Interval, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 
@@ -39,13 +39,13 @@ pub enum Element {
     /// `date`
     Date,
     /// `timestamp`
-    Timestamp,
+    Timestamp(Option<Digits>),
     /// `timestamp with time zone`
-    TimestampTz,
+    TimestampTz(Option<Digits>),
     /// `time`
-    Time,
+    Time(Option<Digits>),
     /// `interval`
-    Interval,
+    Interval(Option<Digits>),
     /// `uuid`
     Uuid,
     /// `smallint`, in an `int2vector`: an array whose elements are counted from zero, and which no table column can
@@ -73,10 +73,10 @@ impl Element {
             Type::Jsonb => Element::Jsonb,
             Type::Bytea => Element::Bytea,
             Type::Date => Element::Date,
-            Type::Timestamp => Element::Timestamp,
-            Type::TimestampTz => Element::TimestampTz,
-            Type::Time => Element::Time,
-            Type::Interval => Element::Interval,
+            Type::Timestamp(digits) => Element::Timestamp(digits),
+            Type::TimestampTz(digits) => Element::TimestampTz(digits),
+            Type::Time(digits) => Element::Time(digits),
+            Type::Interval(digits) => Element::Interval(digits),
             Type::Uuid => Element::Uuid,
             Type::Array(_) => return None,
         })
@@ -99,10 +99,10 @@ impl Element {
             Element::Jsonb => Type::Jsonb,
             Element::Bytea => Type::Bytea,
             Element::Date => Type::Date,
-            Element::Timestamp => Type::Timestamp,
-            Element::TimestampTz => Type::TimestampTz,
-            Element::Time => Type::Time,
-            Element::Interval => Type::Interval,
+            Element::Timestamp(digits) => Type::Timestamp(digits),
+            Element::TimestampTz(digits) => Type::TimestampTz(digits),
+            Element::Time(digits) => Type::Time(digits),
+            Element::Interval(digits) => Type::Interval(digits),
             Element::Uuid => Type::Uuid,
             Element::Int2Vector => Type::Int2,
             Element::OidVector => Type::Int4,
@@ -132,10 +132,10 @@ impl Element {
             Element::Numeric(_) => 7,
             Element::Bytea => 8,
             Element::Date => 9,
-            Element::Timestamp => 10,
-            Element::TimestampTz => 11,
-            Element::Time => 15,
-            Element::Interval => 16,
+            Element::Timestamp(_) => 10,
+            Element::TimestampTz(_) => 11,
+            Element::Time(_) => 15,
+            Element::Interval(_) => 16,
             Element::Uuid => 12,
             Element::Json => 20,
             Element::Jsonb => 21,
@@ -155,10 +155,10 @@ impl Element {
             7 => Element::Numeric(None),
             8 => Element::Bytea,
             9 => Element::Date,
-            10 => Element::Timestamp,
-            11 => Element::TimestampTz,
-            15 => Element::Time,
-            16 => Element::Interval,
+            10 => Element::Timestamp(None),
+            11 => Element::TimestampTz(None),
+            15 => Element::Time(None),
+            16 => Element::Interval(None),
             12 => Element::Uuid,
             20 => Element::Json,
             21 => Element::Jsonb,
@@ -282,10 +282,10 @@ impl<'a> Elements<'a> {
             Element::Jsonb => Value::Jsonb(std::str::from_utf8(self.string()?).unwrap_or_default().into()),
             Element::Bytea => Value::Bytea(Cow::Borrowed(self.string()?)),
             Element::Date => Value::Date(i32::from_le_bytes(self.take()?)),
-            Element::Timestamp => Value::Timestamp(i64::from_le_bytes(self.take()?)),
-            Element::TimestampTz => Value::TimestampTz(i64::from_le_bytes(self.take()?)),
-            Element::Time => Value::Time(i64::from_le_bytes(self.take()?)),
-            Element::Interval => Value::Interval(Interval::from_bytes(self.take()?)),
+            Element::Timestamp(_) => Value::Timestamp(i64::from_le_bytes(self.take()?)),
+            Element::TimestampTz(_) => Value::TimestampTz(i64::from_le_bytes(self.take()?)),
+            Element::Time(_) => Value::Time(i64::from_le_bytes(self.take()?)),
+            Element::Interval(_) => Value::Interval(Interval::from_bytes(self.take()?)),
             Element::Uuid => Value::Uuid(self.take()?),
         })
     }

@@ -102,7 +102,7 @@ impl KeyPlace {
         }
         let encoded = |ty: Type| match ty {
             Type::Numeric(_) => None,
-            Type::Interval => Some(Interval::KEY_BYTES),
+            Type::Interval(_) => Some(Interval::KEY_BYTES),
             ty => ty.fixed_size().map(|(size, _)| if matches!(ty, Type::Float4) { 8 } else { size }),
         };
         let mut len = 0;

@@ -37,18 +37,42 @@ pub enum Type {
     Bytea,
     /// `date`: days since 2000-01-01
     Date,
-    /// `timestamp`: microseconds since 2000-01-01 00:00
-    Timestamp,
-    /// `timestamp with time zone`: microseconds since 2000-01-01 00:00 UTC
-    TimestampTz,
-    /// `time`: microseconds since midnight
-    Time,
-    /// `interval`: months, days and microseconds
-    Interval,
+    /// `timestamp(p)`: microseconds since 2000-01-01 00:00
+    Timestamp(Option<Digits>),
+    /// `timestamp(p) with time zone`: microseconds since 2000-01-01 00:00 UTC
+    TimestampTz(Option<Digits>),
+    /// `time(p)`: microseconds since midnight
+    Time(Option<Digits>),
+    /// `interval(p)`: months, days and microseconds
+    Interval(Option<Digits>),
     /// `uuid`: 16 bytes
     Uuid,
     /// A one-dimensional array
     Array(Element),
+}
+
+/// The number of digits after the seconds that a type of times declares, 0 to 6. A type that declares none keeps six.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Digits(u8);
+
+impl Digits {
+    /// The digits of a microsecond.
+    const MAX: u8 = 6;
+
+    /// Makes a number of digits, or returns `None` if it is more than six.
+    pub const fn new(count: u8) -> Option<Self> {
+        if count <= Self::MAX { Some(Self(count)) } else { None }
+    }
+
+    /// Returns the number of digits.
+    pub const fn count(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the unit of the last digit in microseconds, from 1,000,000 to 1.
+    pub const fn unit_micros(self) -> i64 {
+        10_i64.pow((Self::MAX - self.0) as u32)
+    }
 }
 
 /// The numbers of digits of a `numeric`: in total, and after the point.
@@ -61,6 +85,15 @@ pub struct Precision {
 }
 
 impl Type {
+    /// `timestamp`, without a number of digits
+    pub const TIMESTAMP: Self = Type::Timestamp(None);
+    /// `timestamp with time zone`, without a number of digits
+    pub const TIMESTAMP_TZ: Self = Type::TimestampTz(None);
+    /// `time`, without a number of digits
+    pub const TIME: Self = Type::Time(None);
+    /// `interval`, without a number of digits
+    pub const INTERVAL: Self = Type::Interval(None);
+
     /// Returns the size of a value in the row's fixed part, and its alignment, both in bytes; `None` for strings and
     /// arrays, whose size varies.
     pub fn fixed_size(self) -> Option<(usize, usize)> {
@@ -68,8 +101,8 @@ impl Type {
             Type::Bool => Some((1, 1)),
             Type::Int2 => Some((2, 2)),
             Type::Int4 | Type::Float4 | Type::Date => Some((4, 4)),
-            Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz | Type::Time => Some((8, 8)),
-            Type::Numeric(_) | Type::Uuid | Type::Interval => Some((16, 8)),
+            Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Some((8, 8)),
+            Type::Numeric(_) | Type::Uuid | Type::Interval(_) => Some((16, 8)),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
             Type::Json | Type::Jsonb => None,
         }
@@ -106,14 +139,26 @@ impl fmt::Display for Type {
             Type::Jsonb => f.write_str("jsonb"),
             Type::Bytea => f.write_str("bytea"),
             Type::Date => f.write_str("date"),
-            Type::Timestamp => f.write_str("timestamp without time zone"),
-            Type::TimestampTz => f.write_str("timestamp with time zone"),
-            Type::Time => f.write_str("time without time zone"),
-            Type::Interval => f.write_str("interval"),
+            Type::Timestamp(digits) => write!(f, "timestamp{} without time zone", Bracketed(*digits)),
+            Type::TimestampTz(digits) => write!(f, "timestamp{} with time zone", Bracketed(*digits)),
+            Type::Time(digits) => write!(f, "time{} without time zone", Bracketed(*digits)),
+            Type::Interval(digits) => write!(f, "interval{}", Bracketed(*digits)),
             Type::Uuid => f.write_str("uuid"),
             Type::Array(Element::Int2Vector) => f.write_str("int2vector"),
             Type::Array(Element::OidVector) => f.write_str("oidvector"),
             Type::Array(element) => write!(f, "{}[]", element.ty()),
+        }
+    }
+}
+
+/// The digits of a type as they stand behind its name: nothing if it declares none.
+struct Bracketed(Option<Digits>);
+
+impl fmt::Display for Bracketed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some(digits) => write!(f, "({})", digits.0),
         }
     }
 }

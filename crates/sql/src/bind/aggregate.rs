@@ -159,8 +159,8 @@ impl Binder<'_> {
                 let ty = given.unwrap_or(Type::Text);
                 (ty, Type::Int8)
             }
-            AggregateFunction::Sum | AggregateFunction::Average if given == Some(Type::Interval) => {
-                (Type::Interval, Type::Interval)
+            AggregateFunction::Sum | AggregateFunction::Average if matches!(given, Some(Type::Interval(_))) => {
+                (Type::INTERVAL, Type::INTERVAL)
             }
             AggregateFunction::Sum => match common_number(&[given]).ok_or_else(wrong)? {
                 ty @ (Type::Int2 | Type::Int4) => (ty, Type::Int8),

@@ -211,6 +211,39 @@ impl Binder<'_> {
         Ok(Typed::bool(Expr::Call(any, vec![value, array])))
     }
 
+    /// Binds `text LIKE ANY (patterns)`, or ALL if `all` is set. The flags say whether the test is negated, and whether
+    /// it ignores case.
+    pub(super) fn like_each(
+        &mut self,
+        text: &A,
+        patterns: &A,
+        all: bool,
+        (negated, ignore_case): (bool, bool),
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        let mut patterns = patterns;
+        while let A::Nested(inner) = patterns {
+            patterns = inner;
+        }
+        let text = self.expr(text, scope)?;
+        let patterns = match patterns {
+            A::Subquery(query) => self.array_of_query(query, scope)?,
+            patterns => self.expr(patterns, scope)?,
+        };
+        if patterns.ty.is_some() && element(patterns.ty).is_none() {
+            let error = SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");
+            return Err(self.locate_at(error, patterns.at));
+        }
+        let is_text = |ty: Option<Type>| ty.is_none_or(Type::is_text);
+        if !is_text(text.ty) || !is_text(element(patterns.ty).map(Element::ty)) {
+            let symbol = if ignore_case { "~~*" } else { "~~" };
+            return Err(no_operator(symbol, text.ty, element(patterns.ty).map(Element::ty)));
+        }
+        let text = self.liked_text(text)?;
+        let patterns = self.coerce(patterns, Type::Array(Element::Text), Strictness::Implicit)?;
+        Ok(call(ArrayFunction::Like { ignore_case, negated, all }, vec![text, patterns], Type::Bool))
+    }
+
     /// Binds `@>`, `<@` or `&&` of two arrays.
     pub(super) fn array_test(
         &mut self,

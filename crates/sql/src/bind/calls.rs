@@ -6,6 +6,7 @@ use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_oper
 use super::json::refuse_json_function;
 use super::scope::Scope;
 use super::typed::Typed;
+use super::types::without_modifier;
 use super::window::is_window_function;
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Strictness, Variadic};
@@ -13,8 +14,11 @@ use crate::parse::names::name_parts;
 use crate::plan::table_function::TableFunction;
 use crate::types::type_name;
 use crate::{SqlError, state};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{Digits, Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
+
+/// The functions whose first argument is a relation, which may be a name.
+const OF_RELATIONS: [&str; 4] = ["pg_table_size", "pg_relation_size", "pg_total_relation_size", "pg_get_viewdef"];
 
 impl Binder<'_> {
     /// Binds a function call in any of its syntaxes.
@@ -68,11 +72,14 @@ impl Binder<'_> {
     fn extract(&mut self, field: &str, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let typed = self.expr(expr, scope)?;
         let ty = match typed.ty {
-            Some(ty @ (Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval)) => ty,
-            None => Type::Timestamp,
+            Some(ty @ (Type::Date | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) | Type::Interval(_))) => {
+                ty
+            }
+            None => Type::TIMESTAMP,
             Some(other) => return Err(no_function("extract", &[None, Some(other)])),
         };
         let found = Field::named(field);
+        let ty = without_modifier(ty);
         let field = found.ok_or_else(|| expr::unknown_unit(field, &type_name(Some(ty))))?;
         let argument = self.coerce(typed, ty, Strictness::Implicit)?;
         let extracted = match argument {
@@ -234,13 +241,39 @@ impl Binder<'_> {
                 Ok(Typed::new(Expr::Const(Value::Text(ty.into())), Type::Text))
             }
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
+            "current_timestamp" | "localtimestamp" | "localtime" if let [digits] = arguments.as_slice() => {
+                self.rounded_moment(name, digits)
+            }
             _ => self.plain_function(name, arguments),
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
     }
 
+    /// Binds `CURRENT_TIMESTAMP(digits)` and the like: the moment, rounded to so many digits after the seconds.
+    fn rounded_moment(&mut self, name: &str, digits: &Typed) -> Result<Typed, SqlError> {
+        let Expr::Const(Value::Int4(count @ 0..)) = digits.expr else {
+            let message = format!("{} takes a number of digits, 0 to 6", name.to_uppercase());
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        };
+        let digits = Digits::new(count.min(6) as u8);
+        let moment = self.resolve(name, Vec::new())?;
+        let ty = match moment.ty {
+            Some(Type::TimestampTz(_)) => Type::TimestampTz(digits),
+            Some(Type::Time(_)) => Type::Time(digits),
+            _ => Type::Timestamp(digits),
+        };
+        Ok(Typed::new(self.coerce(moment, ty, Strictness::Explicit)?, ty))
+    }
+
     /// Binds a call of a function that needs no special treatment.
-    fn plain_function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+    fn plain_function(&mut self, name: &str, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+        if let Some(first) = arguments.first_mut()
+            && OF_RELATIONS.contains(&name)
+            && first.ty.is_none_or(Type::is_text)
+        {
+            let relation = std::mem::replace(first, Typed::unknown(Expr::NULL));
+            *first = self.resolve(" regclass", vec![relation])?;
+        }
         if let Some(call) = self.json_function(name, &arguments)? {
             return Ok(call);
         }

@@ -32,6 +32,7 @@ fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> ExplainOutput
     let found = changed.map(|rows| Actual { times_ms: None, rows, loops: 1 });
     match plan {
         Plan::Query(node) => out.node(node),
+        Plan::CreateAs(create) => out.node(&create.query),
         Plan::Insert(insert) => {
             out.change("Insert", insert.table.plain_name());
             out.nested(|out| match &insert.source {

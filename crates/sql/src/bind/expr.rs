@@ -13,8 +13,35 @@ use crate::parse::names::{fold, name_parts};
 use crate::types::{number_literal, type_name};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
-use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
+use sqlparser::ast::{
+    self, BinaryOperator as B, CastKind, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator as U,
+};
 use sqlparser::tokenizer::Location;
+
+/// Returns the array of patterns of LIKE ANY or LIKE ALL, and whether it is ALL. The parser takes ALL for a function.
+fn patterns(any: bool, pattern: &A) -> Option<(bool, &A)> {
+    match pattern {
+        _ if any => Some((false, pattern)),
+        A::Function(ast::Function { name, args: FunctionArguments::List(list), .. }) => match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(array))] if name.to_string().eq_ignore_ascii_case("all") => {
+                Some((true, array))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns whether an operator of LIKE is negated, and whether it ignores case; `None` for any other operator.
+pub(super) fn like_operator(operator: &B) -> Option<(bool, bool)> {
+    match operator {
+        B::PGLikeMatch => Some((false, false)),
+        B::PGNotLikeMatch => Some((true, false)),
+        B::PGILikeMatch => Some((false, true)),
+        B::PGNotILikeMatch => Some((true, true)),
+        _ => None,
+    }
+}
 
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
@@ -56,6 +83,12 @@ impl Binder<'_> {
                 A::Tuple(row) => self.row_in_list(row, list, *negated, scope),
                 expr => self.in_list(expr, list, *negated, scope),
             },
+            A::Like { negated, any, expr, pattern, .. } if let Some((all, patterns)) = patterns(*any, pattern) => {
+                self.like_each(expr, patterns, all, (*negated, false), scope)
+            }
+            A::ILike { negated, any, expr, pattern, .. } if let Some((all, patterns)) = patterns(*any, pattern) => {
+                self.like_each(expr, patterns, all, (*negated, true), scope)
+            }
             A::Like { negated, any: false, expr, pattern, escape_char } => {
                 self.like(expr, pattern, escape_char.as_deref(), (*negated, false), scope)
             }
@@ -180,10 +213,7 @@ impl Binder<'_> {
             B::AtArrow => self.containment("@>", ArrayFunction::Contains, left, right),
             B::ArrowAt => self.containment("<@", ArrayFunction::Contained, left, right),
             B::PGOverlap => self.array_test("&&", ArrayFunction::Overlaps, left, right),
-            B::PGLikeMatch => self.like_bound(left, right, Some('\\'), (false, false)),
-            B::PGNotLikeMatch => self.like_bound(left, right, Some('\\'), (true, false)),
-            B::PGILikeMatch => self.like_bound(left, right, Some('\\'), (false, true)),
-            B::PGNotILikeMatch => self.like_bound(left, right, Some('\\'), (true, true)),
+            other if let Some(flags) = like_operator(other) => self.like_bound(left, right, Some('\\'), flags),
             other => Err(unsupported(&format!("operator {other}"))),
         }
     }
@@ -338,13 +368,17 @@ impl Binder<'_> {
         if !is_text(text.ty) || !is_text(pattern.ty) {
             return Err(no_operator(symbol, text.ty, pattern.ty));
         }
-        // The padding of a `char` counts in this comparison, as in PostgreSQL.
-        let text = match text.ty {
-            Some(Type::Char(_)) => text.expr,
-            _ => self.coerce(text, Type::Text, Strictness::Implicit)?,
-        };
+        let text = self.liked_text(text)?;
         let pattern = self.coerce(pattern, Type::Text, Strictness::Implicit)?;
         Ok(Typed::bool(Expr::Like(Box::new(Like { text, pattern, escape, ignore_case, negated }))))
+    }
+
+    /// Casts the text of a LIKE to `text`. The padding of a `char` counts, as in PostgreSQL.
+    pub(super) fn liked_text(&mut self, text: Typed) -> Result<Expr, SqlError> {
+        match text.ty {
+            Some(Type::Char(_)) => Ok(text.expr),
+            _ => self.coerce(text, Type::Text, Strictness::Implicit),
+        }
     }
 
     fn cast(&mut self, expr: &A, to: Type, scope: &Scope) -> Result<Typed, SqlError> {

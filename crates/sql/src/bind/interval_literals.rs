@@ -4,6 +4,7 @@ use super::binder::Binder;
 use super::errors::no_function;
 use super::scope::Scope;
 use super::typed::Typed;
+use super::types::without_modifier;
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Expr, Function, Strictness, Variadic};
@@ -20,39 +21,46 @@ const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "
 pub(super) fn arithmetic(op: Arithmetic, left: Option<Type>, right: Option<Type>) -> Option<((Type, Type), Type)> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Type::{Date, Float8, Interval, Time, Timestamp, TimestampTz};
-    let is_moment = |ty: Type| matches!(ty, Timestamp | TimestampTz);
+    const INTERVAL: Type = Type::INTERVAL;
+    const TIME: Type = Type::TIME;
+    let is_moment = |ty: Type| matches!(ty, Timestamp(_) | TimestampTz(_));
+    let (left, right) = (left.map(without_modifier), right.map(without_modifier));
     // Beside an interval, a date is taken for a timestamp.
-    let moment = |ty: Type| if ty == Date { Timestamp } else { ty };
+    let moment = |ty: Type| if ty == Date { Type::TIMESTAMP } else { ty };
     Some(match (left, op, right) {
-        (Some(ty @ (Date | Timestamp | TimestampTz)), Add | Subtract, Some(Interval)) => {
-            ((moment(ty), Interval), moment(ty))
+        (Some(ty @ (Date | Timestamp(_) | TimestampTz(_))), Add | Subtract, Some(Interval(_))) => {
+            ((moment(ty), INTERVAL), moment(ty))
         }
-        (Some(Interval), Add, Some(ty @ (Date | Timestamp | TimestampTz))) => ((Interval, moment(ty)), moment(ty)),
+        (Some(Interval(_)), Add, Some(ty @ (Date | Timestamp(_) | TimestampTz(_)))) => {
+            ((INTERVAL, moment(ty)), moment(ty))
+        }
         // A time of day beside a timestamp is cast to an interval.
-        (Some(ty), Add | Subtract, Some(Time)) if is_moment(ty) => ((ty, Interval), ty),
-        (Some(Time), Add, Some(ty)) if is_moment(ty) => ((Interval, ty), ty),
+        (Some(ty), Add | Subtract, Some(Time(_))) if is_moment(ty) => ((ty, INTERVAL), ty),
+        (Some(Time(_)), Add, Some(ty)) if is_moment(ty) => ((INTERVAL, ty), ty),
         // An operand of unknown type beside a timestamp is an interval if it is added, and a timestamp in a
         // subtraction.
-        (Some(ty), Add, None) if is_moment(ty) => ((ty, Interval), ty),
-        (None, Add, Some(ty)) if is_moment(ty) => ((Interval, ty), ty),
-        (Some(ty), Subtract, None) | (None, Subtract, Some(ty)) if is_moment(ty) => ((ty, ty), Interval),
+        (Some(ty), Add, None) if is_moment(ty) => ((ty, INTERVAL), ty),
+        (None, Add, Some(ty)) if is_moment(ty) => ((INTERVAL, ty), ty),
+        (Some(ty), Subtract, None) | (None, Subtract, Some(ty)) if is_moment(ty) => ((ty, ty), INTERVAL),
         (Some(one), Subtract, Some(other)) if is_moment(one) && is_moment(other) => {
-            let ty = if one == other { one } else { TimestampTz };
-            ((ty, ty), Interval)
+            let ty = if one == other { one } else { Type::TIMESTAMP_TZ };
+            ((ty, ty), INTERVAL)
         }
-        (Some(Date), Subtract, Some(ty)) | (Some(ty), Subtract, Some(Date)) if is_moment(ty) => ((ty, ty), Interval),
-        (Some(Interval), Add | Subtract, Some(Interval) | None) | (None, Add | Subtract, Some(Interval)) => {
-            ((Interval, Interval), Interval)
+        (Some(Date), Subtract, Some(ty)) | (Some(ty), Subtract, Some(Date)) if is_moment(ty) => ((ty, ty), INTERVAL),
+        (Some(Interval(_)), Add | Subtract, Some(Interval(_)) | None) | (None, Add | Subtract, Some(Interval(_))) => {
+            ((INTERVAL, INTERVAL), INTERVAL)
         }
-        (Some(Interval), Multiply | Divide, Some(ty)) if crate::types::is_number(ty) => ((Interval, Float8), Interval),
-        (Some(Interval), Multiply | Divide, None) => ((Interval, Float8), Interval),
-        (Some(ty), Multiply, Some(Interval)) if crate::types::is_number(ty) => ((Float8, Interval), Interval),
-        (None, Multiply, Some(Interval)) => ((Float8, Interval), Interval),
-        (Some(Time), Add | Subtract, Some(Interval)) => ((Time, Interval), Time),
-        (Some(Interval), Add, Some(Time)) => ((Interval, Time), Time),
-        (Some(Time), Subtract, Some(Time) | None) | (None, Subtract, Some(Time)) => ((Time, Time), Interval),
-        (Some(Date), Add, Some(Time)) => ((Date, Time), Timestamp),
-        (Some(Time), Add, Some(Date)) => ((Time, Date), Timestamp),
+        (Some(Interval(_)), Multiply | Divide, Some(ty)) if crate::types::is_number(ty) => {
+            ((INTERVAL, Float8), INTERVAL)
+        }
+        (Some(Interval(_)), Multiply | Divide, None) => ((INTERVAL, Float8), INTERVAL),
+        (Some(ty), Multiply, Some(Interval(_))) if crate::types::is_number(ty) => ((Float8, INTERVAL), INTERVAL),
+        (None, Multiply, Some(Interval(_))) => ((Float8, INTERVAL), INTERVAL),
+        (Some(Time(_)), Add | Subtract, Some(Interval(_))) | (Some(Time(_)), Add, None) => ((TIME, INTERVAL), TIME),
+        (Some(Interval(_)), Add, Some(Time(_))) => ((INTERVAL, TIME), TIME),
+        (Some(Time(_)), Subtract, Some(Time(_)) | None) | (None, Subtract, Some(Time(_))) => ((TIME, TIME), INTERVAL),
+        (Some(Date), Add, Some(Time(_))) => ((Date, TIME), Type::TIMESTAMP),
+        (Some(Time(_)), Add, Some(Date)) => ((TIME, Date), Type::TIMESTAMP),
         _ => return None,
     })
 }
@@ -90,7 +98,7 @@ impl Binder<'_> {
         };
         let interval =
             parse(text, fields, self.view.styles.intervals).map_err(|error| self.locate_at(error, typed.at))?;
-        Ok(Typed::new(Expr::Const(Value::Interval(interval)), Type::Interval))
+        Ok(Typed::new(Expr::Const(Value::Interval(interval)), Type::INTERVAL))
     }
 
     /// Binds `make_interval`, whose arguments may be named and left out.
@@ -120,6 +128,6 @@ impl Binder<'_> {
         let zero = |place| if place == 6 { Value::Float8(0.0) } else { Value::Int4(0) };
         let parts = parts.into_iter().enumerate();
         let parts = parts.map(|(place, part)| part.unwrap_or_else(|| Expr::Const(zero(place)))).collect();
-        Ok(Typed::new(Expr::Call(Function::Variadic(Variadic::MakeInterval), parts), Type::Interval))
+        Ok(Typed::new(Expr::Call(Function::Variadic(Variadic::MakeInterval), parts), Type::INTERVAL))
     }
 }

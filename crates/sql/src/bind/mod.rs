@@ -34,6 +34,7 @@
 //! | `path`, `bounds` | how a table's rows are found, and the bounds that conditions imply for an index |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `foreign_key` | the work for foreign keys of statements that change rows |
+//! | `create_as` | CREATE TABLE AS, SELECT INTO |
 //! | `ddl` | expressions of DEFAULT, CHECK and ALTER TABLE |
 //! | `procedure`, `variables` | procedures and CALL; the variables of a body |
 //! | `catalog` | casts and operators with which tools query the system catalogs |
@@ -49,6 +50,7 @@ mod catalog;
 mod column;
 mod condition;
 mod cost;
+mod create_as;
 mod ddl;
 mod dependencies;
 mod dml;

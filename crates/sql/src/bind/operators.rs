@@ -163,7 +163,7 @@ impl Binder<'_> {
     /// 42725 if the type of the operand is not known, 42883 if it is neither a number nor an interval.
     pub(super) fn negate(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         let ty = match typed.ty {
-            Some(ty) if is_number(ty) || ty == Type::Interval => ty,
+            Some(ty) if is_number(ty) || matches!(ty, Type::Interval(_)) => ty,
             None => {
                 let error = SqlError::new(state::AMBIGUOUS_FUNCTION, "operator is not unique: - unknown");
                 return Err(error
@@ -186,8 +186,8 @@ impl Binder<'_> {
 /// time beside an interval becomes an interval.
 fn common_or_float(left: Type, right: Type) -> Option<Type> {
     match common(left, right) {
-        None if matches!((left, right), (Type::Time, Type::Interval) | (Type::Interval, Type::Time)) => {
-            Some(Type::Interval)
+        None if matches!((left, right), (Type::Time(_), Type::Interval(_)) | (Type::Interval(_), Type::Time(_))) => {
+            Some(Type::INTERVAL)
         }
         Some(Type::Float4) if left != right => Some(Type::Float8),
         other => other,

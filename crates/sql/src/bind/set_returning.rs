@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::select_state::Aggregates;
 use super::sets::SetCall;
 use super::typed::Typed;
-use super::types::plain_type;
+use super::types::{plain_type, without_modifier};
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::name_parts;
@@ -205,14 +205,15 @@ impl Binder<'_> {
                 if !(2..=3).contains(&types.len()) {
                     return Err(wrong());
                 }
-                let times = [Type::Date, Type::Timestamp, Type::TimestampTz];
+                let types: Vec<_> = types.iter().map(|ty| ty.map(without_modifier)).collect();
+                let times = [Type::Date, Type::TIMESTAMP, Type::TIMESTAMP_TZ];
                 let time = types[..2].iter().flatten().filter(|ty| times.contains(ty)).max_by_key(|ty| {
                     // A timestamp without a zone is cast to one with a zone, and a date to either.
                     times.iter().position(|known| known == *ty)
                 });
-                if let (Some(time), [_, _, None | Some(Type::Interval)]) = (time, types.as_slice()) {
-                    let ty = if *time == Type::Timestamp { Type::Timestamp } else { Type::TimestampTz };
-                    let wanted = vec![ty, ty, Type::Interval];
+                if let (Some(time), [_, _, None | Some(Type::Interval(_))]) = (time, types.as_slice()) {
+                    let ty = if *time == Type::TIMESTAMP { *time } else { Type::TIMESTAMP_TZ };
+                    let wanted = vec![ty, ty, Type::INTERVAL];
                     return self.coerced(arguments, wanted).map(|list| (list, vec![(None, ty)]));
                 }
                 let ty = match super::types::common_number(&types) {

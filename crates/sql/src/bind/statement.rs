@@ -1,7 +1,7 @@
 //! Binds and plans statements of all kinds.
 
 use super::binder::Binder;
-use super::with;
+use super::{create_as, with};
 use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::plan::{Plan, Statement};
@@ -50,6 +50,13 @@ impl Binder<'_> {
     ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
         use ast::Statement as S;
         Ok(match &*statement {
+            S::CreateTable(create) if let Some(query) = &create.query => {
+                let create = ast::CreateTable { query: None, ..create.clone() };
+                (Plan::CreateAs(Box::new(self.create_as("CREATE TABLE AS", create, query)?)), None)
+            }
+            S::Query(query) if let Some((create, query)) = create_as::of_select_into(query)? => {
+                (Plan::CreateAs(Box::new(self.create_as("SELECT INTO", create, &query)?)), None)
+            }
             S::Query(query) if let Some(change) = with::change(query) => self.change_with(query, change)?,
             S::Query(query) => {
                 let (node, columns) = self.query(query)?;

@@ -1,6 +1,7 @@
 //! Subqueries in expressions.
 
 use super::binder::Binder;
+use super::expr::like_operator;
 use super::query::{Bound, Locking};
 use super::scope::{Level, Scope};
 use super::typed::Typed;
@@ -84,6 +85,9 @@ impl Binder<'_> {
         let mut right = right;
         while let A::Nested(inner) = right {
             right = inner;
+        }
+        if let Some((negated, ignore_case)) = like_operator(op) {
+            return self.like_each(left, right, all, (negated, ignore_case), scope);
         }
         let comparison = match op {
             B::Eq => Comparison::Equal,

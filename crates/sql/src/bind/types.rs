@@ -27,10 +27,20 @@ pub(super) fn without_modifier(ty: Type) -> Type {
     match ty {
         Type::Numeric(_) => Type::Numeric(None),
         Type::Char(_) | Type::Varchar(_) => Type::Text,
+        Type::Timestamp(_) => Type::TIMESTAMP,
+        Type::TimestampTz(_) => Type::TIMESTAMP_TZ,
+        Type::Time(_) => Type::TIME,
+        Type::Interval(_) => Type::INTERVAL,
         Type::Array(element) if element.is_vector() => ty,
         Type::Array(element) => Element::of(without_modifier(element.ty())).map_or(ty, Type::Array),
         other => other,
     }
+}
+
+/// Whether the modifier of a type is a number of digits, to which values are rounded.
+fn is_rounded(ty: Type) -> bool {
+    use Type::{Interval, Numeric, Time, Timestamp, TimestampTz};
+    matches!(ty, Numeric(_) | Timestamp(_) | TimestampTz(_) | Time(_) | Interval(_))
 }
 
 /// Returns the type of a function's result that is of the same type as an argument: the type without its modifier,
@@ -59,10 +69,15 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     if let (Type::Array(left), Type::Array(right)) = (left, right) {
         return common(left.ty(), right.ty()).and_then(Element::of).map(Type::Array);
     }
+    // Types that differ in their modifiers have the type without one in common.
+    let (left, right) = (without_modifier(left), without_modifier(right));
+    if left == right {
+        return Some(left);
+    }
     let time = |ty| match ty {
         Type::Date => Some(0),
-        Type::Timestamp => Some(1),
-        Type::TimestampTz => Some(2),
+        Type::Timestamp(_) => Some(1),
+        Type::TimestampTz(_) => Some(2),
         _ => None,
     };
     match (time(left), time(right)) {
@@ -86,7 +101,8 @@ impl Binder<'_> {
     fn coerce_typed(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         let Some(from) = typed.ty else { return self.coerce_unknown(typed.expr, to, strictness) };
         let is_free = matches!(to, Type::Text | Type::Varchar(None)) && !matches!(from, Type::Char(_));
-        if from == to || (from.is_text() && is_free) {
+        let loses_modifier = is_rounded(from) && to == without_modifier(from);
+        if from == to || (from.is_text() && is_free) || loses_modifier {
             return Ok(typed.expr);
         }
         if !can_cast(from, to, strictness) {
@@ -199,7 +215,7 @@ impl Binder<'_> {
         let ty = match wanted {
             // A literal without a type has no length either.
             Some(Type::Varchar(_)) if list.iter().any(|typed| typed.ty.is_none()) => Type::Varchar(None),
-            Some(Type::Numeric(_)) if list.iter().any(|typed| typed.ty.is_none()) => Type::Numeric(None),
+            Some(ty) if is_rounded(ty) && list.iter().any(|typed| typed.ty.is_none()) => without_modifier(ty),
             wanted => wanted.unwrap_or(Type::Text),
         };
         let exprs =

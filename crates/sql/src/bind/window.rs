@@ -384,7 +384,9 @@ impl Binder<'_> {
             Type::Int8 => &[Type::Int8],
             Type::Float4 | Type::Float8 => &[Type::Float8],
             Type::Numeric(_) => &[Type::Numeric(None)],
-            Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval => &[Type::Interval],
+            Type::Date | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) | Type::Interval(_) => {
+                &[Type::INTERVAL]
+            }
             _ => {
                 let message = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {shown}");
                 return Err(self.locate_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), offset.at));

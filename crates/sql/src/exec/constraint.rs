@@ -418,7 +418,7 @@ fn referenced_columns(parent: &Table, listed: &[ast::Ident]) -> Result<Vec<usize
 /// Whether values of type `from` can refer to values of type `to`.
 fn are_compatible(from: Type, to: Type) -> bool {
     let floats = |ty| matches!(ty, Type::Float4 | Type::Float8);
-    let times = |ty| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+    let times = |ty| matches!(ty, Type::Date | Type::Timestamp(_) | Type::TimestampTz(_));
     let family = |is: &dyn Fn(Type) -> bool| is(from) && is(to);
     family(&Type::is_integer) || family(&floats) || family(&times) || can_cast(from, to, Strictness::Implicit)
 }

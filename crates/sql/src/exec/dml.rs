@@ -4,7 +4,7 @@ use super::foreign_key::{Events, Missing};
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, foreign_key};
 use crate::expr::{BoundCheck, Env, Expr, Input};
-use crate::plan::{Access, Delete, Graph, Insert, OnConflict, Path, Source, Update};
+use crate::plan::{Access, Delete, Graph, Insert, Node, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
 use hotrow_sync::Arc;
@@ -15,10 +15,10 @@ use std::ops::ControlFlow;
 impl Exec<'_> {
     /// Runs an INSERT. Returns the number of rows that it has inserted or, because of a conflict, updated.
     pub(crate) fn insert(&mut self, insert: &Insert, sink: Sink<'_>) -> Result<u64, Fail> {
-        let mut writer = Inserter::new(insert, self.env);
-        let mut count = 0;
         match &insert.source {
             Source::Rows(rows) => {
+                let mut writer = Inserter::new(insert, self.env);
+                let mut count = 0;
                 for exprs in rows {
                     writer.start()?;
                     for (expr, &target) in exprs.iter().zip(&insert.targets) {
@@ -32,25 +32,32 @@ impl Exec<'_> {
                     }
                     count += u64::from(writer.write(self, sink)?);
                 }
+                writer.finish(self)?;
+                Ok(count)
             }
-            Source::Query(node) => {
-                // Runs the query to its end first: it may read the table that the statement fills.
-                let mut rows = Vec::new();
-                let memory = self.env.memory;
-                self.run(node, &mut |row| {
-                    memory.check_push(&rows)?;
-                    rows.push(super::owned(row, insert.targets.len()));
-                    Ok(ControlFlow::Continue(()))
-                })?;
-                for values in rows {
-                    self.env.check_cancelled()?;
-                    writer.start()?;
-                    for (value, &target) in values.iter().zip(&insert.targets) {
-                        writer.row.change(|row| row.set(target, value));
-                    }
-                    count += u64::from(writer.write(self, sink)?);
-                }
+            Source::Query(node) => self.fill(insert, node, sink),
+        }
+    }
+
+    /// Inserts the rows of a query. Returns their number.
+    pub(crate) fn fill(&mut self, insert: &Insert, query: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
+        // Runs the query to its end first: it may read the table that the statement fills.
+        let mut rows = Vec::new();
+        let memory = self.env.memory;
+        self.run(query, &mut |row| {
+            memory.check_push(&rows)?;
+            rows.push(super::owned(row, insert.targets.len()));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut writer = Inserter::new(insert, self.env);
+        let mut count = 0;
+        for values in rows {
+            self.env.check_cancelled()?;
+            writer.start()?;
+            for (value, &target) in values.iter().zip(&insert.targets) {
+                writer.row.change(|row| row.set(target, value));
             }
+            count += u64::from(writer.write(self, sink)?);
         }
         writer.finish(self)?;
         Ok(count)

@@ -152,14 +152,9 @@ impl Exec<'_> {
     /// Runs a plan that reads or writes rows. Returns the number of rows.
     pub(crate) fn rows(&mut self, plan: &Plan, read_only: bool, sink: Sink<'_>) -> Result<u64, Fail> {
         match plan {
-            Plan::Query(node) => {
-                let mut rows = 0;
-                self.run(node, &mut |row| {
-                    rows += 1;
-                    sink(row)
-                })?;
-                Ok(rows)
-            }
+            Plan::Query(node) => self.query(node, sink),
+            // Runs the query alone: a rehearsal learns what it reads.
+            Plan::CreateAs(create) => self.query(&create.query, sink),
             Plan::Insert(insert) => self.insert(insert, sink),
             Plan::Update(update) => self.update(update, sink),
             Plan::Delete(delete) => self.delete(delete, sink),
@@ -174,6 +169,15 @@ impl Exec<'_> {
             Plan::Analyze(analysis) => self.rows(&analysis.statement.plan, read_only, sink),
             Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(0),
         }
+    }
+
+    fn query(&mut self, node: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
+        let mut rows = 0;
+        self.run(node, &mut |row| {
+            rows += 1;
+            sink(row)
+        })?;
+        Ok(rows)
     }
 
     /// Pushes a query's rows into `sink` until it breaks.

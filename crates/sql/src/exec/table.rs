@@ -9,6 +9,7 @@ use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
 use crate::error::unsupported;
 use crate::parse::data_type;
 use crate::parse::names::{fold, object_name};
+use crate::plan::CreateAs;
 use crate::schema::{self, RelationName, duplicate_table, plain};
 use crate::table_lock::{Mode, TableLock};
 use crate::{SqlError, state};
@@ -45,22 +46,8 @@ impl Ddl<'_> {
             storage::check_table(&create.table_options)?;
             return self.create_partition(create, parent);
         }
-        let name = self.placed(&object_name(&create.name)?)?;
-        let lock = self.lock(&name, Mode::Exclusive)?;
-        let exists = self.view().has_relation(&name);
-        if exists && create.if_not_exists {
-            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
-            return Ok("CREATE TABLE");
-        }
-        storage::check_table(&create.table_options)?;
-        if exists {
-            return Err(duplicate_table(&name).into());
-        }
-        let mut draft = Draft {
-            schema: TableSchema { key: Vec::new(), ..TableSchema::new(&name, Vec::new(), &[]) },
-            rules: Rules::default(),
-            partition_key: None,
-        };
+        let Some((mut draft, lock)) = self.begin_table(create)? else { return Ok("CREATE TABLE") };
+        let name = draft.schema.name.clone();
         for column in &create.columns {
             self.add_column(&mut draft, column)?;
         }
@@ -104,6 +91,41 @@ impl Ddl<'_> {
             }
         }
         Ok("CREATE TABLE")
+    }
+
+    /// Claims the name of a new table. Returns a draft of a table without columns, or `None` if a relation has the name
+    /// and the statement says IF NOT EXISTS.
+    fn begin_table(&mut self, create: &ast::CreateTable) -> Result<Option<(Draft, Arc<TableLock>)>, Fail> {
+        let name = self.placed(&object_name(&create.name)?)?;
+        let lock = self.lock(&name, Mode::Exclusive)?;
+        let exists = self.view().has_relation(&name);
+        if exists && create.if_not_exists {
+            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+            return Ok(None);
+        }
+        storage::check_table(&create.table_options)?;
+        if exists {
+            return Err(duplicate_table(&name).into());
+        }
+        let draft = Draft {
+            schema: TableSchema { key: Vec::new(), ..TableSchema::new(&name, Vec::new(), &[]) },
+            rules: Rules::default(),
+            partition_key: None,
+        };
+        Ok(Some((draft, lock)))
+    }
+
+    /// Makes the table of CREATE TABLE AS, without rows. Returns `None` if there is a relation of this name and the
+    /// statement says IF NOT EXISTS.
+    pub(crate) fn create_table_as(&mut self, create_as: &CreateAs) -> Result<Option<Arc<Table>>, Fail> {
+        self.check_memory()?;
+        refuse_exotic(&create_as.create)?;
+        let Some((mut draft, lock)) = self.begin_table(&create_as.create)? else { return Ok(None) };
+        draft.schema.columns.clone_from(&create_as.columns);
+        complete_key(&mut draft)?;
+        let table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
+        self.publish(table.clone());
+        Ok(Some(table))
     }
 
     /// Adds the foreign keys of a column's REFERENCES to a table that is already there.
@@ -514,8 +536,6 @@ fn serial_type(ty: &ast::DataType) -> Option<Type> {
 fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
     let what = if create.temporary {
         "a temporary table"
-    } else if create.query.is_some() {
-        "CREATE TABLE AS"
     } else if create.like.is_some() {
         "LIKE"
     } else if create.inherits.is_some() {

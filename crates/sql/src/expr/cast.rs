@@ -4,11 +4,12 @@ use super::arith::out_of_range;
 use super::compare::{decimal, float};
 use crate::json::{self, Kind};
 use crate::types::{
-    SessionZone, Styles, check_timestamp, decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements,
+    SessionZone, Styles, check_timestamp, decode_text, encode_text, fit_char, fit_interval, fit_micros, fit_numeric,
+    fit_timestamp, fit_varchar, map_elements,
 };
 use crate::{SqlError, state};
 use bytes::BytesMut;
-use hotrow_storage::{Decimal, Type, Value};
+use hotrow_storage::{Decimal, Interval, Type, Value};
 use rust_decimal::RoundingStrategy;
 use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 
@@ -45,13 +46,13 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
         | (Int8, Numeric(_) | Float4 | Float8)
         | (Numeric(_), Float4 | Float8)
         | (Float4, Float8)
-        | (Date, Timestamp | TimestampTz)
-        | (Timestamp, TimestampTz)
-        | (Time, Interval) => true,
+        | (Date, Timestamp(_) | TimestampTz(_))
+        | (Timestamp(_), TimestampTz(_))
+        | (Time(_), Interval(_)) => true,
         (Int4 | Int8 | Numeric(_) | Float4 | Float8, Int2 | Int4 | Int8 | Numeric(_) | Float4)
-        | (Timestamp | TimestampTz, Date)
-        | (TimestampTz, Timestamp)
-        | (Timestamp | TimestampTz | Interval, Time)
+        | (Timestamp(_) | TimestampTz(_), Date)
+        | (TimestampTz(_), Timestamp(_))
+        | (Timestamp(_) | TimestampTz(_) | Interval(_), Time(_))
         | (Json, Jsonb)
         | (Jsonb, Json) => strictness >= Assignment,
         (Jsonb, Bool | Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8) => strictness == Explicit,
@@ -110,15 +111,15 @@ pub fn cast<'v>(
             Value::Float4(narrow)
         }
         (value, Type::Float8) => Value::Float8(float(&value)),
-        (value, Type::Date | Type::Timestamp | Type::TimestampTz) => to_datetime(value, to, styles.zone)?,
-        (Value::Time(time), Type::Interval) => Value::Interval(hotrow_storage::Interval::of_micros(time)),
+        (value, Type::Date | Type::Timestamp(_) | Type::TimestampTz(_)) => to_datetime(value, to, styles.zone)?,
+        (Value::Time(time), Type::Interval(_)) => Value::Interval(Interval::of_micros(time)),
         // An infinity has no time.
-        (Value::Timestamp(i64::MIN | i64::MAX) | Value::TimestampTz(i64::MIN | i64::MAX), Type::Time) => Value::Null,
-        (Value::Timestamp(micros), Type::Time) => Value::Time(micros.rem_euclid(MICROS_PER_DAY)),
-        (Value::TimestampTz(micros), Type::Time) => {
+        (Value::Timestamp(i64::MIN | i64::MAX) | Value::TimestampTz(i64::MIN | i64::MAX), Type::Time(_)) => Value::Null,
+        (Value::Timestamp(micros), Type::Time(_)) => Value::Time(micros.rem_euclid(MICROS_PER_DAY)),
+        (Value::TimestampTz(micros), Type::Time(_)) => {
             Value::Time(styles.zone.to_local(micros).rem_euclid(MICROS_PER_DAY))
         }
-        (Value::Interval(interval), Type::Time) => Value::Time(interval.micros.rem_euclid(MICROS_PER_DAY)),
+        (Value::Interval(interval), Type::Time(_)) => Value::Time(interval.micros.rem_euclid(MICROS_PER_DAY)),
         (value, _) => value,
     };
     fit(value, to, strictness)
@@ -134,6 +135,10 @@ pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Val
         (Value::Text(text), Type::Varchar(Some(length))) => Value::Text(fit_varchar(text, length, explicit)?),
         (Value::Text(text), Type::Char(length)) => Value::Text(fit_char(text, length, explicit)?),
         (Value::Numeric(number), Type::Numeric(Some(precision))) => Value::Numeric(fit_numeric(number, precision)?),
+        (Value::Timestamp(micros), Type::Timestamp(digits)) => Value::Timestamp(fit_timestamp(micros, digits)?),
+        (Value::TimestampTz(micros), Type::TimestampTz(digits)) => Value::TimestampTz(fit_timestamp(micros, digits)?),
+        (Value::Time(micros), Type::Time(digits)) => Value::Time(fit_micros(micros, digits)),
+        (Value::Interval(interval), Type::Interval(digits)) => Value::Interval(fit_interval(interval, digits)),
         (Value::Array(array), Type::Array(element)) => {
             let mut change = |value: Value<'_>| fit(value, element.ty(), strictness).map(Value::into_owned);
             Value::Array(map_elements(&array, element, &mut change)?)
@@ -228,10 +233,10 @@ fn to_numeric(value: &Value<'_>, to: Type) -> Result<Decimal, SqlError> {
 fn to_datetime(value: Value<'_>, to: Type, zone: SessionZone) -> Result<Value<'static>, SqlError> {
     // The infinities of a date are the ends of its numbers, as those of a timestamp.
     Ok(match (value, to) {
-        (Value::TimestampTz(micros), Type::Date | Type::Timestamp) => {
+        (Value::TimestampTz(micros), Type::Date | Type::Timestamp(_)) => {
             return to_datetime(Value::Timestamp(zone.to_local(micros)), to, zone);
         }
-        (Value::Date(days), Type::Timestamp | Type::TimestampTz) => {
+        (Value::Date(days), Type::Timestamp(_) | Type::TimestampTz(_)) => {
             let micros = match days {
                 i32::MIN => i64::MIN,
                 i32::MAX => i64::MAX,
@@ -244,7 +249,7 @@ fn to_datetime(value: Value<'_>, to: Type, zone: SessionZone) -> Result<Value<'s
             i64::MAX => i32::MAX,
             micros => i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX),
         }),
-        (Value::Timestamp(micros), Type::TimestampTz) => Value::TimestampTz(check_timestamp(zone.to_utc(micros))?),
+        (Value::Timestamp(micros), Type::TimestampTz(_)) => Value::TimestampTz(check_timestamp(zone.to_utc(micros))?),
         (other, _) => other.into_owned(),
     })
 }

@@ -261,11 +261,7 @@ fn is_like<'a>(like: &'a Like, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'
     let (Value::Text(text), Value::Text(pattern)) = (like.text.eval(env, row)?, like.pattern.eval(env, row)?) else {
         return Ok(Value::Null);
     };
-    let matched = if like.ignore_case {
-        pattern::matches(&pattern::lower(&text), &pattern::lower(&pattern), like.escape)?
-    } else {
-        pattern::matches(&text, &pattern, like.escape)?
-    };
+    let matched = pattern::is_like(&text, &pattern, like.escape, like.ignore_case)?;
     Ok(Value::Bool(matched != like.negated))
 }
 

@@ -2,6 +2,11 @@
 
 use crate::{SqlError, state};
 
+/// Whether `text` is LIKE `pattern`, or ILIKE it if case is ignored. The parameters and errors are those of [`matches`].
+pub fn is_like(text: &str, pattern: &str, escape: Option<char>, ignore_case: bool) -> Result<bool, SqlError> {
+    if ignore_case { matches(&lower(text), &lower(pattern), escape) } else { matches(text, pattern, escape) }
+}
+
 /// Whether `text` matches `pattern`. In the pattern, `%` stands for any characters, `_` for one character, and the
 /// character after `escape` for itself. The time is at most proportional to the product of both lengths.
 ///

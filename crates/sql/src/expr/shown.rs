@@ -46,6 +46,13 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             let way = if *every { "ALL" } else { "ANY" };
             format!("({} {} {way} ({}))", show(value), operator.symbol(), show(array))
         }
+        Expr::Call(Function::Array(ArrayFunction::Like { ignore_case, negated, all }), list)
+            if let [text, patterns] = &list[..] =>
+        {
+            let (not, case) = (if *negated { "!" } else { "" }, if *ignore_case { "*" } else { "" });
+            let way = if *all { "ALL" } else { "ANY" };
+            format!("({} {not}~~{case} {way} ({}))", show(text), show(patterns))
+        }
         Expr::Like(like) => format!("({} ~~ {})", show(&like.text), show(&like.pattern)),
         Expr::Call(function, list) if list.is_empty() && function.written().is_some() => {
             function.written().unwrap_or_default().to_owned()

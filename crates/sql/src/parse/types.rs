@@ -5,7 +5,7 @@ use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::parse::names::name_parts;
 use crate::{SqlError, state};
-use hotrow_storage::{Element, Precision, Type};
+use hotrow_storage::{Digits, Element, Precision, Type};
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
 /// Returns the type that a type's name means.
@@ -31,12 +31,13 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::JSONB => Type::Jsonb,
         DataType::Bytea => Type::Bytea,
         DataType::Date => Type::Date,
-        DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Timestamp,
-        DataType::Timestamp(None | Some(6), _) => Type::TimestampTz,
-        DataType::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Time,
-        DataType::Interval { fields: None, precision: None | Some(6) } => Type::Interval,
+        DataType::Timestamp(count, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            Type::Timestamp(digits(*count))
+        }
+        DataType::Timestamp(count, _) => Type::TimestampTz(digits(*count)),
+        DataType::Time(count, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Time(digits(*count)),
+        DataType::Interval { fields: None, precision } => Type::Interval(digits(*precision)),
         DataType::Uuid => Type::Uuid,
-        DataType::Timestamp(Some(_), _) => return Err(unsupported("a timestamp of less than six digits")),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             let name = name_parts(name)?;
             if let [schema, plain] = name.as_slice()
@@ -45,7 +46,7 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
                 return data_type(&parse_type(plain)?);
             }
             match name.last().map(String::as_str) {
-                Some("timestamptz") => Type::TimestampTz,
+                Some("timestamptz") => Type::TIMESTAMP_TZ,
                 Some("bpchar" | "name" | "char") => Type::Text,
                 Some("oid" | "xid" | "cid") => Type::Int4,
                 _ => return Err(undefined_type(&name.join("."))),
@@ -89,6 +90,11 @@ fn precision(info: &ExactNumberInfo) -> Result<Option<Precision>, SqlError> {
         Ok(scale) if scale <= digits => Ok(Some(Precision { precision: digits, scale })),
         _ => wrong(format!("NUMERIC scale {scale} must be between 0 and precision {precision}")),
     }
+}
+
+/// Returns the digits after the seconds that a type declares. More than six count as six, as in PostgreSQL.
+fn digits(count: Option<u64>) -> Option<Digits> {
+    Digits::new(count?.min(6) as u8)
 }
 
 fn length(length: Option<&CharacterLength>, name: &str) -> Result<Option<u32>, SqlError> {

@@ -20,6 +20,7 @@ impl Plan {
     fn root(&self) -> Option<&Node> {
         match self {
             Plan::Query(node) => Some(node),
+            Plan::CreateAs(create) => Some(&create.query),
             Plan::Insert(insert) => match &insert.source {
                 Source::Query(node) => Some(node),
                 Source::Rows(_) => None,
@@ -35,6 +36,7 @@ impl Plan {
     pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
         match self {
             Plan::Query(node) => Some(node),
+            Plan::CreateAs(create) => Some(&mut create.query),
             Plan::Insert(insert) => match &mut insert.source {
                 Source::Query(node) => Some(node),
                 Source::Rows(_) => None,

@@ -29,6 +29,23 @@ pub struct Insert {
     pub foreign_keys: Option<Arc<Graph>>,
 }
 
+impl Insert {
+    /// Makes the plan of an INSERT without a source into the first columns of a table, which is new: there are no
+    /// defaults and no constraints.
+    pub(crate) fn plain(table: Arc<Table>, columns: usize) -> Self {
+        Self {
+            table,
+            source: Source::Rows(Vec::new()),
+            targets: (0..columns).collect(),
+            defaults: Vec::new(),
+            checks: Vec::new(),
+            on_conflict: OnConflict::Fail,
+            returning: None,
+            foreign_keys: None,
+        }
+    }
+}
+
 /// The action of an INSERT if a row with the new row's key exists.
 #[derive(Debug)]
 pub enum OnConflict {

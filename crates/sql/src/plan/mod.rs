@@ -41,4 +41,4 @@ pub use change::{Delete, Insert, OnConflict, Source, Update};
 pub use foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
 pub use node::{HashJoin, JoinKey, JoinKind, Match, NestedLoop, Node, Recursive, SortKey};
 pub use procedure::{Body, Call, Step, StepKind, Target};
-pub use statement::{Declare, Plan, Statement, changes_database, only_reads, read_only_violation};
+pub use statement::{CreateAs, Declare, Plan, Statement, changes_database, only_reads, read_only_violation};

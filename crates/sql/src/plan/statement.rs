@@ -12,7 +12,7 @@ use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{Column, Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use sqlparser::ast;
@@ -34,6 +34,8 @@ pub enum Plan {
     Call(Call),
     /// A DDL statement. It is bound when it runs, because its meaning depends on the catalog of that moment.
     Ddl(Syntax<ast::Statement>),
+    /// CREATE TABLE AS or SELECT INTO.
+    CreateAs(Box<CreateAs>),
     /// A statement about transactions, settings, prepared statements or COPY.
     Utility(Box<Utility>),
     /// EXPLAIN, with the lines of its result.
@@ -42,6 +44,19 @@ pub enum Plan {
     Analyze(Box<Analysis>),
     /// DECLARE CURSOR, with the cursor's query.
     Declare(Box<Declare>),
+}
+
+/// The plan of CREATE TABLE AS, and of SELECT INTO.
+#[derive(Debug)]
+pub struct CreateAs {
+    /// The definition of the table, without columns.
+    pub create: Syntax<ast::CreateTable>,
+    /// The columns of the table, which are those of the query.
+    pub columns: Vec<Column>,
+    /// The query for the rows.
+    pub query: Node,
+    /// The name of the statement, for messages.
+    pub name: &'static str,
 }
 
 /// The plan of DECLARE CURSOR.
@@ -69,6 +84,7 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
             ast::Statement::AlterIndex { .. } => "ALTER INDEX",
             _ => "DROP",
         },
+        Plan::CreateAs(create) => create.name,
         Plan::Utility(utility) => utility.writes()?,
         Plan::Declare(declare) => return read_only_violation(&declare.query.plan),
         Plan::Analyze(analysis) => return read_only_violation(&analysis.statement.plan),
@@ -81,7 +97,7 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
 /// Whether a plan changes rows or definitions.
 pub fn changes_database(plan: &Plan) -> bool {
     match plan {
-        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Ddl(_) => true,
+        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Ddl(_) | Plan::CreateAs(_) => true,
         Plan::Call(_) => !only_reads(plan),
         Plan::Utility(utility) => utility.writes().is_some(),
         Plan::Analyze(analysis) => changes_database(&analysis.statement.plan),

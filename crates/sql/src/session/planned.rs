@@ -286,7 +286,13 @@ impl Session {
 /// Whether a statement reads and writes rows and does nothing else.
 pub(super) fn is_plannable(plan: &Plan) -> bool {
     match plan {
-        Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) | Plan::Declare(_) => true,
+        Plan::Query(_)
+        | Plan::Insert(_)
+        | Plan::Update(_)
+        | Plan::Delete(_)
+        | Plan::Call(_)
+        | Plan::Declare(_)
+        | Plan::CreateAs(_) => true,
         // EXECUTE and the like run another statement.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
         Plan::Analyze(_) => true,

@@ -13,7 +13,7 @@ use crate::context::SessionContext;
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
-use crate::plan::{Plan, Statement, only_reads, read_only_violation};
+use crate::plan::{CreateAs, Insert, Plan, Statement, only_reads, read_only_violation};
 use crate::{SqlError, state};
 use hotrow_storage::{Refusal, Value};
 use hotrow_sync::{Arc, Waiter};
@@ -243,6 +243,7 @@ impl Session {
                 self.begin_engine()?;
                 self.ddl(|context| context.run(ddl), output)
             }
+            Plan::CreateAs(create) => self.create_as(create, statement, params, output),
             Plan::Declare(declare) => self.declare_cursor(declare, params),
             Plan::Analyze(analysis) => self.analyze(analysis, statement.columns(), params, output),
             Plan::Query(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("SELECT", rows)),
@@ -251,6 +252,29 @@ impl Session {
             Plan::Delete(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("DELETE", rows)),
             Plan::Call(_) => self.execute_rows(statement, params, output).map(|_| Tag::Word("CALL")),
         }
+    }
+
+    /// Makes the table of CREATE TABLE AS, and fills it.
+    fn create_as(
+        &mut self,
+        create: &CreateAs,
+        statement: &Statement,
+        params: &[Value<'static>],
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
+        self.plan_accesses(&[(statement, params)])?;
+        self.begin_engine()?;
+        let mut made = None;
+        let define = |ddl: &mut Ddl<'_>| {
+            made = ddl.create_table_as(create)?;
+            Ok("CREATE TABLE AS")
+        };
+        let tag = self.ddl(define, output)?;
+        let is_filled = create.create.with_data.as_ref().is_none_or(|with| with.data);
+        let Some(table) = made.filter(|_| is_filled) else { return Ok(tag) };
+        let insert = Insert::plain(table, create.columns.len());
+        let rows = self.exec(params).fill(&insert, &create.query, &mut |_| Ok(ControlFlow::Continue(())))?;
+        Ok(Tag::Rows("SELECT", rows))
     }
 
     /// Whether a statement needs nothing of the engine. Outside a block, such a statement on the sessions is answered

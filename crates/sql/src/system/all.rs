@@ -58,8 +58,8 @@ fn column_type(name: &str) -> Option<Type> {
         "date" => Type::Date,
         "int2vector" => Type::Array(Element::Int2Vector),
         "oidvector" => Type::Array(Element::OidVector),
-        "interval" => Type::Interval,
-        "timestamptz" => Type::TimestampTz,
+        "interval" => Type::INTERVAL,
+        "timestamptz" => Type::TIMESTAMP_TZ,
         _ => return None,
     })
 }

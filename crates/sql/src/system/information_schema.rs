@@ -133,8 +133,9 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
         }
         Type::Text | Type::Varchar(None) => vec![("character_octet_length", Value::Int4(1 << 30))],
         Type::Date => vec![("datetime_precision", Value::Int4(0))],
-        Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval => {
-            vec![("datetime_precision", Value::Int4(6))]
+        Type::Timestamp(digits) | Type::TimestampTz(digits) | Type::Time(digits) | Type::Interval(digits) => {
+            let digits = digits.map_or(6, |digits| i32::from(digits.count()));
+            vec![("datetime_precision", Value::Int4(digits))]
         }
         Type::Bool | Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Array(_) => Vec::new(),
     }

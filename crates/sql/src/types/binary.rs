@@ -3,7 +3,7 @@
 use super::{Styles, array as arrays, datetime, number, text};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
-use hotrow_storage::{Interval, Type, Value};
+use hotrow_storage::{Digits, Interval, Type, Value};
 use hotrow_txn::number_of;
 
 /// The byte before the text of a `jsonb`.
@@ -74,17 +74,18 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
         },
         Type::Bytea => Value::Bytea(bytes.to_vec().into()),
         Type::Date => Value::Date(datetime::check_date(i32::from_be_bytes(array(ty, bytes)?))?),
-        Type::Timestamp => Value::Timestamp(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
-        Type::TimestampTz => Value::TimestampTz(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
-        Type::Time => Value::Time(datetime::check_time(i64::from_be_bytes(array(ty, bytes)?))?),
-        Type::Interval => {
+        Type::Timestamp(digits) => Value::Timestamp(read_timestamp(ty, bytes, digits)?),
+        Type::TimestampTz(digits) => Value::TimestampTz(read_timestamp(ty, bytes, digits)?),
+        Type::Time(digits) => {
+            let micros = datetime::check_time(i64::from_be_bytes(array(ty, bytes)?))?;
+            Value::Time(datetime::fit_micros(micros, digits))
+        }
+        Type::Interval(digits) => {
             let [m0, m1, m2, m3, m4, m5, m6, m7, d0, d1, d2, d3, rest @ ..] = array::<16>(ty, bytes)?;
             let micros = i64::from_be_bytes([m0, m1, m2, m3, m4, m5, m6, m7]);
-            Value::Interval(Interval {
-                months: i32::from_be_bytes(rest),
-                days: i32::from_be_bytes([d0, d1, d2, d3]),
-                micros,
-            })
+            let days = i32::from_be_bytes([d0, d1, d2, d3]);
+            let interval = Interval { months: i32::from_be_bytes(rest), days, micros };
+            Value::Interval(datetime::fit_interval(interval, digits))
         }
         Type::Uuid => Value::Uuid(array(ty, bytes)?),
         Type::Array(element) => Value::Array(arrays::read_binary(element, bytes)?),
@@ -103,6 +104,11 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
         let message = format!("invalid byte sequence for encoding \"UTF8\": {}", wrong.join(" "));
         SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
     })
+}
+
+fn read_timestamp(ty: Type, bytes: &[u8], digits: Option<Digits>) -> Result<i64, SqlError> {
+    let micros = datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?;
+    datetime::fit_timestamp(micros, digits)
 }
 
 fn array<const N: usize>(ty: Type, bytes: &[u8]) -> Result<[u8; N], SqlError> {

@@ -5,6 +5,7 @@ use super::session_zone::written_offset;
 use super::styles::{DateOrder, DateStyle, Styles};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
+use hotrow_storage::{Digits, Interval};
 use jiff::Span;
 use jiff::civil::Date;
 
@@ -31,6 +32,29 @@ pub fn check_timestamp(micros: i64) -> Result<i64, SqlError> {
         micros if TIMESTAMP_RANGE.contains(&micros) => Ok(micros),
         _ => Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range")),
     }
+}
+
+/// Returns a timestamp as a type of these digits stores it: rounded, half away from 2000-01-01.
+///
+/// # Errors
+/// 22008 if the rounded timestamp is out of range.
+pub fn fit_timestamp(micros: i64, digits: Option<Digits>) -> Result<i64, SqlError> {
+    match micros {
+        i64::MIN | i64::MAX => Ok(micros),
+        _ => check_timestamp(fit_micros(micros, digits)),
+    }
+}
+
+/// Returns a duration or a time of day as a type of these digits stores it: rounded, half away from zero.
+pub fn fit_micros(micros: i64, digits: Option<Digits>) -> i64 {
+    let Some(digits) = digits else { return micros };
+    let unit = digits.unit_micros();
+    micros.saturating_add(micros.signum() * (unit / 2)) / unit * unit
+}
+
+/// Returns an interval as a type of these digits stores it: with rounded seconds.
+pub fn fit_interval(interval: Interval, digits: Option<Digits>) -> Interval {
+    Interval { micros: fit_micros(interval.micros, digits), ..interval }
 }
 
 /// Returns `micros` if it is a time of day, and an error (22008) otherwise. Checks values that clients send.

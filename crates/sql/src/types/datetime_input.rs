@@ -29,7 +29,7 @@ pub(super) fn parse_timestamp(ty: Type, text: &str, styles: Styles) -> Result<i6
     };
     let local = i64::from(days) * DAY + time;
     let micros = match zone {
-        _ if ty != Type::TimestampTz => local,
+        _ if !matches!(ty, Type::TimestampTz(_)) => local,
         Some(zone) => local - zone.offset_seconds(local).ok_or_else(|| out_of_range(text))? * SECOND,
         None => styles.zone.to_utc(local),
     };
@@ -53,10 +53,10 @@ pub(super) fn parse_time(text: &str, styles: Styles) -> Result<i64, SqlError> {
         _ => {}
     }
     for token in clock.split([' ', '\t', '\n', ',']).filter(|token| !token.is_empty()) {
-        fields.take(token).ok_or_else(|| syntax(Type::Time, text))?;
+        fields.take(token).ok_or_else(|| syntax(Type::TIME, text))?;
     }
     if fields.time.is_none() {
-        return Err(syntax(Type::Time, text));
+        return Err(syntax(Type::TIME, text));
     }
     fields.micros().ok_or_else(|| out_of_range(text))
 }
@@ -68,8 +68,9 @@ enum Moment {
 
 fn syntax(ty: Type, text: &str) -> SqlError {
     let name = match ty {
-        Type::Timestamp => "timestamp".to_owned(),
-        Type::Time => "time".to_owned(),
+        Type::Timestamp(_) => "timestamp".to_owned(),
+        Type::Time(_) => "time".to_owned(),
+        Type::TimestampTz(_) => Type::TIMESTAMP_TZ.to_string(),
         _ => ty.to_string(),
     };
     SqlError::new(state::INVALID_DATETIME_FORMAT, format!("invalid input syntax for type {name}: \"{text}\""))

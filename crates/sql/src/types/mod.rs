@@ -36,7 +36,7 @@ mod zone;
 pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
 pub(crate) use datetime::now;
-pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts};
+pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts, fit_interval, fit_micros, fit_timestamp};
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};

@@ -1,6 +1,9 @@
 //! The OIDs, modifiers and sizes of types, as clients see them.
 
-use hotrow_storage::{Element, Precision, Type};
+use hotrow_storage::{Digits, Element, Precision, Type};
+
+/// The fields of an interval in its modifier, if it may have all of them.
+const ALL_FIELDS: i32 = 0x7fff;
 
 /// The OID of the type `unknown`, which a literal or parameter has until its type is inferred.
 pub const UNKNOWN: u32 = 705;
@@ -21,11 +24,11 @@ pub fn oid(ty: Type) -> u32 {
         Type::Char(_) => 1042,
         Type::Varchar(_) => 1043,
         Type::Date => 1082,
-        Type::Timestamp => 1114,
-        Type::TimestampTz => 1184,
+        Type::Timestamp(_) => 1114,
+        Type::TimestampTz(_) => 1184,
         Type::Numeric(_) => 1700,
-        Type::Time => 1083,
-        Type::Interval => 1186,
+        Type::Time(_) => 1083,
+        Type::Interval(_) => 1186,
         Type::Uuid => 2950,
         Type::Array(element) => match element {
             Element::Bool => 1000,
@@ -40,12 +43,12 @@ pub fn oid(ty: Type) -> u32 {
             Element::Int8 => 1016,
             Element::Float4 => 1021,
             Element::Float8 => 1022,
-            Element::Timestamp => 1115,
+            Element::Timestamp(_) => 1115,
             Element::Date => 1182,
-            Element::TimestampTz => 1185,
+            Element::TimestampTz(_) => 1185,
             Element::Numeric(_) => 1231,
-            Element::Time => 1183,
-            Element::Interval => 1187,
+            Element::Time(_) => 1183,
+            Element::Interval(_) => 1187,
             Element::Uuid => 2951,
             Element::Int2Vector => 22,
             Element::OidVector => 30,
@@ -56,6 +59,8 @@ pub fn oid(ty: Type) -> u32 {
 /// Returns the type with this OID and modifier (`typmod`, -1 for none), or `None` if Hotrow has no such type.
 pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
     let length = u32::try_from(typmod.saturating_sub(4)).ok().filter(|&length| length > 0);
+    // The modifier of an interval has its fields in the upper half, and 65,535 for no digits in the lower half.
+    let digits = u8::try_from(typmod & 0xffff).ok().and_then(Digits::new);
     Some(match oid {
         16 => Type::Bool,
         17 => Type::Bytea,
@@ -71,11 +76,11 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
         1042 => length.map_or(Type::Varchar(None), Type::Char),
         1043 => Type::Varchar(length),
         1082 => Type::Date,
-        1114 => Type::Timestamp,
-        1184 => Type::TimestampTz,
+        1114 => Type::Timestamp(digits),
+        1184 => Type::TimestampTz(digits),
         1700 => Type::Numeric(length.map(|bits| Precision { precision: (bits >> 16) as u8, scale: bits as u8 })),
-        1083 => Type::Time,
-        1186 => Type::Interval,
+        1083 => Type::Time(digits),
+        1186 => Type::Interval(digits),
         2950 => Type::Uuid,
         array => return from_oid(element_oid(array)?, typmod).and_then(Element::of).map(Type::Array),
     })
@@ -114,6 +119,10 @@ pub fn typmod(ty: Type) -> i32 {
     match ty {
         Type::Char(length) | Type::Varchar(Some(length)) => length as i32 + 4,
         Type::Numeric(Some(Precision { precision, scale })) => (i32::from(precision) << 16 | i32::from(scale)) + 4,
+        Type::Timestamp(Some(digits)) | Type::TimestampTz(Some(digits)) | Type::Time(Some(digits)) => {
+            i32::from(digits.count())
+        }
+        Type::Interval(Some(digits)) => ALL_FIELDS << 16 | i32::from(digits.count()),
         Type::Array(element) => typmod(element.ty()),
         _ => -1,
     }
@@ -125,8 +134,8 @@ pub fn type_len(ty: Type) -> i16 {
         Type::Bool => 1,
         Type::Int2 => 2,
         Type::Int4 | Type::Float4 | Type::Date => 4,
-        Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz | Type::Time => 8,
-        Type::Uuid | Type::Interval => 16,
+        Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => 8,
+        Type::Uuid | Type::Interval(_) => 16,
         Type::Numeric(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => -1,
         Type::Json | Type::Jsonb => -1,
     }

@@ -101,12 +101,13 @@ impl Styles {
     pub(crate) fn matter(from: Type, to: Type) -> bool {
         let single = |ty: Type| if let Type::Array(element) = ty { element.ty() } else { ty };
         let (one, other) = (single(from), single(to));
-        let changes_zone = (one == Type::TimestampTz) != (other == Type::TimestampTz);
+        let has_zone = |ty| matches!(ty, Type::TimestampTz(_));
+        let changes_zone = has_zone(one) != has_zone(other);
         (to.is_text() && Self::styles_type(one)) || (from.is_text() && Self::styles_type(other)) || changes_zone
     }
 
     fn styles_type(ty: Type) -> bool {
         use Type::{Bytea, Date, Float4, Float8, Interval, Timestamp, TimestampTz};
-        matches!(ty, Date | Timestamp | TimestampTz | Interval | Bytea | Float4 | Float8)
+        matches!(ty, Date | Timestamp(_) | TimestampTz(_) | Interval(_) | Bytea | Float4 | Float8)
     }
 }

@@ -79,8 +79,8 @@ fn values_are_read_and_written_as_by_postgresql() {
         (Type::Date, "20260102", "2026-01-02"),
         (Type::Date, "2026-01-02 +00", "2026-01-02"),
         (Type::Date, "2026-01-02 -05:30", "2026-01-02"),
-        (Type::Timestamp, "2026-01-02 CET", "2026-01-02 00:00:00"),
-        (Type::TimestampTz, "2026-01-02 +02", "2026-01-01 22:00:00+00"),
+        (Type::TIMESTAMP, "2026-01-02 CET", "2026-01-02 00:00:00"),
+        (Type::TIMESTAMP_TZ, "2026-01-02 +02", "2026-01-01 22:00:00+00"),
         (Type::Date, "1/8/1999", "1999-01-08"),
         (Type::Date, "January 8, 1999", "1999-01-08"),
         (Type::Date, "8-Jan-99", "1999-01-08"),
@@ -91,17 +91,17 @@ fn values_are_read_and_written_as_by_postgresql() {
         (Type::Date, "2024-02-29 23:00", "2024-02-29"),
         (Type::Date, "-infinity", "-infinity"),
         (Type::Date, "epoch", "1970-01-01"),
-        (Type::Timestamp, "2026-01-02 03:04:05.600", "2026-01-02 03:04:05.6"),
-        (Type::Timestamp, "2026-01-02T03:04:05Z", "2026-01-02 03:04:05"),
-        (Type::Timestamp, "2026-01-02", "2026-01-02 00:00:00"),
-        (Type::Timestamp, "2026-01-02 24:00", "2026-01-03 00:00:00"),
-        (Type::Timestamp, "1969-12-31 11:59:59.999999 PM", "1969-12-31 23:59:59.999999"),
-        (Type::Timestamp, "Fri Jan 02 03:04:05 2026", "2026-01-02 03:04:05"),
-        (Type::Timestamp, "infinity", "infinity"),
-        (Type::TimestampTz, "2026-01-02 03:04:05+02", "2026-01-02 01:04:05+00"),
-        (Type::TimestampTz, "2026-01-02 03:04:05 -05:30", "2026-01-02 08:34:05+00"),
-        (Type::TimestampTz, "2026-01-02 03:04:05.000001", "2026-01-02 03:04:05.000001+00"),
-        (Type::TimestampTz, "0001-01-01 00:00:00 BC", "0001-01-01 00:00:00+00 BC"),
+        (Type::TIMESTAMP, "2026-01-02 03:04:05.600", "2026-01-02 03:04:05.6"),
+        (Type::TIMESTAMP, "2026-01-02T03:04:05Z", "2026-01-02 03:04:05"),
+        (Type::TIMESTAMP, "2026-01-02", "2026-01-02 00:00:00"),
+        (Type::TIMESTAMP, "2026-01-02 24:00", "2026-01-03 00:00:00"),
+        (Type::TIMESTAMP, "1969-12-31 11:59:59.999999 PM", "1969-12-31 23:59:59.999999"),
+        (Type::TIMESTAMP, "Fri Jan 02 03:04:05 2026", "2026-01-02 03:04:05"),
+        (Type::TIMESTAMP, "infinity", "infinity"),
+        (Type::TIMESTAMP_TZ, "2026-01-02 03:04:05+02", "2026-01-02 01:04:05+00"),
+        (Type::TIMESTAMP_TZ, "2026-01-02 03:04:05 -05:30", "2026-01-02 08:34:05+00"),
+        (Type::TIMESTAMP_TZ, "2026-01-02 03:04:05.000001", "2026-01-02 03:04:05.000001+00"),
+        (Type::TIMESTAMP_TZ, "0001-01-01 00:00:00 BC", "0001-01-01 00:00:00+00 BC"),
         (Type::Uuid, "{A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11}", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
         (Type::Uuid, "a0eebc999c0b4ef8bb6d6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
         (Type::Uuid, "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
@@ -141,10 +141,10 @@ fn wrong_input_is_refused_in_postgresqls_words() {
         (Type::Date, "2025-02-29", "22008", "date/time field value out of range: \"2025-02-29\""),
         (Type::Date, "10000-01-01", "22008", "date/time field value out of range: \"10000-01-01\""),
         (Type::Date, "", "22007", "invalid input syntax for type date: \"\""),
-        (Type::Timestamp, "12:00", "22007", "invalid input syntax for type timestamp: \"12:00\""),
-        (Type::Timestamp, "2026-01-02 25:00", "22008", "date/time field value out of range: \"2026-01-02 25:00\""),
+        (Type::TIMESTAMP, "12:00", "22007", "invalid input syntax for type timestamp: \"12:00\""),
+        (Type::TIMESTAMP, "2026-01-02 25:00", "22008", "date/time field value out of range: \"2026-01-02 25:00\""),
         (
-            Type::TimestampTz,
+            Type::TIMESTAMP_TZ,
             "2026-01-02 03:04 Atlantis",
             "22007",
             "invalid input syntax for type timestamp with time zone: \"2026-01-02 03:04 Atlantis\"",
@@ -191,7 +191,7 @@ fn wrong_binary_values_are_refused() {
         (Type::Varchar(Some(1)), vec![b'a', b'b'], "22001"),
         (Type::Uuid, vec![0; 15], "22P03"),
         (Type::Date, 3_000_000_i32.to_be_bytes().to_vec(), "22008"),
-        (Type::Timestamp, (i64::MAX - 1).to_be_bytes().to_vec(), "22008"),
+        (Type::TIMESTAMP, (i64::MAX - 1).to_be_bytes().to_vec(), "22008"),
         (Type::Numeric(None), vec![0; 7], "22P03"),
         (Type::Numeric(None), numeric(&[2, 0, 0, 0, 1]), "22P03"),
         (Type::Numeric(None), numeric(&[1, 0, 0, 0, 10_000]), "22P03"),
@@ -242,8 +242,8 @@ fn all_types() -> [Type; 19] {
         Type::Jsonb,
         Type::Bytea,
         Type::Date,
-        Type::Timestamp,
-        Type::TimestampTz,
+        Type::TIMESTAMP,
+        Type::TIMESTAMP_TZ,
         Type::Uuid,
     ]
 }
@@ -262,8 +262,8 @@ fn any_value() -> impl Strategy<Value = (Type, Value<'static>)> {
         "[^\0]*".prop_map(|v| (Type::Text, Value::Text(v.into()))),
         any::<Vec<u8>>().prop_map(|v| (Type::Bytea, Value::Bytea(v.into()))),
         DATE_RANGE.prop_map(|v| (Type::Date, Value::Date(v))),
-        TIMESTAMP_RANGE.prop_map(|v| (Type::Timestamp, Value::Timestamp(v))),
-        TIMESTAMP_RANGE.prop_map(|v| (Type::TimestampTz, Value::TimestampTz(v))),
+        TIMESTAMP_RANGE.prop_map(|v| (Type::TIMESTAMP, Value::Timestamp(v))),
+        TIMESTAMP_RANGE.prop_map(|v| (Type::TIMESTAMP_TZ, Value::TimestampTz(v))),
         any::<[u8; 16]>().prop_map(|v| (Type::Uuid, Value::Uuid(v))),
     ]
 }
@@ -294,8 +294,8 @@ fn what_is_written_in_a_style_is_read_in_it_again() {
             again(&Value::Date(days), Type::Date, styles);
         }
         for micros in [0, 1, -1, 86_399_999_999, 700_000_000_000_000, -70_000_000_000_000_000, i64::MIN] {
-            again(&Value::Timestamp(micros), Type::Timestamp, styles);
-            again(&Value::TimestampTz(micros), Type::TimestampTz, styles);
+            again(&Value::Timestamp(micros), Type::TIMESTAMP, styles);
+            again(&Value::TimestampTz(micros), Type::TIMESTAMP_TZ, styles);
         }
     }
     for intervals in intervals {
@@ -310,7 +310,7 @@ fn what_is_written_in_a_style_is_read_in_it_again() {
             (-1, 2, 0),
             (0, 1, 0),
         ] {
-            again(&Value::Interval(hotrow_storage::Interval { months, days, micros }), Type::Interval, styles);
+            again(&Value::Interval(hotrow_storage::Interval { months, days, micros }), Type::INTERVAL, styles);
         }
     }
     let escaped = Styles { escapes_bytes: true, ..Styles::default() };

@@ -100,10 +100,16 @@ pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Valu
         Type::Jsonb => Value::Jsonb(json::normalise(text)?.into()),
         Type::Bytea => Value::Bytea(parse_bytea(text)?.into()),
         Type::Date => Value::Date(datetime_input::parse_date(text, styles)?),
-        Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text, styles)?),
-        Type::TimestampTz => Value::TimestampTz(datetime_input::parse_timestamp(ty, text, styles)?),
-        Type::Time => Value::Time(datetime_input::parse_time(text, styles)?),
-        Type::Interval => Value::Interval(interval_text::parse(text, None, styles.intervals)?),
+        Type::Timestamp(digits) => {
+            Value::Timestamp(datetime::fit_timestamp(datetime_input::parse_timestamp(ty, text, styles)?, digits)?)
+        }
+        Type::TimestampTz(digits) => {
+            Value::TimestampTz(datetime::fit_timestamp(datetime_input::parse_timestamp(ty, text, styles)?, digits)?)
+        }
+        Type::Time(digits) => Value::Time(datetime::fit_micros(datetime_input::parse_time(text, styles)?, digits)),
+        Type::Interval(digits) => {
+            Value::Interval(datetime::fit_interval(interval_text::parse(text, None, styles.intervals)?, digits))
+        }
         Type::Uuid => Value::Uuid(parse_uuid(text)?),
         Type::Array(element) => Value::Array(array::parse(element, text, styles)?),
     })

@@ -98,7 +98,7 @@ pub fn history() -> TableSchema {
         Column::nullable("bid", Type::Int4),
         Column::nullable("aid", Type::Int4),
         Column::nullable("delta", Type::Int4),
-        Column::nullable("mtime", Type::Timestamp),
+        Column::nullable("mtime", Type::TIMESTAMP),
         Column::nullable("filler", Type::Char(22)),
         Column::new(HIDDEN, Type::Int8),
     ];

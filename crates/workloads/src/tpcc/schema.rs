@@ -118,7 +118,7 @@ pub fn customers() -> TableSchema {
         char("c_state", 2),
         char("c_zip", 9),
         char("c_phone", 16),
-        Column::new("c_since", Type::Timestamp),
+        Column::new("c_since", Type::TIMESTAMP),
         char("c_middle", 2),
         varchar("c_data", customer::DATA_LONGEST as u32),
     ];
@@ -142,7 +142,7 @@ pub fn histories() -> TableSchema {
         int("h_c_w_id"),
         int("h_d_id"),
         int("h_w_id"),
-        Column::new("h_date", Type::Timestamp),
+        Column::new("h_date", Type::TIMESTAMP),
         decimal("h_amount", 6, 2),
         varchar("h_data", 24),
         Column::new(HIDDEN, Type::Int8),
@@ -170,7 +170,7 @@ pub fn orders() -> TableSchema {
         Column::nullable("o_carrier_id", Type::Int4),
         decimal("o_ol_cnt", 2, 0),
         decimal("o_all_local", 1, 0),
-        Column::new("o_entry_d", Type::Timestamp),
+        Column::new("o_entry_d", Type::TIMESTAMP),
     ];
     let mut schema = of_warehouse("oorder", columns, &[order::WAREHOUSE, order::DISTRICT, order::ID]);
     schema.indexes = vec![IndexSchema {
@@ -196,7 +196,7 @@ pub fn order_lines() -> TableSchema {
         int("ol_o_id"),
         int("ol_number"),
         int("ol_i_id"),
-        Column::nullable("ol_delivery_d", Type::Timestamp),
+        Column::nullable("ol_delivery_d", Type::TIMESTAMP),
         decimal("ol_amount", 6, 2),
         int("ol_supply_w_id"),
         decimal("ol_quantity", 2, 0),

@@ -244,10 +244,10 @@ mod tests {
             Type::Jsonb,
             Type::Bytea,
             Type::Date,
-            Type::Timestamp,
-            Type::TimestampTz,
-            Type::Time,
-            Type::Interval,
+            Type::TIMESTAMP,
+            Type::TIMESTAMP_TZ,
+            Type::TIME,
+            Type::INTERVAL,
             Type::Uuid,
         ];
         let arrays = plain.iter().filter_map(|ty| Element::of(*ty)).map(Type::Array);

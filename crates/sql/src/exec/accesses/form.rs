@@ -18,6 +18,7 @@ pub(crate) fn name_several_rows<'p>(plans: impl IntoIterator<Item = &'p Plan>) -
 fn named_rows(plan: &Plan) -> Option<usize> {
     match plan {
         Plan::Query(node) => named_below(node),
+        Plan::CreateAs(create) => named_below(&create.query),
         Plan::Insert(insert) => Some(match &insert.source {
             Source::Rows(rows) if insert.table.schema.key.iter().all(|column| insert.targets.contains(column)) => {
                 rows.len()
@@ -67,7 +68,7 @@ pub(crate) fn has_few_rows(plan: &Plan) -> bool {
         Plan::Insert(insert) => insert.returning.is_none() || matches!(insert.source, Source::Rows(_)),
         Plan::Update(update) => update.returning.is_none() || update.source.is_none() && is_by_keys(&update.access),
         Plan::Delete(delete) => delete.returning.is_none() || delete.source.is_none() && is_by_keys(&delete.access),
-        Plan::Call(_) => true,
+        Plan::Call(_) | Plan::CreateAs(_) => true,
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) | Plan::Analyze(_) => false,
     }
 }

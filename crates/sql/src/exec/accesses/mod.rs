@@ -94,6 +94,7 @@ impl Foresight<'_> {
     fn plan(&mut self, plan: &Plan, limited: bool) -> Result<bool, SqlError> {
         match plan {
             Plan::Query(node) => self.node(node, limited),
+            Plan::CreateAs(create) => self.node(&create.query, false),
             Plan::Insert(insert) => self.insert(insert),
             Plan::Update(update) => {
                 let rows = update.source.is_none() && self.path(&update.access, Intent::Write, false)?;

@@ -5,7 +5,7 @@
 
 use super::argument::{text_of, value_bytes};
 use super::function::ArrayFunction;
-use crate::expr::{Comparison, Env, Expr, Input, compare, same};
+use crate::expr::{Comparison, Env, Expr, Input, compare, pattern, same};
 use crate::memory::check_size;
 use crate::types::encode_text;
 use crate::{SqlError, state};
@@ -56,11 +56,15 @@ impl ArrayFunction {
             }
             bytes = bytes.saturating_add(value_bytes(slot));
         }
-        if !matches!(self, ArrayFunction::Any(..)) {
+        if !matches!(self, ArrayFunction::Any(..) | ArrayFunction::Like { .. }) {
             // An element of few bytes has five more in an array.
             check_size(bytes.saturating_mul(if self == ArrayFunction::FromText { 6 } else { 1 }), env.memory)?;
         }
         match &values {
+            [text, Value::Array(patterns), _] if let ArrayFunction::Like { ignore_case, negated, all } = self => {
+                let test = |text: &str, pattern: &str| pattern::is_like(text, pattern, Some('\\'), ignore_case);
+                like(text, patterns, all, |text, pattern| Ok(test(text, pattern)? != negated))
+            }
             [Value::Array(left), Value::Array(right), _] => Ok(self.of_two(left, right)),
             [value, Value::Array(array), _] => Ok(self.of_last(value, array)),
             [Value::Array(array), ..] => self.of_first(array, &values[1..], arguments.len(), env),
@@ -187,6 +191,24 @@ fn any(comparison: Comparison, all: bool, blanks: bool, value: &Value<'_>, array
         }
     }
     if unknown { Value::Null } else { Value::Bool(all) }
+}
+
+/// Tests a text with each pattern of an array: whether the test holds for all of them, or for any.
+fn like(
+    text: &Value<'_>,
+    patterns: &Array<'_>,
+    all: bool,
+    test: impl Fn(&str, &str) -> Result<bool, SqlError>,
+) -> Result<Value<'static>, SqlError> {
+    let mut unknown = false;
+    for pattern in patterns {
+        match (text, &pattern) {
+            (Value::Text(text), Value::Text(pattern)) if test(text, pattern)? != all => return Ok(Value::Bool(!all)),
+            (Value::Text(_), Value::Text(_)) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Value::Null } else { Value::Bool(all) })
 }
 
 /// Whether an array contains a value. No array contains NULL.

@@ -119,14 +119,14 @@ fn category(ty: Type) -> Category {
         Type::Bool => Category::Boolean,
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Float4 | Type::Float8 | Type::Numeric(_) => Category::Number,
         Type::Char(_) | Type::Varchar(_) | Type::Text => Category::String,
-        Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time => Category::Time,
-        Type::Interval => Category::Span,
+        Type::Date | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Category::Time,
+        Type::Interval(_) => Category::Span,
         Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Array(_) => Category::Other,
     }
 }
 
 fn is_preferred(ty: Type) -> bool {
-    matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz | Type::Interval)
+    matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz(_) | Type::Interval(_))
 }
 
 /// Returns all overloads of the SQL function with this name.

@@ -367,6 +367,8 @@ pub enum ArrayFunction {
     /// `value <op> ANY (array)`, or ALL if the first flag is set. If the second flag is set, trailing blanks are
     /// ignored (`char`).
     Any(Comparison, bool, bool),
+    /// `value LIKE ANY (array)`, or ALL, or ILIKE, or NOT LIKE.
+    Like { ignore_case: bool, negated: bool, all: bool },
     /// `array[index]`
     Subscript,
     /// `array[from:to]`, of an array with these elements. The flags say whether the lower and the upper bound are

@@ -11,7 +11,11 @@ use hotrow_storage::{Decimal, Interval, Type, Value};
 
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Type::{Float8, Int4, Interval, Time, Timestamp, TimestampTz};
+    use Type::{Float8, Int4};
+    const TIMESTAMP_TZ: Type = Type::TIMESTAMP_TZ;
+    const TIMESTAMP: Type = Type::TIMESTAMP;
+    const INTERVAL: Type = Type::INTERVAL;
+    const TIME: Type = Type::TIME;
     macro_rules! overloads {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
@@ -25,16 +29,16 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
     match name {
         "age" => overloads![
-            Age(Timestamp, Timestamp) -> Interval, Age(TimestampTz, TimestampTz) -> Interval,
+            Age(TIMESTAMP, TIMESTAMP) -> INTERVAL, Age(TIMESTAMP_TZ, TIMESTAMP_TZ) -> INTERVAL,
         ],
-        "justify_days" => overloads![JustifyDays(Interval) -> Interval],
-        "justify_hours" => overloads![JustifyHours(Interval) -> Interval],
-        "justify_interval" => overloads![JustifyInterval(Interval) -> Interval],
+        "justify_days" => overloads![JustifyDays(INTERVAL) -> INTERVAL],
+        "justify_hours" => overloads![JustifyHours(INTERVAL) -> INTERVAL],
+        "justify_interval" => overloads![JustifyInterval(INTERVAL) -> INTERVAL],
         "date_bin" => overloads![
-            DateBin(Interval, Timestamp, Timestamp) -> Timestamp,
-            DateBin(Interval, TimestampTz, TimestampTz) -> TimestampTz,
+            DateBin(INTERVAL, TIMESTAMP, TIMESTAMP) -> TIMESTAMP,
+            DateBin(INTERVAL, TIMESTAMP_TZ, TIMESTAMP_TZ) -> TIMESTAMP_TZ,
         ],
-        "make_time" => overloads![MakeTime(Int4, Int4, Float8) -> Time],
+        "make_time" => overloads![MakeTime(Int4, Int4, Float8) -> TIME],
         _ => &[],
     }
 }

@@ -14,12 +14,12 @@ use std::time::Duration;
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
     macro_rules! returning {
-        ($function:ident, $result:ident) => {
+        ($function:ident, $result:expr) => {
             const {
                 &[Overload {
                     function: Function::Session(SessionFunction::$function),
                     arguments: &[],
-                    result: Type::$result,
+                    result: $result,
                 }]
             }
         };
@@ -34,28 +34,30 @@ pub fn named(name: &str) -> &'static [Overload] {
                 }]
             }
         }
-        "now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp" => returning!(Now, TimestampTz),
-        "clock_timestamp" => returning!(ClockTimestamp, TimestampTz),
-        "current_date" => returning!(CurrentDate, Date),
-        "localtimestamp" => returning!(LocalTimestamp, Timestamp),
-        "localtime" => returning!(LocalTime, Time),
+        "now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp" => {
+            returning!(Now, Type::TIMESTAMP_TZ)
+        }
+        "clock_timestamp" => returning!(ClockTimestamp, Type::TIMESTAMP_TZ),
+        "current_date" => returning!(CurrentDate, Type::Date),
+        "localtimestamp" => returning!(LocalTimestamp, Type::TIMESTAMP),
+        "localtime" => returning!(LocalTime, Type::TIME),
         "age" => {
             const {
                 &[Overload {
                     function: Function::Session(SessionFunction::Age),
-                    arguments: &[Type::Timestamp],
-                    result: Type::Interval,
+                    arguments: &[Type::TIMESTAMP],
+                    result: Type::INTERVAL,
                 }]
             }
         }
-        "random" => returning!(Random, Float8),
-        "gen_random_uuid" | "uuid_generate_v4" => returning!(RandomUuid, Uuid),
-        "version" => returning!(Version, Text),
-        "current_user" | "session_user" | "user" | "current_role" => returning!(CurrentUser, Text),
-        "current_database" | "current_catalog" => returning!(CurrentDatabase, Text),
-        "current_schema" => returning!(CurrentSchema, Text),
-        "pg_client_encoding" | "getdatabaseencoding" => returning!(ClientEncoding, Text),
-        "pg_backend_pid" => returning!(BackendPid, Int4),
+        "random" => returning!(Random, Type::Float8),
+        "gen_random_uuid" | "uuid_generate_v4" => returning!(RandomUuid, Type::Uuid),
+        "version" => returning!(Version, Type::Text),
+        "current_user" | "session_user" | "user" | "current_role" => returning!(CurrentUser, Type::Text),
+        "current_database" | "current_catalog" => returning!(CurrentDatabase, Type::Text),
+        "current_schema" => returning!(CurrentSchema, Type::Text),
+        "pg_client_encoding" | "getdatabaseencoding" => returning!(ClientEncoding, Type::Text),
+        "pg_backend_pid" => returning!(BackendPid, Type::Int4),
         _ => &[],
     }
 }
@@ -112,7 +114,7 @@ impl SessionFunction {
             SessionFunction::ClockTimestamp => Value::TimestampTz(now()),
             SessionFunction::CurrentDate => {
                 let now = Value::TimestampTz(env.now);
-                return cast(now, Type::TimestampTz, Type::Date, Strictness::Explicit, env.styles);
+                return cast(now, Type::TIMESTAMP_TZ, Type::Date, Strictness::Explicit, env.styles);
             }
             SessionFunction::Version => Value::text(crate::settings::VERSION),
             SessionFunction::CurrentUser => Value::text(env.user),

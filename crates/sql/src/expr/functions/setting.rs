@@ -9,7 +9,8 @@ use hotrow_storage::{Type, Value};
 
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Type::{Bool, Int8, Text, TimestampTz};
+    use Type::{Bool, Int8, Text};
+    const TIMESTAMP_TZ: Type = Type::TIMESTAMP_TZ;
     macro_rules! overloads {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
@@ -25,7 +26,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "current_setting" => overloads![Current(Text) -> Text, Current(Text, Bool) -> Text],
         "set_config" => overloads![Set(Text, Text, Bool) -> Text],
         "txid_current" | "pg_current_xact_id" => overloads![TransactionNumber() -> Int8],
-        "pg_postmaster_start_time" | "pg_conf_load_time" => overloads![Started() -> TimestampTz],
+        "pg_postmaster_start_time" | "pg_conf_load_time" => overloads![Started() -> TIMESTAMP_TZ],
         _ => &[],
     }
 }

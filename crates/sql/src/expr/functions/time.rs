@@ -73,7 +73,11 @@ impl Field {
 
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Type::{Bool, Date, Float8, Int4, Interval, Text, Time, Timestamp, TimestampTz};
+    use Type::{Bool, Date, Float8, Int4, Text};
+    const TIMESTAMP_TZ: Type = Type::TIMESTAMP_TZ;
+    const TIMESTAMP: Type = Type::TIMESTAMP;
+    const INTERVAL: Type = Type::INTERVAL;
+    const TIME: Type = Type::TIME;
     macro_rules! overloads {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
@@ -87,27 +91,27 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
     match name {
         "date_part" => overloads![
-            DatePart(Text, Date) -> Float8, DatePart(Text, Timestamp) -> Float8, DatePart(Text, TimestampTz) -> Float8,
-            DatePart(Text, Interval) -> Float8, DatePart(Text, Time) -> Float8,
+            DatePart(Text, Date) -> Float8, DatePart(Text, TIMESTAMP) -> Float8, DatePart(Text, TIMESTAMP_TZ) -> Float8,
+            DatePart(Text, INTERVAL) -> Float8, DatePart(Text, TIME) -> Float8,
         ],
         "date_trunc" => overloads![
-            DateTrunc(Text, Timestamp) -> Timestamp, DateTrunc(Text, TimestampTz) -> TimestampTz,
-            DateTrunc(Text, Interval) -> Interval, DateTrunc(Text, TimestampTz, Text) -> TimestampTz,
+            DateTrunc(Text, TIMESTAMP) -> TIMESTAMP, DateTrunc(Text, TIMESTAMP_TZ) -> TIMESTAMP_TZ,
+            DateTrunc(Text, INTERVAL) -> INTERVAL, DateTrunc(Text, TIMESTAMP_TZ, Text) -> TIMESTAMP_TZ,
         ],
-        "to_char" => overloads![ToCharacters(Timestamp, Text) -> Text, ToCharacters(TimestampTz, Text) -> Text],
+        "to_char" => overloads![ToCharacters(TIMESTAMP, Text) -> Text, ToCharacters(TIMESTAMP_TZ, Text) -> Text],
         "to_date" => overloads![ToDate(Text, Text) -> Date],
-        "to_timestamp" => overloads![ToTimestamp(Float8) -> TimestampTz, ToTimestamp(Text, Text) -> TimestampTz],
+        "to_timestamp" => overloads![ToTimestamp(Float8) -> TIMESTAMP_TZ, ToTimestamp(Text, Text) -> TIMESTAMP_TZ],
         "make_date" => overloads![MakeDate(Int4, Int4, Int4) -> Date],
-        "make_timestamp" => overloads![MakeTimestamp(Int4, Int4, Int4, Int4, Int4, Float8) -> Timestamp],
+        "make_timestamp" => overloads![MakeTimestamp(Int4, Int4, Int4, Int4, Int4, Float8) -> TIMESTAMP],
         "make_timestamptz" => overloads![
-            MakeTimestampTz(Int4, Int4, Int4, Int4, Int4, Float8) -> TimestampTz,
+            MakeTimestampTz(Int4, Int4, Int4, Int4, Int4, Float8) -> TIMESTAMP_TZ,
         ],
         "isfinite" => overloads![
-            IsFinite(Date) -> Bool, IsFinite(Timestamp) -> Bool, IsFinite(TimestampTz) -> Bool,
-            IsFinite(Interval) -> Bool,
+            IsFinite(Date) -> Bool, IsFinite(TIMESTAMP) -> Bool, IsFinite(TIMESTAMP_TZ) -> Bool,
+            IsFinite(INTERVAL) -> Bool,
         ],
         "timezone" => overloads![
-            AtTimeZone(Text, Timestamp) -> TimestampTz, AtTimeZone(Text, TimestampTz) -> Timestamp,
+            AtTimeZone(Text, TIMESTAMP) -> TIMESTAMP_TZ, AtTimeZone(Text, TIMESTAMP_TZ) -> TIMESTAMP,
         ],
         _ => &[],
     }

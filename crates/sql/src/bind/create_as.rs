@@ -1,0 +1,63 @@
+//! CREATE TABLE AS and SELECT INTO: a table of the columns and rows of a query.
+
+use super::binder::Binder;
+use crate::depth::Syntax;
+use crate::error::unsupported;
+use crate::plan::CreateAs;
+use crate::{SqlError, state};
+use hotrow_storage::{Column, Element, Type};
+use sqlparser::ast::{self, Expr, ObjectName, SetExpr};
+
+/// Returns the definition of the table and the query of a SELECT INTO, or `None` if the query has no INTO.
+///
+/// # Errors
+/// 42601 if INTO names no table.
+pub(super) fn of_select_into(query: &ast::Query) -> Result<Option<(ast::CreateTable, ast::Query)>, SqlError> {
+    let SetExpr::Select(select) = &*query.body else { return Ok(None) };
+    let Some(into) = &select.into else { return Ok(None) };
+    let name = match into.targets.as_slice() {
+        [Expr::Identifier(name)] => ObjectName::from(vec![name.clone()]),
+        [Expr::CompoundIdentifier(parts)] => ObjectName::from(parts.clone()),
+        _ => return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT INTO takes the name of one table")),
+    };
+    let create = ast::helpers::stmt_create_table::CreateTableBuilder::new(name).temporary(into.temporary).build();
+    let select = ast::Select { into: None, ..(**select).clone() };
+    let query = ast::Query { body: Box::new(SetExpr::Select(Box::new(select))), ..query.clone() };
+    Ok(Some((create, query)))
+}
+
+impl Binder<'_> {
+    /// Binds the query of CREATE TABLE AS. `name` is the name of the statement.
+    ///
+    /// # Errors
+    /// 42701 if two columns have the same name, 0A000 if the columns are defined, and the errors of the query.
+    pub(super) fn create_as(
+        &mut self,
+        name: &'static str,
+        create: ast::CreateTable,
+        query: &ast::Query,
+    ) -> Result<CreateAs, SqlError> {
+        if !create.columns.is_empty() || !create.constraints.is_empty() {
+            return Err(unsupported("a definition of columns in CREATE TABLE AS").hint("Name them in the query."));
+        }
+        let (query, output) = self.query(query)?;
+        let mut columns: Vec<Column> = Vec::with_capacity(output.len());
+        for column in output {
+            if columns.iter().any(|before| before.name == column.name) {
+                let message = format!("column \"{}\" specified more than once", column.name);
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+            }
+            columns.push(Column::nullable(&column.name, stored_type(column.ty)));
+        }
+        Ok(CreateAs { create: Syntax::new(create), columns, query, name })
+    }
+}
+
+/// Returns the type of a column with values of this type. The vectors of the catalogs become arrays.
+fn stored_type(ty: Type) -> Type {
+    match ty {
+        Type::Array(Element::Int2Vector) => Type::Array(Element::Int2),
+        Type::Array(Element::OidVector) => Type::Array(Element::Int4),
+        other => other,
+    }
+}
