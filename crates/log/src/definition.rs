@@ -73,6 +73,8 @@ mod tag {
     pub(super) const OID_VECTOR: u8 = 24;
     /// The number of digits after the seconds follows, and then a type of times.
     pub(super) const DIGITS_OF: u8 = 25;
+    pub(super) const NAME: u8 = 26;
+    pub(super) const OID: u8 = 27;
 }
 
 fn push_type(bytes: &mut Vec<u8>, ty: Type) {
@@ -97,6 +99,8 @@ fn push_type(bytes: &mut Vec<u8>, ty: Type) {
             return push_varint(bytes, u64::from(length));
         }
         Type::Text => tag::TEXT,
+        Type::Name => tag::NAME,
+        Type::Oid => tag::OID,
         Type::Json => tag::JSON,
         Type::Jsonb => tag::JSONB,
         Type::Bytea => tag::BYTEA,
@@ -197,6 +201,8 @@ fn read_scalar(tag: u8, input: &mut Input<'_>) -> Option<Type> {
         tag::VARCHAR => Type::Varchar(None),
         tag::VARCHAR_OF => Type::Varchar(Some(input.varint32()?)),
         tag::TEXT => Type::Text,
+        tag::NAME => Type::Name,
+        tag::OID => Type::Oid,
         tag::JSON => Type::Json,
         tag::JSONB => Type::Jsonb,
         tag::BYTEA => Type::Bytea,

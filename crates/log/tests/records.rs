@@ -28,6 +28,8 @@ fn scalar() -> impl Strategy<Value = Type> {
         (1..300_u32).prop_map(Type::Char),
         proptest::option::of(1..300_u32).prop_map(Type::Varchar),
         Just(Type::Text),
+        Just(Type::Name),
+        Just(Type::Oid),
         Just(Type::Json),
         Just(Type::Jsonb),
         Just(Type::Bytea),

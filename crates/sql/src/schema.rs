@@ -8,6 +8,9 @@ use std::fmt;
 /// The setting that lists the schemas in which relations are looked up.
 pub(crate) const SEARCH_PATH: &str = "search_path";
 
+/// The name of the only database.
+pub const DATABASE: &str = "postgres";
+
 /// The maximum length of a name, in bytes.
 pub const LONGEST_NAME: usize = 63;
 

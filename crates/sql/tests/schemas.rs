@@ -85,7 +85,8 @@ fn messages_have_names_without_schemas_and_dependencies_have_them() {
         ("drop schema s", "cannot drop schema s because other objects depend on it"),
         ("alter table s.t set schema nothing", "schema \"nothing\" does not exist"),
         ("set search_path = s, \"a b\"; select * from nothing", "relation \"nothing\" does not exist"),
-        ("create view s.s.v as select 1", "relation \"s.v\" does not exist"),
+        ("create view s.s.v as select 1", "cross-database references are not implemented: \"s.s.v\""),
+        ("select * from postgres.s.nothing", "relation \"s.nothing\" does not exist"),
     ];
     for (sql, message) in cases {
         assert_eq!(error(&mut session, sql).message, message, "{sql}");

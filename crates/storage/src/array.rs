@@ -30,6 +30,10 @@ pub enum Element {
     Varchar(Option<u32>),
     /// `text`
     Text,
+    /// `name`
+    Name,
+    /// `oid`
+    Oid,
     /// `json`
     Json,
     /// `jsonb`
@@ -69,6 +73,8 @@ impl Element {
             Type::Char(length) => Element::Char(length),
             Type::Varchar(length) => Element::Varchar(length),
             Type::Text => Element::Text,
+            Type::Name => Element::Name,
+            Type::Oid => Element::Oid,
             Type::Json => Element::Json,
             Type::Jsonb => Element::Jsonb,
             Type::Bytea => Element::Bytea,
@@ -95,6 +101,8 @@ impl Element {
             Element::Char(length) => Type::Char(length),
             Element::Varchar(length) => Type::Varchar(length),
             Element::Text => Type::Text,
+            Element::Name => Type::Name,
+            Element::Oid => Type::Oid,
             Element::Json => Type::Json,
             Element::Jsonb => Type::Jsonb,
             Element::Bytea => Type::Bytea,
@@ -105,7 +113,7 @@ impl Element {
             Element::Interval(digits) => Type::Interval(digits),
             Element::Uuid => Type::Uuid,
             Element::Int2Vector => Type::Int2,
-            Element::OidVector => Type::Int4,
+            Element::OidVector => Type::Oid,
         }
     }
 
@@ -122,7 +130,7 @@ impl Element {
 
     fn tag(self) -> u8 {
         match self {
-            Element::Char(_) | Element::Varchar(_) | Element::Text => 0,
+            Element::Char(_) | Element::Varchar(_) | Element::Text | Element::Name => 0,
             Element::Bool => 1,
             Element::Int2 => 2,
             Element::Int4 => 3,
@@ -139,6 +147,7 @@ impl Element {
             Element::Uuid => 12,
             Element::Json => 20,
             Element::Jsonb => 21,
+            Element::Oid => 22,
             Element::Int2Vector => 30,
             Element::OidVector => 31,
         }
@@ -162,6 +171,7 @@ impl Element {
             12 => Element::Uuid,
             20 => Element::Json,
             21 => Element::Jsonb,
+            22 => Element::Oid,
             30 => Element::Int2Vector,
             31 => Element::OidVector,
             _ => Element::Text,
@@ -270,12 +280,12 @@ impl<'a> Elements<'a> {
         Some(match self.element {
             Element::Bool => Value::Bool(self.take()? == [1]),
             Element::Int2 | Element::Int2Vector => Value::Int2(i16::from_le_bytes(self.take()?)),
-            Element::Int4 | Element::OidVector => Value::Int4(i32::from_le_bytes(self.take()?)),
+            Element::Int4 | Element::Oid | Element::OidVector => Value::Int4(i32::from_le_bytes(self.take()?)),
             Element::Int8 => Value::Int8(i64::from_le_bytes(self.take()?)),
             Element::Float4 => Value::Float4(f32::from_le_bytes(self.take()?)),
             Element::Float8 => Value::Float8(f64::from_le_bytes(self.take()?)),
             Element::Numeric(_) => Value::Numeric(Decimal::deserialize(self.take()?)),
-            Element::Char(_) | Element::Varchar(_) | Element::Text => {
+            Element::Char(_) | Element::Varchar(_) | Element::Text | Element::Name => {
                 Value::text(std::str::from_utf8(self.string()?).unwrap_or_default())
             }
             Element::Json => Value::Json(std::str::from_utf8(self.string()?).unwrap_or_default().into()),

@@ -113,7 +113,9 @@ impl Place {
         match ty {
             // At least eight bytes, so that a spilled string's offset and length have space.
             Type::Char(n) | Type::Varchar(Some(n)) if n <= INLINE_LIMIT => Place::Bounded { capacity: n.max(8) as u16 },
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => Place::Variable,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name | Type::Bytea | Type::Array(_) => {
+                Place::Variable
+            }
             Type::Json | Type::Jsonb => Place::Variable,
             _ => Place::Fixed,
         }
@@ -269,12 +271,12 @@ impl<'a> RowRef<'a> {
         match self.layout.slots[column].ty {
             Type::Bool => Value::Bool(self.array::<1>(column)[0] != 0),
             Type::Int2 => Value::Int2(self.int2(column)),
-            Type::Int4 => Value::Int4(self.int4(column)),
+            Type::Int4 | Type::Oid => Value::Int4(self.int4(column)),
             Type::Int8 => Value::Int8(self.int8(column)),
             Type::Float4 => Value::Float4(f32::from_le_bytes(self.array(column))),
             Type::Float8 => Value::Float8(self.float8(column)),
             Type::Numeric(_) => Value::Numeric(self.numeric(column)),
-            Type::Char(_) | Type::Varchar(_) | Type::Text => Value::Text(Cow::Borrowed(self.text(column))),
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name => Value::Text(Cow::Borrowed(self.text(column))),
             Type::Json => Value::Json(Cow::Borrowed(self.text(column))),
             Type::Jsonb => Value::Jsonb(Cow::Borrowed(self.text(column))),
             Type::Bytea => Value::Bytea(Cow::Borrowed(self.bytes(column))),
@@ -417,12 +419,12 @@ impl<'a> RowMut<'a> {
             (_, Value::Null) => self.set_null(column, true),
             (Type::Bool, Value::Bool(value)) => self.store(column, [u8::from(*value)]),
             (Type::Int2, Value::Int2(value)) => self.store(column, value.to_le_bytes()),
-            (Type::Int4, Value::Int4(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Int4 | Type::Oid, Value::Int4(value)) => self.store(column, value.to_le_bytes()),
             (Type::Int8, Value::Int8(value)) => self.store(column, value.to_le_bytes()),
             (Type::Float4, Value::Float4(value)) => self.store(column, value.to_le_bytes()),
             (Type::Float8, Value::Float8(value)) => self.store(column, value.to_le_bytes()),
             (Type::Numeric(_), Value::Numeric(value)) => self.store(column, value.serialize()),
-            (Type::Char(_) | Type::Varchar(_) | Type::Text, Value::Text(value)) => {
+            (Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name, Value::Text(value)) => {
                 self.set_bytes(column, value.as_bytes());
             }
             (Type::Json, Value::Json(value)) | (Type::Jsonb, Value::Jsonb(value)) => {

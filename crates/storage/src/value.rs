@@ -29,6 +29,10 @@ pub enum Type {
     Varchar(Option<u32>),
     /// `text`
     Text,
+    /// `name`: a text of at most 63 bytes, which the catalogs have for names of objects
+    Name,
+    /// `oid`: the number of an object of the catalogs, 4 bytes without a sign
+    Oid,
     /// `json`: a text that is JSON, as it was written
     Json,
     /// `jsonb`: a text that is JSON in normal form
@@ -100,17 +104,17 @@ impl Type {
         match self {
             Type::Bool => Some((1, 1)),
             Type::Int2 => Some((2, 2)),
-            Type::Int4 | Type::Float4 | Type::Date => Some((4, 4)),
+            Type::Int4 | Type::Oid | Type::Float4 | Type::Date => Some((4, 4)),
             Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Some((8, 8)),
             Type::Numeric(_) | Type::Uuid | Type::Interval(_) => Some((16, 8)),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
-            Type::Json | Type::Jsonb => None,
+            Type::Name | Type::Json | Type::Jsonb => None,
         }
     }
 
     /// Whether values of the type are character strings.
     pub fn is_text(self) -> bool {
-        matches!(self, Type::Char(_) | Type::Varchar(_) | Type::Text)
+        matches!(self, Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name)
     }
 
     /// Whether the type is `smallint`, `integer` or `bigint`.
@@ -135,6 +139,8 @@ impl fmt::Display for Type {
             Type::Varchar(None) => f.write_str("character varying"),
             Type::Varchar(Some(n)) => write!(f, "character varying({n})"),
             Type::Text => f.write_str("text"),
+            Type::Name => f.write_str("name"),
+            Type::Oid => f.write_str("oid"),
             Type::Json => f.write_str("json"),
             Type::Jsonb => f.write_str("jsonb"),
             Type::Bytea => f.write_str("bytea"),

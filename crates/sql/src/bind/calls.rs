@@ -6,13 +6,12 @@ use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_oper
 use super::json::refuse_json_function;
 use super::scope::Scope;
 use super::typed::Typed;
-use super::types::without_modifier;
 use super::window::is_window_function;
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Strictness, Variadic};
 use crate::parse::names::name_parts;
 use crate::plan::table_function::TableFunction;
-use crate::types::type_name;
+use crate::types::{type_name, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Digits, Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};

@@ -98,6 +98,6 @@ impl Binder<'_> {
         let A::Cast { expr: inner, data_type, .. } = expr else { return Ok(None) };
         let Some(registry) = registry(data_type)? else { return Ok(None) };
         let typed = self.registered(registry, inner, scope)?;
-        if typed.ty == Some(Type::Int4) { self.resolve(registry, vec![typed]).map(Some) } else { Ok(Some(typed)) }
+        if typed.ty == Some(Type::Oid) { self.resolve(registry, vec![typed]).map(Some) } else { Ok(Some(typed)) }
     }
 }

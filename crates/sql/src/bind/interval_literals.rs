@@ -4,12 +4,12 @@ use super::binder::Binder;
 use super::errors::no_function;
 use super::scope::Scope;
 use super::typed::Typed;
-use super::types::without_modifier;
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Expr, Function, Strictness, Variadic};
 use crate::parse::names::fold;
 use crate::types::interval_text::{Fields, Unit, parse};
+use crate::types::without_modifier;
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
 

@@ -91,6 +91,8 @@ fn cast_name(ty: &ast::DataType) -> String {
         Ok(Type::Char(_)) => "bpchar",
         Ok(Type::Varchar(_)) => "varchar",
         Ok(Type::Text) => "text",
+        Ok(Type::Name) => "name",
+        Ok(Type::Oid) => "oid",
         Ok(Type::Json) => "json",
         Ok(Type::Jsonb) => "jsonb",
         Ok(Type::Bytea) => "bytea",

@@ -7,7 +7,6 @@ use super::binder::{Binder, span_of};
 use super::ddl::define_default;
 use super::scope::Scope;
 use super::typed::Typed;
-use super::types::without_modifier;
 use super::variables::Variables;
 use crate::catalog::View;
 use crate::catalog::procedure::{Argument, Procedure};
@@ -21,7 +20,7 @@ use crate::parse::procedure::{
     ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
 };
 use crate::plan::{Body, Call, Plan, Step, StepKind, Target};
-use crate::types::type_name;
+use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;

@@ -4,7 +4,7 @@ use super::binder::Binder;
 use super::typed::Typed;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::parse::names::fold;
-use crate::types::{Styles, decode_text, is_number, rank, type_name};
+use crate::types::{Styles, decode_text, is_number, rank, type_name, without_modifier};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type, Value};
 
@@ -19,22 +19,6 @@ pub fn common_number(types: &[Option<Type>]) -> Option<Type> {
         }
     }
     best.map(|(_, ty)| ty)
-}
-
-/// Returns a type without length, precision and scale. `char(n)` and `varchar(n)` become text, also as the types of
-/// elements.
-pub(super) fn without_modifier(ty: Type) -> Type {
-    match ty {
-        Type::Numeric(_) => Type::Numeric(None),
-        Type::Char(_) | Type::Varchar(_) => Type::Text,
-        Type::Timestamp(_) => Type::TIMESTAMP,
-        Type::TimestampTz(_) => Type::TIMESTAMP_TZ,
-        Type::Time(_) => Type::TIME,
-        Type::Interval(_) => Type::INTERVAL,
-        Type::Array(element) if element.is_vector() => ty,
-        Type::Array(element) => Element::of(without_modifier(element.ty())).map_or(ty, Type::Array),
-        other => other,
-    }
 }
 
 /// Whether the modifier of a type is a number of digits, to which values are rounded.
@@ -65,6 +49,9 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     }
     if is_number(left) && is_number(right) {
         return common_number(&[Some(left), Some(right)]);
+    }
+    if (left == Type::Oid && right.is_integer()) || (right == Type::Oid && left.is_integer()) {
+        return Some(Type::Oid);
     }
     if let (Type::Array(left), Type::Array(right)) = (left, right) {
         return common(left.ty(), right.ty()).and_then(Element::of).map(Type::Array);

@@ -8,7 +8,7 @@ use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
 use crate::error::unsupported;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::{Node, Recursive};
-use crate::types::type_name;
+use crate::types::{type_name, without_modifier};
 use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
@@ -223,7 +223,7 @@ impl Binder<'_> {
             }
             let (one, other) = (column.ty, step.columns[at].ty);
             let overall = super::types::common(one, other);
-            if overall.map(super::types::without_modifier) != Some(super::types::without_modifier(one)) {
+            if overall.map(without_modifier) != Some(without_modifier(one)) {
                 let Some(overall) = overall else {
                     let (one, other) = (type_name(Some(one)), type_name(Some(other)));
                     let message = format!("UNION types {one} and {other} cannot be matched");

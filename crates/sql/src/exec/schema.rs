@@ -7,7 +7,7 @@ use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::parse::names::name_parts;
-use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
+use crate::schema::{self, DATABASE, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -111,7 +111,7 @@ impl Ddl<'_> {
                 let missing = names.iter().find(|name| !self.view().has_schema(name));
                 missing.map_or(Ok(()), |name| Err(undefined_schema(name)))
             }
-            Granted::Databases(names) => match names.iter().find(|name| *name != "postgres") {
+            Granted::Databases(names) => match names.iter().find(|name| *name != DATABASE) {
                 Some(name) => {
                     let message = format!("database \"{name}\" does not exist");
                     Err(SqlError::new(state::INVALID_CATALOG_NAME, message))

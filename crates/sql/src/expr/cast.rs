@@ -4,8 +4,8 @@ use super::arith::out_of_range;
 use super::compare::{decimal, float};
 use crate::json::{self, Kind};
 use crate::types::{
-    SessionZone, Styles, check_timestamp, decode_text, encode_text, fit_char, fit_interval, fit_micros, fit_numeric,
-    fit_timestamp, fit_varchar, map_elements,
+    SessionZone, Styles, check_timestamp, decode_text, encode_text, fit_char, fit_interval, fit_micros, fit_name,
+    fit_numeric, fit_timestamp, fit_varchar, map_elements,
 };
 use crate::{SqlError, state};
 use bytes::BytesMut;
@@ -31,7 +31,7 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     use Strictness::{Assignment, Explicit};
     use Type::{
-        Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Json, Jsonb, Numeric, Time, Timestamp, TimestampTz,
+        Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Json, Jsonb, Numeric, Oid, Time, Timestamp, TimestampTz,
     };
     if let (Type::Array(from), Type::Array(to)) = (from, to) {
         return can_cast(from.ty(), to.ty(), strictness);
@@ -41,6 +41,7 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
         return true;
     }
     match (from, to) {
+        (Int2 | Int4 | Int8, Oid) | (Oid, Int4 | Int8) => true,
         (Int2, Int4 | Int8 | Numeric(_) | Float4 | Float8)
         | (Int4, Int8 | Numeric(_) | Float4 | Float8)
         | (Int8, Numeric(_) | Float4 | Float8)
@@ -84,7 +85,7 @@ pub fn cast<'v>(
         }
         (Value::Text(text), to) if to.is_text() => match (from, to) {
             // A blank-padded string loses its padding on the way to any other string type.
-            (Type::Char(_), Type::Text | Type::Varchar(_)) => Value::Text(trim_blanks(text)),
+            (Type::Char(_), Type::Text | Type::Varchar(_) | Type::Name) => Value::Text(trim_blanks(text)),
             _ => Value::Text(text),
         },
         (Value::Text(text), to) => return decode_text(to, &text, styles),
@@ -97,6 +98,8 @@ pub fn cast<'v>(
             other => other,
         },
         (Value::Bool(value), Type::Int4) => Value::Int4(i32::from(value)),
+        (value, Type::Oid) => Value::Int4(to_oid(&value)?),
+        (Value::Int4(value), Type::Int8) if from == Type::Oid => Value::Int8(i64::from(value.cast_unsigned())),
         (value, Type::Int2 | Type::Int4 | Type::Int8) => to_integer(&value, to)?,
         (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value, to)?),
         (value, Type::Float4) => {
@@ -133,6 +136,7 @@ pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Val
     let explicit = strictness == Strictness::Explicit;
     Ok(match (value, ty) {
         (Value::Text(text), Type::Varchar(Some(length))) => Value::Text(fit_varchar(text, length, explicit)?),
+        (Value::Text(text), Type::Name) => Value::Text(fit_name(text)),
         (Value::Text(text), Type::Char(length)) => Value::Text(fit_char(text, length, explicit)?),
         (Value::Numeric(number), Type::Numeric(Some(precision))) => Value::Numeric(fit_numeric(number, precision)?),
         (Value::Timestamp(micros), Type::Timestamp(digits)) => Value::Timestamp(fit_timestamp(micros, digits)?),
@@ -210,6 +214,17 @@ fn to_integer(value: &Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
         _ => Some(Value::Int8(wide)),
     });
     narrow.ok_or_else(|| out_of_range(to))
+}
+
+/// Returns the bits of an object number. A negative `integer` keeps its bits, as in PostgreSQL.
+fn to_oid(value: &Value<'_>) -> Result<i32, SqlError> {
+    match value {
+        Value::Int4(value) => Ok(*value),
+        other => match u32::try_from(other.as_int().unwrap_or_default()) {
+            Ok(number) => Ok(number.cast_signed()),
+            Err(_) => Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "OID out of range")),
+        },
+    }
 }
 
 fn to_numeric(value: &Value<'_>, to: Type) -> Result<Decimal, SqlError> {

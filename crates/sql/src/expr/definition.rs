@@ -7,6 +7,7 @@ use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};
 use crate::opaque::Opaque;
 use hotrow_storage::{Type, Value};
+use sqlparser::ast;
 
 /// A CHECK constraint with its bound condition.
 #[derive(Clone, Debug)]
@@ -37,6 +38,17 @@ impl Table {
 }
 
 impl DefaultValue {
+    /// Returns the text of the default if it was written as a string, or `None` if it was not.
+    pub(crate) fn literal(&self) -> Option<&str> {
+        match &self.source {
+            DefaultSource::Written(Written { syntax, .. }, _) => match &**syntax {
+                ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) => Some(text),
+                _ => None,
+            },
+            DefaultSource::NextValue(_) => None,
+        }
+    }
+
     /// Returns the bound expression of the default, which refers to no column.
     pub fn value(&self) -> Expr {
         let value = match &self.source {

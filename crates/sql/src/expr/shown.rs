@@ -59,6 +59,17 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         }
         // A cast that only takes the scale away is not shown.
         Expr::Cast(inner, Type::Numeric(_), Type::Numeric(None), _) => show(inner),
+        // CURRENT_TIMESTAMP(3) and the like.
+        Expr::Cast(
+            inner,
+            _,
+            Type::TimestampTz(Some(digits)) | Type::Timestamp(Some(digits)) | Type::Time(Some(digits)),
+            _,
+        ) if let Expr::Call(Function::Session(function), _) = &**inner
+            && let Some(moment) = function.moment() =>
+        {
+            format!("{moment}({})", digits.count())
+        }
         Expr::Cast(inner, _, to, _) => format!("({})::{to}", show(inner)),
         other => {
             let parts: Vec<_> = other.parts().into_iter().map(show).collect();

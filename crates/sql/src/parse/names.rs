@@ -2,7 +2,7 @@
 
 use super::lex::cut_name;
 use crate::error::unsupported;
-use crate::schema::{PUBLIC, RelationName};
+use crate::schema::{DATABASE, PUBLIC, RelationName};
 use crate::{SqlError, state};
 use sqlparser::ast;
 
@@ -36,8 +36,16 @@ pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> 
         }
         [name] => Ok(RelationName { schema: None, name: name.clone() }),
         [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
-        [.., schema, name] => {
-            Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist")))
+        [database, schema, name] if database == DATABASE => {
+            Ok(RelationName { schema: Some(schema.clone()), name: name.clone() })
+        }
+        [_, _, _] => {
+            let message = format!("cross-database references are not implemented: \"{}\"", parts.join("."));
+            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        [_, _, _, ..] => {
+            let message = format!("improper qualified name (too many dotted names): {}", parts.join("."));
+            Err(SqlError::new(state::SYNTAX_ERROR, message))
         }
         [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
     }

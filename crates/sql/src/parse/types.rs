@@ -47,8 +47,10 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             }
             match name.last().map(String::as_str) {
                 Some("timestamptz") => Type::TIMESTAMP_TZ,
-                Some("bpchar" | "name" | "char") => Type::Text,
-                Some("oid" | "xid" | "cid") => Type::Int4,
+                Some("bpchar" | "char") => Type::Text,
+                Some("name") => Type::Name,
+                Some("oid") => Type::Oid,
+                Some("xid" | "cid") => Type::Int4,
                 _ => return Err(undefined_type(&name.join("."))),
             }
         }

@@ -54,6 +54,8 @@ fn column_type(name: &str) -> Option<Type> {
         "float8" => Type::Float8,
         "numeric" => Type::Numeric(None),
         "text" => Type::Text,
+        "name" => Type::Name,
+        "oid" => Type::Oid,
         "bytea" => Type::Bytea,
         "date" => Type::Date,
         "int2vector" => Type::Array(Element::Int2Vector),

@@ -7,9 +7,9 @@ use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
 use crate::parse::window::restored;
 use crate::schema::quoted;
-use crate::types::{encode_text, type_of};
+use crate::types::{decode_text, encode_text, type_name, without_modifier};
 use bytes::BytesMut;
-use hotrow_storage::{IndexRef, Value};
+use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 
 /// A constraint of a table.
@@ -50,22 +50,42 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
     if let Some(sequence) = sequence {
         return Some(format!("nextval('{}'::regclass)", context.view().written(&sequence.name)));
     }
+    let ty = table.schema.columns[column].ty;
+    if let Some(value) =
+        default.literal().and_then(|text| decode_text(without_modifier(ty), text, context.styles()).ok())
+    {
+        return Some(constant(&value, ty, context));
+    }
     // The cast of an assignment to the column's type is not shown.
     let value = default.value();
-    let expr = match &value {
-        Expr::Cast(inner, .., Strictness::Assignment) => inner,
-        expr => expr,
+    let (expr, ty) = match &value {
+        Expr::Cast(inner, from, _, Strictness::Assignment) => (&**inner, *from),
+        expr => (expr, ty),
     };
-    Some(match expr {
-        Expr::Const(Value::Null | Value::Bool(_)) => shown(expr, Some(table)),
-        Expr::Const(value) if let Some(ty) = type_of(value).filter(|ty| !crate::types::is_number(*ty)) => {
-            let mut text = BytesMut::new();
-            encode_text(value, ty, context.styles(), &mut text);
-            let text = String::from_utf8_lossy(&text).replace('\'', "''");
-            format!("'{text}'::{}", crate::types::type_name(Some(table.schema.columns[column].ty)))
-        }
-        expr => shown(expr, Some(table)),
-    })
+    match expr {
+        // It is the default of a column that has none.
+        Expr::Const(Value::Null) => None,
+        Expr::Const(value) => Some(constant(value, ty, context)),
+        expr => Some(shown(expr, Some(table))),
+    }
+}
+
+/// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value of
+/// the type.
+fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
+    if let Value::Bool(value) = value {
+        return value.to_string();
+    }
+    let mut text = BytesMut::new();
+    encode_text(value, without_modifier(ty), context.styles(), &mut text);
+    let text = String::from_utf8_lossy(&text).replace('\'', "''");
+    let is_positive = text.starts_with(|first: char| first.is_ascii_digit());
+    match value {
+        Value::Int4(_) if is_positive => text,
+        Value::Numeric(_) if is_positive && text.contains(['.', 'e', 'E']) => text,
+        _ if matches!(ty, Type::Char(_)) => format!("'{text}'::bpchar"),
+        _ => format!("'{text}'::{}", type_name(Some(ty))),
+    }
 }
 
 /// Returns the name of the unique index in which a foreign key looks up the referenced rows.

@@ -11,7 +11,7 @@ use crate::catalog::Table;
 use crate::catalog::view::StoredView;
 use crate::context::SessionContext;
 use crate::parse::written_name;
-use crate::schema;
+use crate::schema::{self, RelationName};
 use crate::types::{from_oid, oid as type_oid};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
@@ -267,9 +267,15 @@ pub(super) const TYPES: [KnownType; 19] = [
 
 /// Returns the OID of the type that a text names, by its name in the catalogs or in SQL, or `None` if there is none.
 pub(crate) fn number_of_type(name: &str) -> Option<u32> {
-    let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
-    // Without quotes, `char` is another type: SQL's.
-    let is_it = |known: &&KnownType| (known.name == plain && known.name != "char") || known.sql == plain;
+    let (is_qualified, plain) = match written_name(name) {
+        Ok(RelationName { schema: Some(schema), name }) if schema == "pg_catalog" => (true, name),
+        Ok(RelationName { schema: Some(_), .. }) => return None,
+        Ok(written) => (false, written.name),
+        Err(_) => (false, String::new()),
+    };
+    // Without quotes and a schema, `char` is another type: SQL's.
+    let is_it =
+        |known: &&KnownType| known.sql == name || (known.name == plain && (is_qualified || known.name != "char"));
     let all = || TYPES.iter().chain(&OTHERS);
     let by_name = all().find(is_it).map(|known| known.number);
     let array = || {

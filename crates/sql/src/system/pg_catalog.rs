@@ -362,7 +362,7 @@ fn collations(_: &SessionContext, rows: &mut Rows<'_>) {
 fn databases(_: &SessionContext, rows: &mut Rows<'_>) {
     rows.push(vec![
         ("oid", oid(objects::POSTGRES)),
-        ("datname", text("postgres")),
+        ("datname", text(crate::schema::DATABASE)),
         ("datdba", oid(OWNER)),
         ("encoding", Value::Int4(6)),
         ("datlocprovider", text("c")),

@@ -1,5 +1,6 @@
-//! The declared lengths of `varchar(n)` and `char(n)`.
+//! The lengths of `varchar(n)`, `char(n)` and `name`.
 
+use crate::schema::LONGEST_NAME;
 use crate::{SqlError, state};
 use std::borrow::Cow;
 
@@ -23,6 +24,18 @@ pub fn fit_char(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'
     let mut padded = text.into_owned();
     padded.extend(std::iter::repeat_n(' ', missing));
     Ok(Cow::Owned(padded))
+}
+
+/// Returns a text as a `name` stores it: at most 63 bytes of whole characters.
+pub fn fit_name(text: Cow<'_, str>) -> Cow<'_, str> {
+    let end = text.floor_char_boundary(LONGEST_NAME.min(text.len()));
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(mut text) => {
+            text.truncate(end);
+            Cow::Owned(text)
+        }
+    }
 }
 
 fn fit<'a>(text: Cow<'a, str>, length: u32, explicit: bool, name: &str) -> Result<Cow<'a, str>, SqlError> {

@@ -37,7 +37,7 @@ pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
 pub(crate) use datetime::now;
 pub use datetime::{check_date, check_timestamp, date_parts, days_from_parts, fit_interval, fit_micros, fit_timestamp};
-pub use length::{fit_char, fit_varchar};
+pub use length::{fit_char, fit_name, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};
 pub use range::{DATE_RANGE, TIMESTAMP_RANGE};
@@ -45,7 +45,7 @@ pub(crate) use session_zone::named_zones;
 pub use session_zone::{NoZone, SessionZone, written_offset};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
-pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_negative_zero};
+pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_modifier, without_negative_zero};
 
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,14 @@ pub(super) fn parse_integer<T: FromStr<Err = std::num::ParseIntError>>(ty: Type,
     })
 }
 
+/// Parses an object number, and returns its bits. A negative number is one of 32 bits with a sign.
+pub(super) fn parse_oid(text: &str) -> Result<i32, SqlError> {
+    match trim(text).parse::<i32>() {
+        Ok(number) => Ok(number),
+        Err(_) => parse_integer::<u32>(Type::Oid, text).map(u32::cast_signed),
+    }
+}
+
 /// Parses a float.
 ///
 /// # Errors

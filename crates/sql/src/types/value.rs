@@ -69,6 +69,22 @@ pub fn type_name(ty: Option<Type>) -> String {
     }
 }
 
+/// Returns a type without length, precision and scale. `char(n)` and `varchar(n)` become text, also as the types of
+/// elements.
+pub(crate) fn without_modifier(ty: Type) -> Type {
+    match ty {
+        Type::Numeric(_) => Type::Numeric(None),
+        Type::Char(_) | Type::Varchar(_) => Type::Text,
+        Type::Timestamp(_) => Type::TIMESTAMP,
+        Type::TimestampTz(_) => Type::TIMESTAMP_TZ,
+        Type::Time(_) => Type::TIME,
+        Type::Interval(_) => Type::INTERVAL,
+        Type::Array(element) if element.is_vector() => ty,
+        Type::Array(element) => Element::of(without_modifier(element.ty())).map_or(ty, Type::Array),
+        other => other,
+    }
+}
+
 /// Returns the rank of a numeric type, or `None` for any other type. An operation on two numbers has the type with the
 /// greater rank.
 pub(crate) fn rank(ty: Type) -> Option<u8> {

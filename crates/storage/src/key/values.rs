@@ -41,12 +41,12 @@ impl Bytes<'_> {
         Some(match ty {
             Type::Bool => Value::Bool(self.take::<1>()? == [1]),
             Type::Int2 => Value::Int2((u16::from_be_bytes(self.take()?) ^ 1 << 15) as i16),
-            Type::Int4 => Value::Int4(self.int4()?),
+            Type::Int4 | Type::Oid => Value::Int4(self.int4()?),
             Type::Int8 => Value::Int8(self.int8()?),
             Type::Float4 => Value::Float4(self.float()? as f32),
             Type::Float8 => Value::Float8(self.float()?),
             Type::Numeric(_) => Value::Numeric(self.decimal()?),
-            Type::Char(_) | Type::Varchar(_) | Type::Text => {
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name => {
                 Value::Text(String::from_utf8(self.string()?).ok()?.into())
             }
             Type::Json => Value::Json(String::from_utf8(self.string()?).ok()?.into()),
@@ -137,6 +137,8 @@ mod tests {
             (Type::Bool, vec![Value::Bool(false), Value::Bool(true)]),
             (Type::Int2, [i16::MIN, -1, 0, i16::MAX].map(Value::Int2).to_vec()),
             (Type::Int4, [i32::MIN, -1, 0, i32::MAX].map(Value::Int4).to_vec()),
+            (Type::Oid, [0, i32::MAX].map(Value::Int4).to_vec()),
+            (Type::Name, ["", "a"].map(Value::text).to_vec()),
             (Type::Int8, [i64::MIN, -1, 0, i64::MAX].map(Value::Int8).to_vec()),
             (Type::Float4, [-1.5, 0.0, 3.25, f32::INFINITY].map(Value::Float4).to_vec()),
             (Type::Float8, [-1e300, -0.1, 0.0, 1e-300].map(Value::Float8).to_vec()),

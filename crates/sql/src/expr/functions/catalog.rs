@@ -22,10 +22,10 @@ macro_rules! overloads {
 
 /// Returns this module's overloads of the SQL function with this name, or an empty list if it has none.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Type::{Bool, Int2, Int4, Int8, Text};
+    use Type::{Bool, Int2, Int4, Int8, Oid, Text};
     match name {
         "format_type" => overloads![FormatType(Int4, Int4) -> Text],
-        "pg_get_userbyid" => overloads![UserById(Int4) -> Text],
+        "pg_get_userbyid" => overloads![UserById(Int4) -> Type::Name],
         "pg_table_is_visible" => overloads![IsVisible(Int4) -> Bool],
         "pg_type_is_visible"
         | "pg_function_is_visible"
@@ -58,17 +58,17 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
         "pg_char_to_encoding" => overloads![EncodingNumber(Text) -> Int4],
         "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
-        "pg_my_temp_schema" => overloads![NoSchema() -> Int4],
+        "pg_my_temp_schema" => overloads![NoSchema() -> Oid],
         "pg_database_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
         "pg_is_in_recovery" => overloads![IsInRecovery() -> Bool],
-        "to_regclass" => overloads![ToRelation(Text) -> Int4],
-        "to_regtype" => overloads![ToType(Text) -> Int4],
-        " regclass" => overloads![RelationNumber(Text) -> Int4, RelationName(Int4) -> Text],
+        "to_regclass" => overloads![ToRelation(Text) -> Oid],
+        "to_regtype" => overloads![ToType(Text) -> Oid],
+        " regclass" => overloads![RelationNumber(Text) -> Oid, RelationName(Int4) -> Text],
         " regproc" => overloads![ProcedureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
-        "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Text)],
+        "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
-        " regnamespace" => overloads![SchemaNumber(Text) -> Int4, SchemaName(Int4) -> Text],
+        " regnamespace" => overloads![SchemaNumber(Text) -> Oid, SchemaName(Int4) -> Text],
         "pg_get_statisticsobjdef_columns"
         | "pg_get_function_result"
         | "pg_get_function_arguments"
@@ -85,7 +85,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
             overloads![Size(Int4) -> Int8, Size(Int4, Text) -> Int8]
         }
-        " regtype" => overloads![TypeNumber(Text) -> Int4, TypeName(Int4) -> Text],
+        " regtype" => overloads![TypeNumber(Text) -> Oid, TypeName(Int4) -> Text],
         _ => of_privileges(name),
     }
 }
@@ -197,7 +197,7 @@ impl CatalogFunction {
                 let path: Vec<_> = view.path_schemas().collect();
                 let is_implicit = *first == Value::Bool(true) && !path.contains(&"pg_catalog");
                 let schemas = is_implicit.then_some("pg_catalog").into_iter().chain(path).map(Value::text);
-                Ok(Value::Array(Array::new(Element::Text, schemas)))
+                Ok(Value::Array(Array::new(Element::Name, schemas)))
             }
             CatalogFunction::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             CatalogFunction::PrettySize => text(Some(pretty(integer_of(first)))),

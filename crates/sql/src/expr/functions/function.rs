@@ -273,6 +273,7 @@ pub enum CatalogFunction {
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum SessionFunction {
     Now,
+    CurrentTimestamp,
     ClockTimestamp,
     CurrentDate,
     LocalTimestamp,

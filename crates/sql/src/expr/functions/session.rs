@@ -34,9 +34,8 @@ pub fn named(name: &str) -> &'static [Overload] {
                 }]
             }
         }
-        "now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp" => {
-            returning!(Now, Type::TIMESTAMP_TZ)
-        }
+        "now" | "transaction_timestamp" | "statement_timestamp" => returning!(Now, Type::TIMESTAMP_TZ),
+        "current_timestamp" => returning!(CurrentTimestamp, Type::TIMESTAMP_TZ),
         "clock_timestamp" => returning!(ClockTimestamp, Type::TIMESTAMP_TZ),
         "current_date" => returning!(CurrentDate, Type::Date),
         "localtimestamp" => returning!(LocalTimestamp, Type::TIMESTAMP),
@@ -53,9 +52,9 @@ pub fn named(name: &str) -> &'static [Overload] {
         "random" => returning!(Random, Type::Float8),
         "gen_random_uuid" | "uuid_generate_v4" => returning!(RandomUuid, Type::Uuid),
         "version" => returning!(Version, Type::Text),
-        "current_user" | "session_user" | "user" | "current_role" => returning!(CurrentUser, Type::Text),
-        "current_database" | "current_catalog" => returning!(CurrentDatabase, Type::Text),
-        "current_schema" => returning!(CurrentSchema, Type::Text),
+        "current_user" | "session_user" | "user" | "current_role" => returning!(CurrentUser, Type::Name),
+        "current_database" | "current_catalog" => returning!(CurrentDatabase, Type::Name),
+        "current_schema" => returning!(CurrentSchema, Type::Name),
         "pg_client_encoding" | "getdatabaseencoding" => returning!(ClientEncoding, Type::Text),
         "pg_backend_pid" => returning!(BackendPid, Type::Int4),
         _ => &[],
@@ -79,10 +78,22 @@ impl SessionFunction {
         self == SessionFunction::Sleep
     }
 
+    /// Returns the word of the grammar for the present moment to which a number of digits may be added, such as
+    /// `CURRENT_TIMESTAMP`, or `None` for any other function.
+    pub(crate) fn moment(self) -> Option<&'static str> {
+        match self {
+            SessionFunction::CurrentTimestamp | SessionFunction::LocalTimestamp | SessionFunction::LocalTime => {
+                self.written()
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the SQL text of a call, such as `now()`, or `None` if the function takes arguments.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {
             SessionFunction::Now => "now()",
+            SessionFunction::CurrentTimestamp => "CURRENT_TIMESTAMP",
             SessionFunction::ClockTimestamp => "clock_timestamp()",
             SessionFunction::CurrentDate => "CURRENT_DATE",
             SessionFunction::LocalTimestamp => "LOCALTIMESTAMP",
@@ -103,7 +114,7 @@ impl SessionFunction {
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
             SessionFunction::Random => Value::Float8(random()),
-            SessionFunction::Now => Value::TimestampTz(env.now),
+            SessionFunction::Now | SessionFunction::CurrentTimestamp => Value::TimestampTz(env.now),
             SessionFunction::LocalTimestamp => Value::Timestamp(env.styles.zone.to_local(env.now)),
             SessionFunction::LocalTime => Value::Time(env.styles.zone.to_local(env.now).rem_euclid(DAY)),
             SessionFunction::Age => {
@@ -118,7 +129,7 @@ impl SessionFunction {
             }
             SessionFunction::Version => Value::text(crate::settings::VERSION),
             SessionFunction::CurrentUser => Value::text(env.user),
-            SessionFunction::CurrentDatabase => Value::text("postgres"),
+            SessionFunction::CurrentDatabase => Value::text(crate::schema::DATABASE),
             SessionFunction::CurrentSchema => {
                 let schema = env.context.and_then(|context| context.view().current_schema().map(str::to_owned));
                 schema.map_or(Value::Null, |schema| Value::Text(schema.into()))
