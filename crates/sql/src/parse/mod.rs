@@ -108,7 +108,9 @@ pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
         cursor.expect_end().map(|()| name)
     };
     read(&mut tokens).map_err(|error| match error.state {
-        state::SYNTAX_ERROR => SqlError::new(state::INVALID_NAME, "invalid name syntax"),
+        state::SYNTAX_ERROR if error.message.starts_with("syntax error") => {
+            SqlError::new(state::INVALID_NAME, "invalid name syntax")
+        }
         _ => SqlError { position: None, ..error },
     })
 }

@@ -22,7 +22,7 @@ pub struct SystemRelation {
 impl SystemRelation {
     /// Returns the relation's columns, followed by `tableoid`, the relation's OID, which `*` does not include.
     pub(crate) fn all_columns(&self) -> impl Iterator<Item = (&'static str, Type)> {
-        self.columns.iter().copied().chain(std::iter::once(("tableoid", Type::Int4)))
+        self.columns.iter().copied().chain(std::iter::once(("tableoid", Type::Oid)))
     }
 }
 
@@ -44,7 +44,7 @@ impl Rows<'_> {
             _ if self.relation.schema != "pg_catalog" => Value::Null,
             Type::Bool => Value::Bool(false),
             Type::Int2 => Value::Int2(0),
-            Type::Int4 => Value::Int4(0),
+            Type::Int4 | Type::Oid => Value::Int4(0),
             Type::Int8 => Value::Int8(0),
             Type::Float4 => Value::Float4(0.0),
             _ => Value::Null,

@@ -207,7 +207,10 @@ impl CatalogFunction {
                 None if text_of(first).bytes().all(|byte| byte.is_ascii_digit()) && !text_of(first).is_empty() => {
                     Ok(found(text_of(first).parse().ok()))
                 }
-                None => Err(crate::schema::undefined_table(text_of(first))),
+                None => {
+                    crate::parse::written_name(text_of(first))?;
+                    Err(crate::schema::undefined_table(text_of(first)))
+                }
             },
             CatalogFunction::RelationName => {
                 text(Some(system::relation_of_number(context, number).unwrap_or_else(|| number_or_none(number))))
@@ -215,10 +218,15 @@ impl CatalogFunction {
             CatalogFunction::ToType => Ok(found(system::number_of_type(text_of(first)))),
             CatalogFunction::TypeNumber => match system::number_of_type(text_of(first)) {
                 Some(number) => Ok(found(Some(number))),
-                None => {
-                    let message = format!("type \"{}\" does not exist", text_of(first));
-                    Err(SqlError::new(state::UNDEFINED_OBJECT, message))
-                }
+                None => match crate::parse::written_name(text_of(first)).ok().and_then(|name| name.schema) {
+                    Some(schema) if !context.view().has_schema(&schema) => {
+                        Err(crate::schema::undefined_schema(&schema))
+                    }
+                    _ => {
+                        let message = format!("type \"{}\" does not exist", text_of(first));
+                        Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+                    }
+                },
             },
             CatalogFunction::TypeName => {
                 let name = system::type_of_number(number);
