@@ -147,7 +147,7 @@ impl Sequence {
                 SequenceOption::Start(value) => start = Some(*value),
                 SequenceOption::Restart(value) => restart = Some(*value),
                 SequenceOption::Cache(..=0) => return Err(wrong("CACHE must be greater than zero".to_owned())),
-                SequenceOption::Cache(_) | SequenceOption::OwnedBy(_) => {}
+                SequenceOption::Cache(_) | SequenceOption::OwnedBy(_) | SequenceOption::Name(_) => {}
                 SequenceOption::Cycle(cycle) => changed.cycle = *cycle,
             }
         }

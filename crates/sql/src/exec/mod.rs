@@ -23,6 +23,7 @@
 //! | `partition` | partition keys |
 //! | `storage` | clauses of definitions about storage, which are checked and then ignored |
 //! | `schema`, `comment` | schemas and owners; COMMENT ON |
+//! | `like` | LIKE in CREATE TABLE |
 //! | `define` | definitions of procedures |
 //! | `view` | definitions of views |
 //! | `measured` | operators that count |
@@ -48,6 +49,7 @@ mod foreign_key;
 mod join;
 mod json_rows;
 mod kept;
+mod like;
 mod measured;
 mod partition;
 mod procedure;

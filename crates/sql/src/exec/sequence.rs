@@ -5,8 +5,9 @@ use super::ddl::{Ddl, Draft};
 use crate::catalog::sequence::Sequence;
 use crate::catalog::{DefaultValue, Table, column_of};
 use crate::error::unsupported;
-use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption};
-use crate::schema::{duplicate_table, undefined_table};
+use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption, carried_name};
+use crate::parse::written_name;
+use crate::schema::{RelationName, duplicate_table, undefined_table};
 use crate::table_lock::Mode;
 use crate::{SqlError, schema, state};
 use hotrow_storage::Type;
@@ -150,10 +151,22 @@ impl Ddl<'_> {
     ) -> Result<DefaultValue, SqlError> {
         let table = &draft.schema.name;
         let columns = [column];
-        let mut names = schema::made_names(schema::plain(table), &columns, "seq")
-            .filter(|name| !self.view().has_relation(&draft.name_beside(name)));
-        let name = names.next().unwrap_or_default();
-        let name = draft.name_beside(&name);
+        let given = options.iter().find_map(|option| match option {
+            SequenceOption::Name(name) => Some(name),
+            _ => None,
+        });
+        let name = match given {
+            Some(RelationName { schema: Some(other), .. }) if *other != schema::split(table).0 => {
+                let message = "sequence must be in same schema as table it is linked to";
+                return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            }
+            Some(name) => draft.name_beside(&name.name),
+            None => {
+                let names = schema::made_names(schema::plain(table), &columns, "seq");
+                let name = names.map(|name| draft.name_beside(&name)).find(|name| !self.view().has_relation(name));
+                name.unwrap_or_default()
+            }
+        };
         self.claim(&name)?;
         let id = self.catalog.new_sequence_id();
         let sequence = Sequence::new(id, &name, ty, options)?;
@@ -211,6 +224,9 @@ impl Ddl<'_> {
                 ast::SequenceOptions::MinValue(value) => SequenceOption::Min(limit(value)?),
                 ast::SequenceOptions::MaxValue(value) => SequenceOption::Max(limit(value)?),
                 ast::SequenceOptions::StartWith(value, _) => SequenceOption::Start(number(value)?),
+                ast::SequenceOptions::Cache(size) if let Some(name) = carried_name(size) => {
+                    SequenceOption::Name(written_name(name)?)
+                }
                 ast::SequenceOptions::Cache(size) => SequenceOption::Cache(number(size)?),
                 // The parser's flag says NO.
                 ast::SequenceOptions::Cycle(no) => SequenceOption::Cycle(!no),

@@ -8,6 +8,7 @@ use crate::bind::{define_check, define_default, not_a_table};
 use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
 use crate::error::unsupported;
 use crate::parse::data_type;
+use crate::parse::like::LikeOptions;
 use crate::parse::names::{fold, object_name};
 use crate::plan::CreateAs;
 use crate::schema::{self, RelationName, duplicate_table, plain};
@@ -49,7 +50,10 @@ impl Ddl<'_> {
         let Some((mut draft, lock)) = self.begin_table(create)? else { return Ok("CREATE TABLE") };
         let name = draft.schema.name.clone();
         for column in &create.columns {
-            self.add_column(&mut draft, column)?;
+            match LikeOptions::carried(column)? {
+                Some(options) => self.add_like(&mut draft, column, options)?,
+                None => self.add_column(&mut draft, column)?,
+            }
         }
         // Keys first: CHECK may come before PRIMARY KEY, and names are given in this order.
         for column in &create.columns {
@@ -240,7 +244,12 @@ impl Ddl<'_> {
         }
     }
 
-    fn set_primary_key(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+    pub(super) fn set_primary_key(
+        &mut self,
+        draft: &mut Draft,
+        name: Option<String>,
+        columns: &[String],
+    ) -> Result<(), SqlError> {
         if draft.rules.primary_key.is_some() {
             let message = format!("multiple primary keys for table \"{}\" are not allowed", draft.schema.name);
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
@@ -256,7 +265,12 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn add_unique(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+    pub(super) fn add_unique(
+        &mut self,
+        draft: &mut Draft,
+        name: Option<String>,
+        columns: &[String],
+    ) -> Result<(), SqlError> {
         let name = self.constraint_name(draft, name, columns, "key")?;
         self.claim(&draft.name_beside(&name))?;
         let columns = positions(draft, columns)?;
@@ -496,7 +510,7 @@ fn check_key_type(ty: Type) -> Result<(), SqlError> {
     }
 }
 
-fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> {
+pub(super) fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> {
     let mut found: Vec<usize> = Vec::with_capacity(columns.len());
     for name in columns {
         let position = draft.schema.column(name).filter(|_| name != HIDDEN).ok_or_else(|| {
@@ -537,7 +551,7 @@ fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
     let what = if create.temporary {
         "a temporary table"
     } else if create.like.is_some() {
-        "LIKE"
+        "LIKE without parentheses"
     } else if create.inherits.is_some() {
         "inheritance"
     } else if create.on_commit.is_some() {

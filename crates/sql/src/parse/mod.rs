@@ -9,6 +9,7 @@
 //! | `cursor` | a place in a statement's tokens, for reading by hand |
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
+//! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
@@ -20,6 +21,7 @@ pub mod cursors;
 pub mod definition;
 mod explain;
 pub mod lex;
+pub mod like;
 pub mod names;
 pub mod normalise;
 pub mod procedure;

@@ -4,7 +4,8 @@
 use super::cursor::Cursor;
 use crate::schema::RelationName;
 use crate::{SqlError, state};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 /// A clause of CREATE and ALTER SEQUENCE, or of an identity column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum SequenceOption {
     Cache(i64),
     /// CYCLE, NO CYCLE
     Cycle(bool),
+    /// SEQUENCE NAME of an identity column
+    Name(RelationName),
     /// OWNED BY: the table and the column; `None` is NONE.
     OwnedBy(Option<(RelationName, String)>),
 }
@@ -131,12 +134,18 @@ fn option(cursor: &mut Cursor<'_>) -> Result<SequenceOption, SqlError> {
     })
 }
 
-/// Puts the clauses of identity columns into the order in which the parser takes them.
-pub(super) fn sort_identity_clauses(tokens: &mut [TokenWithSpan]) {
-    let word = |token: &TokenWithSpan| match &token.token {
-        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_lowercase()),
-        _ => None,
-    };
+/// The beginning of the placeholder that carries the name of an identity column's sequence. No placeholder of a client
+/// begins so.
+const CARRIER: &str = "sequence name ";
+
+/// The clauses of an identity column's sequence, in the order in which the parser takes them. It does not know the last.
+const CLAUSES: [&str; 7] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "sequence"];
+const CACHE: usize = 4;
+const SEQUENCE: usize = 6;
+
+/// Puts the clauses of identity columns into the order in which the parser takes them. SEQUENCE NAME, which it does not
+/// know, goes into the place of CACHE, which has no effect.
+pub(super) fn sort_identity_clauses(tokens: &mut Vec<TokenWithSpan>) {
     let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let mut from = 0;
     while let Some(found) = tokens[from..].iter().position(|token| word(token).as_deref() == Some("identity")) {
@@ -151,26 +160,36 @@ pub(super) fn sort_identity_clauses(tokens: &mut [TokenWithSpan]) {
             continue;
         }
         let length = tokens[open + 1..].iter().take_while(|token| token.token != Token::RParen).count();
-        sort_clauses(&mut tokens[open + 1..open + 1 + length], word);
+        let clauses = open + 1..open + 1 + length;
+        let sorted = sorted_clauses(&tokens[clauses.clone()]);
+        tokens.splice(clauses, sorted);
     }
 }
 
-fn sort_clauses(tokens: &mut [TokenWithSpan], word: impl Fn(&TokenWithSpan) -> Option<String>) {
-    const ORDER: [&str; 6] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle"];
+/// Returns an unquoted word of the syntax in lower case.
+fn word(token: &TokenWithSpan) -> Option<String> {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_lowercase()),
+        _ => None,
+    }
+}
+
+fn sorted_clauses(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut clauses: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
     let mut negated = false;
-    for token in tokens.iter() {
+    for token in tokens {
         let word = word(token);
-        let rank = word.as_deref().and_then(|word| ORDER.iter().position(|known| *known == word));
+        let is_named = matches!(clauses.last(), Some((SEQUENCE, clause)) if !clause.is_empty());
+        let rank = word.as_deref().and_then(|word| CLAUSES.iter().position(|known| *known == word));
         match (rank, clauses.last_mut()) {
             (Some(rank), Some((own, clause))) if std::mem::take(&mut negated) => {
                 *own = rank;
                 clause.push(token.clone());
             }
             (Some(rank), _) => clauses.push((rank, vec![token.clone()])),
-            (None, _) if word.as_deref() == Some("no") => {
+            (None, _) if word.as_deref() == Some("no") && !is_named => {
                 negated = true;
-                clauses.push((ORDER.len(), vec![token.clone()]));
+                clauses.push((CLAUSES.len(), vec![token.clone()]));
             }
             (None, Some((_, clause))) => clause.push(token.clone()),
             // Blanks before the first clause, or a token that belongs to no clause, for which the parser returns the
@@ -178,9 +197,43 @@ fn sort_clauses(tokens: &mut [TokenWithSpan], word: impl Fn(&TokenWithSpan) -> O
             (None, None) => clauses.push((0, vec![token.clone()])),
         }
     }
+    let named = clauses.iter().find(|(rank, _)| *rank == SEQUENCE).and_then(|(_, clause)| carried(clause));
+    if let Some(cache) = named {
+        clauses.retain(|(rank, _)| ![SEQUENCE, CACHE].contains(rank));
+        clauses.push((CACHE, cache));
+    }
     clauses.sort_by_key(|(rank, _)| *rank);
-    let sorted = clauses.into_iter().flat_map(|(_, clause)| clause);
-    tokens.iter_mut().zip(sorted).for_each(|(token, sorted)| *token = sorted);
+    clauses.into_iter().flat_map(|(_, clause)| clause).collect()
+}
+
+/// Returns a clause CACHE that carries the name in SEQUENCE NAME, or `None` if the clause has another form.
+fn carried(clause: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let mut tokens = clause.iter().filter(|token| !matches!(token.token, Token::Whitespace(_)));
+    let first = tokens.next()?;
+    tokens.next().filter(|token| word(token).as_deref() == Some("name"))?;
+    let rest: Vec<_> = tokens.collect();
+    let is_name = rest.iter().enumerate().all(|(at, token)| match &token.token {
+        Token::Word(_) => at % 2 == 0,
+        Token::Period => at % 2 == 1,
+        _ => false,
+    });
+    if !is_name || rest.len() % 2 == 0 {
+        return None;
+    }
+    let name: String = rest.iter().map(|token| token.token.to_string()).collect();
+    let token = |token| TokenWithSpan::new(token, first.span);
+    let blank = || token(Token::Whitespace(Whitespace::Space));
+    let name = token(Token::Placeholder(format!("{CARRIER}{name}")));
+    Some(vec![token(Token::make_keyword("CACHE")), blank(), name, blank()])
+}
+
+/// Returns the name of an identity column's sequence that a clause CACHE carries, as it was written, or `None` if the
+/// clause is one of the client.
+pub fn carried_name(cache: &ast::Expr) -> Option<&str> {
+    match cache {
+        ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(text), .. }) => text.strip_prefix(CARRIER),
+        _ => None,
+    }
 }
 
 /// Reads `table.column`, or NONE, for which it returns `None`.

@@ -1,0 +1,101 @@
+//! `LIKE table` in CREATE TABLE: columns, and what belongs to them, as another table has them.
+
+use super::Fail;
+use super::ddl::{Ddl, Draft};
+use crate::bind::not_a_table;
+use crate::catalog::sequence::Sequence;
+use crate::catalog::{Check, Part, Table};
+use crate::parse::like::LikeOptions;
+use crate::parse::sequence::SequenceOption;
+use crate::table_lock::Mode;
+use crate::{SqlError, state};
+use hotrow_storage::{Column, IndexSchema};
+use sqlparser::ast;
+
+impl Ddl<'_> {
+    /// Adds the columns of another table to a draft, with what the options include.
+    pub(super) fn add_like(
+        &mut self,
+        draft: &mut Draft,
+        element: &ast::ColumnDef,
+        options: LikeOptions,
+    ) -> Result<(), Fail> {
+        let ast::DataType::Custom(name, _) = &element.data_type else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "LIKE takes the name of a table").into());
+        };
+        let name = self.found(name)?;
+        self.lock(&name, Mode::Shared)?;
+        let source = self.view().table(&name).ok_or_else(|| not_a_table(&name, self.view()))?;
+        let first = draft.schema.columns.len();
+        for (at, column) in source.schema.columns[..source.visible()].iter().enumerate() {
+            if draft.schema.column(&column.name).is_some() {
+                let message = format!("column \"{}\" specified more than once", column.name);
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message).into());
+            }
+            let identity = source.rules.identities.iter().find(|(identity, _)| *identity == at);
+            let default = match identity {
+                Some((_, always)) if options.identity => {
+                    draft.rules.identities.push((first + at, *always));
+                    let like = self.sequence_options(&source, at);
+                    Some(self.own_sequence(draft, &column.name, column.ty, &like)?)
+                }
+                Some(_) => None,
+                None => source.rules.defaults.get(at).cloned().flatten().filter(|_| options.defaults),
+            };
+            if let Some(default) = &default {
+                self.lock_sequences(default)?;
+            }
+            draft.schema.columns.push(Column::clone(column));
+            draft.rules.defaults.push(default);
+            let comment = source.rules.comments.get(&Part::Column(column.name.clone()));
+            if let Some(comment) = comment.filter(|_| options.comments) {
+                draft.rules.comments.insert(Part::Column(column.name.clone()), comment.clone());
+            }
+        }
+        if options.constraints {
+            for check in &source.rules.checks {
+                let mut condition = check.condition.clone();
+                condition.columns.iter_mut().for_each(|column| *column += first);
+                draft.rules.checks.push(Check { name: check.name.clone(), condition });
+            }
+            draft.rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
+        }
+        if options.indexes { self.add_indexes_of(draft, &source) } else { Ok(()) }
+    }
+
+    /// Adds the keys and indexes of another table to a draft, with names of its own.
+    fn add_indexes_of(&mut self, draft: &mut Draft, source: &Table) -> Result<(), Fail> {
+        let names =
+            |columns: &[usize]| columns.iter().map(|&at| source.schema.columns[at].name.clone()).collect::<Vec<_>>();
+        if source.rules.primary_key.is_some() {
+            self.set_primary_key(draft, None, &names(&source.schema.key))?;
+        }
+        for index in &source.schema.indexes {
+            let columns = names(&index.columns);
+            if source.rules.unique_constraints.contains(&index.name) {
+                self.add_unique(draft, None, &columns)?;
+                continue;
+            }
+            let name = self.constraint_name(draft, None, &columns, "idx")?;
+            self.claim(&draft.name_beside(&name))?;
+            let columns = super::table::positions(draft, &columns)?;
+            draft.schema.indexes.push(IndexSchema { name, columns, kind: index.kind, unique: index.unique });
+        }
+        Ok(())
+    }
+
+    /// Returns the options that make a sequence like that of an identity column.
+    fn sequence_options(&self, table: &Table, column: usize) -> Vec<SequenceOption> {
+        let default = table.rules.defaults.get(column).and_then(Option::as_ref);
+        let sequence = default.and_then(|default| self.view().sequence_by_id(*default.sequences().first()?));
+        let Some(sequence) = sequence else { return Vec::new() };
+        let &Sequence { increment, min, max, start, cycle, .. } = &*sequence;
+        vec![
+            SequenceOption::Increment(increment),
+            SequenceOption::Min(Some(min)),
+            SequenceOption::Max(Some(max)),
+            SequenceOption::Start(start),
+            SequenceOption::Cycle(cycle),
+        ]
+    }
+}
