@@ -100,7 +100,8 @@ fn push_type(bytes: &mut Vec<u8>, ty: Type) {
         }
         Type::Text => tag::TEXT,
         Type::Name => tag::NAME,
-        Type::Oid => tag::OID,
+        // No column of a table has a type of `Reg`.
+        Type::Oid | Type::Reg(_) => tag::OID,
         Type::Json => tag::JSON,
         Type::Jsonb => tag::JSONB,
         Type::Bytea => tag::BYTEA,

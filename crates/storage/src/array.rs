@@ -60,7 +60,8 @@ pub enum Element {
 }
 
 impl Element {
-    /// Returns the element type of arrays whose elements have the SQL type `ty`, or `None` if `ty` is an array itself.
+    /// Returns the element type of arrays whose elements have the SQL type `ty`, or `None` if `ty` is an array
+    /// itself, or `regclass` or the like.
     pub fn of(ty: Type) -> Option<Self> {
         Some(match ty {
             Type::Bool => Element::Bool,
@@ -84,7 +85,7 @@ impl Element {
             Type::Time(digits) => Element::Time(digits),
             Type::Interval(digits) => Element::Interval(digits),
             Type::Uuid => Element::Uuid,
-            Type::Array(_) => return None,
+            Type::Reg(_) | Type::Array(_) => return None,
         })
     }
 

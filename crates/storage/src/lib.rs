@@ -43,7 +43,7 @@ pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, Tab
 pub use secondary_index::{EntryPtr, EntryRef, SecondaryIndex};
 pub use stored_table::{Duplicate, StoredTable};
 pub use table::{IndexNumber, Table};
-pub use value::{Digits, Precision, Type, Value};
+pub use value::{Digits, Precision, Registry, Type, Value};
 pub use versions::{
     AnchorRef, Chain, Draft, Equal, VersionFormat, VersionHeader, VersionIndex, VersionMemory, VersionPtr, VersionRef,
     VersionTable,

@@ -33,6 +33,9 @@ pub enum Type {
     Name,
     /// `oid`: the number of an object of the catalogs, 4 bytes without a sign
     Oid,
+    /// `regclass` and the like: the number of an object of the catalogs, which is shown as the object's name. No column
+    /// of a table has such a type.
+    Reg(Registry),
     /// `json`: a text that is JSON, as it was written
     Json,
     /// `jsonb`: a text that is JSON in normal form
@@ -53,6 +56,17 @@ pub enum Type {
     Uuid,
     /// A one-dimensional array
     Array(Element),
+}
+
+/// The kinds of objects whose numbers are of a type of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Registry {
+    /// `regclass`: tables, views, sequences and indexes
+    Class,
+    /// `regtype`: types
+    Type,
+    /// `regnamespace`: schemas
+    Namespace,
 }
 
 /// The number of digits after the seconds that a type of times declares, 0 to 6. A type that declares none keeps six.
@@ -104,7 +118,7 @@ impl Type {
         match self {
             Type::Bool => Some((1, 1)),
             Type::Int2 => Some((2, 2)),
-            Type::Int4 | Type::Oid | Type::Float4 | Type::Date => Some((4, 4)),
+            Type::Int4 | Type::Oid | Type::Reg(_) | Type::Float4 | Type::Date => Some((4, 4)),
             Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Some((8, 8)),
             Type::Numeric(_) | Type::Uuid | Type::Interval(_) => Some((16, 8)),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
@@ -141,6 +155,9 @@ impl fmt::Display for Type {
             Type::Text => f.write_str("text"),
             Type::Name => f.write_str("name"),
             Type::Oid => f.write_str("oid"),
+            Type::Reg(Registry::Class) => f.write_str("regclass"),
+            Type::Reg(Registry::Type) => f.write_str("regtype"),
+            Type::Reg(Registry::Namespace) => f.write_str("regnamespace"),
             Type::Json => f.write_str("json"),
             Type::Jsonb => f.write_str("jsonb"),
             Type::Bytea => f.write_str("bytea"),

@@ -30,7 +30,10 @@ fn plain_element(element: Element) -> Element {
 
 /// Returns the array type whose elements are of this type.
 pub(super) fn array_of(ty: Type) -> Result<Element, SqlError> {
-    Element::of(ty).ok_or_else(|| unsupported("an array of more than one dimension"))
+    Element::of(ty).ok_or_else(|| match ty {
+        Type::Reg(_) => unsupported(&format!("an array of {ty}")).hint("Cast it to text or to oid."),
+        _ => unsupported("an array of more than one dimension"),
+    })
 }
 
 fn undetermined() -> SqlError {

@@ -146,7 +146,10 @@ impl Binder<'_> {
         for (at, argument) in arguments.into_iter().enumerate() {
             list.push(match at == 0 && function.begins_with_text() {
                 true => self.coerce(argument, Type::Text, Strictness::Implicit)?,
-                false => self.resolved(argument)?.0,
+                false => {
+                    let argument = self.with_name(argument)?;
+                    self.resolved(argument)?.0
+                }
             });
         }
         let is_null = matches!(function, Variadic::ToJson(_)) && list.contains(&Expr::NULL);

@@ -4,16 +4,55 @@ use super::binder::Binder;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::SqlError;
+use crate::depth::with_room;
 use crate::error::unsupported;
-use crate::expr::Strictness;
+use crate::expr::{ArrayFunction, Expr, Function, Strictness};
 use crate::parse::names::name_parts;
-use hotrow_storage::Type;
-use sqlparser::ast::{BinaryOperator as B, DataType, Expr as A};
+use crate::types::decode_text;
+use hotrow_storage::{Element, Registry, Type, Value};
+use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator as B, DataType, Expr as A};
 
-/// Returns the function that a cast to `regclass`, `regtype` and the like calls, or `None` for any other type.
-pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> {
+/// The types of objects of the catalogs that a cast may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Registered {
+    /// `regclass`, `regtype`, `regnamespace`
+    One(Registry),
+    /// `regproc`, whose values are texts here
+    Procedure,
+    /// An array of the first kind
+    Array(Registry),
+}
+
+impl Registered {
+    /// Returns the name of the type, of one object if it is an array.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Registered::One(registry) | Registered::Array(registry) => function_of(registry).trim_start(),
+            Registered::Procedure => "regproc",
+        }
+    }
+}
+
+/// Returns the function between the names and the numbers of objects.
+pub(super) fn function_of(registry: Registry) -> &'static str {
+    match registry {
+        Registry::Class => " regclass",
+        Registry::Type => " regtype",
+        Registry::Namespace => " regnamespace",
+    }
+}
+
+/// Returns the type of objects of the catalogs that a type's name means, or `None` if it is another type.
+pub(super) fn registry(ty: &DataType) -> Result<Option<Registered>, SqlError> {
+    if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = ty {
+        return with_room(|| match registry(element)? {
+            Some(Registered::One(registry)) => Ok(Some(Registered::Array(registry))),
+            Some(_) => Err(unsupported(&format!("type {ty}"))),
+            None => Ok(None),
+        });
+    }
     let DataType::Custom(name, _) = ty else {
-        return Ok(matches!(ty, DataType::Regclass).then_some(" regclass"));
+        return Ok(matches!(ty, DataType::Regclass).then_some(Registered::One(Registry::Class)));
     };
     let parts = name_parts(name)?;
     let known = match parts.as_slice() {
@@ -22,10 +61,10 @@ pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> 
         _ => return Ok(None),
     };
     match known {
-        "regclass" => Ok(Some(" regclass")),
-        "regtype" => Ok(Some(" regtype")),
-        "regnamespace" => Ok(Some(" regnamespace")),
-        "regproc" => Ok(Some(" regproc")),
+        "regclass" => Ok(Some(Registered::One(Registry::Class))),
+        "regtype" => Ok(Some(Registered::One(Registry::Type))),
+        "regnamespace" => Ok(Some(Registered::One(Registry::Namespace))),
+        "regproc" => Ok(Some(Registered::Procedure)),
         "regprocedure" | "regoper" | "regoperator" | "regrole" | "regconfig" | "regdictionary" | "regcollation" => {
             Err(unsupported(&format!("type {known}")))
         }
@@ -78,26 +117,66 @@ impl Binder<'_> {
         self.binary(whole, left, &plain_operator(parts)?, right, scope)
     }
 
-    /// Binds a cast to `regclass`, `regtype` and the like. It makes the object's number of a name, and the name of a
-    /// number.
-    pub(super) fn registered(&mut self, registry: &str, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
-        let mut typed = self.expr(expr, scope)?;
-        // The system relations' columns of type `regproc` are texts already.
-        if registry == " regproc" && typed.ty == Some(Type::Text) {
-            return Ok(typed);
+    /// Binds a cast to `regclass`, `regtype` and the like.
+    pub(super) fn registered(&mut self, to: Registered, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        let typed = self.expr(expr, scope)?;
+        match to {
+            Registered::One(registry) => {
+                let ty = Type::Reg(registry);
+                Ok(Typed::new(self.coerce(typed, ty, Strictness::Explicit)?, ty))
+            }
+            // The system relations' columns of type `regproc` are texts already.
+            Registered::Procedure if typed.ty == Some(Type::Text) => Ok(typed),
+            Registered::Procedure => self.resolve(" regproc", vec![typed]),
+            Registered::Array(registry) => self.registered_array(registry, typed),
         }
-        if typed.ty == Some(Type::Int8) {
-            typed = Typed::new(self.coerce(typed, Type::Int4, Strictness::Explicit)?, Type::Int4);
-        }
-        self.resolve(registry, vec![typed])
     }
 
-    /// Binds a cast to text of an expression that is itself a cast to `regclass`, `regtype` and the like: the result is
-    /// the object's name. Returns `None` if `expr` is no such cast.
-    pub(super) fn registered_name(&mut self, expr: &A, scope: &Scope) -> Result<Option<Typed>, SqlError> {
-        let A::Cast { expr: inner, data_type, .. } = expr else { return Ok(None) };
-        let Some(registry) = registry(data_type)? else { return Ok(None) };
-        let typed = self.registered(registry, inner, scope)?;
-        if typed.ty == Some(Type::Oid) { self.resolve(registry, vec![typed]).map(Some) } else { Ok(Some(typed)) }
+    /// Binds an array of names, as an array of the numbers of the objects.
+    fn registered_array(&mut self, registry: Registry, typed: Typed) -> Result<Typed, SqlError> {
+        let Expr::Const(Value::Text(text)) = &typed.expr else {
+            return Err(unsupported(&format!("an array of {} that is no string", Type::Reg(registry))));
+        };
+        let names = decode_text(Type::Array(Element::Text), text, self.view.styles)?;
+        let Value::Array(names) = names else { return Ok(typed) };
+        let number =
+            |name: Value<'_>| self.resolve(function_of(registry), vec![Typed::unknown(Expr::Const(name.into_owned()))]);
+        let numbers: Vec<_> =
+            names.iter().map(number).map(|number| Ok(number?.expr)).collect::<Result<_, SqlError>>()?;
+        let make = Function::Array(ArrayFunction::Make(Element::Oid));
+        Ok(Typed::new(Expr::Call(make, numbers), Type::Array(Element::Oid)))
+    }
+
+    /// Casts between the number of an object and its name. Returns `None` if neither type is one of objects, or no name
+    /// is involved.
+    pub(super) fn named_object(
+        &mut self,
+        typed: &Typed,
+        to: Type,
+        strictness: Strictness,
+    ) -> Result<Option<Expr>, SqlError> {
+        match (typed.ty, to) {
+            (Some(Type::Reg(registry)), to) if to.is_text() => {
+                let number = Typed::new(typed.expr.clone(), Type::Oid);
+                let name = self.resolve(function_of(registry), vec![number])?;
+                self.coerce(name, to, strictness).map(Some)
+            }
+            (Some(Type::Oid | Type::Reg(_)), Type::Oid | Type::Reg(_)) => Ok(Some(typed.expr.clone())),
+            (from, Type::Reg(registry)) if from.is_none_or(Type::is_text) && typed.expr != Expr::NULL => {
+                let name = Typed { at: typed.at, ..Typed::new(typed.expr.clone(), Type::Text) };
+                let name = if from.is_none() { Typed { ty: None, ..name } } else { name };
+                let text = self.coerce(name, Type::Text, Strictness::Implicit)?;
+                self.resolve(function_of(registry), vec![Typed::new(text, Type::Text)]).map(|number| Some(number.expr))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Casts a number of an object that is to be shown to the object's name.
+    pub(super) fn with_name(&mut self, typed: Typed) -> Result<Typed, SqlError> {
+        match typed.ty {
+            Some(Type::Reg(_)) => Ok(Typed::new(self.coerce(typed, Type::Text, Strictness::Assignment)?, Type::Text)),
+            _ => Ok(typed),
+        }
     }
 }

@@ -100,10 +100,7 @@ impl Binder<'_> {
                     return self.registered(registry, expr, scope);
                 }
                 let ty = data_type(ty)?;
-                match ty.is_text().then(|| self.registered_name(expr, scope)).transpose()?.flatten() {
-                    Some(name) => Ok(name),
-                    None => self.cast(expr, ty, scope),
-                }
+                self.cast(expr, ty, scope)
             }
             A::TypedString(typed) => {
                 let literal = self.literal(&typed.value.value)?;

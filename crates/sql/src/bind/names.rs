@@ -1,6 +1,7 @@
 //! The default names of result columns.
 
 use super::binder::Binder;
+use super::catalog::registry;
 use crate::parse::data_type;
 use crate::parse::names::{fold, name_parts};
 use hotrow_storage::Type;
@@ -76,6 +77,9 @@ fn name(expr: &A) -> (String, Strength) {
 
 /// Returns PostgreSQL's short name of a type, which is the default name of a column that is a cast.
 fn cast_name(ty: &ast::DataType) -> String {
+    if let Ok(Some(registered)) = registry(ty) {
+        return registered.name().to_owned();
+    }
     let ty = match data_type(ty) {
         Ok(Type::Array(element)) => Ok(element.ty()),
         other => other,
@@ -92,7 +96,7 @@ fn cast_name(ty: &ast::DataType) -> String {
         Ok(Type::Varchar(_)) => "varchar",
         Ok(Type::Text) => "text",
         Ok(Type::Name) => "name",
-        Ok(Type::Oid) => "oid",
+        Ok(Type::Oid | Type::Reg(_)) => "oid",
         Ok(Type::Json) => "json",
         Ok(Type::Jsonb) => "jsonb",
         Ok(Type::Bytea) => "bytea",

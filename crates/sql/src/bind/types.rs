@@ -50,8 +50,13 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     if is_number(left) && is_number(right) {
         return common_number(&[Some(left), Some(right)]);
     }
-    if (left == Type::Oid && right.is_integer()) || (right == Type::Oid && left.is_integer()) {
-        return Some(Type::Oid);
+    let is_object = |ty: Type| matches!(ty, Type::Oid | Type::Reg(_));
+    match (left, right) {
+        (Type::Reg(_), other) | (other, Type::Reg(_)) if other.is_integer() || is_object(other) => {
+            return Some(if matches!(left, Type::Reg(_)) { left } else { right });
+        }
+        (Type::Oid, other) | (other, Type::Oid) if other.is_integer() => return Some(Type::Oid),
+        _ => {}
     }
     if let (Type::Array(left), Type::Array(right)) = (left, right) {
         return common(left.ty(), right.ty()).and_then(Element::of).map(Type::Array);
@@ -86,6 +91,9 @@ impl Binder<'_> {
     }
 
     fn coerce_typed(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
+        if let Some(expr) = self.named_object(&typed, to, strictness)? {
+            return Ok(expr);
+        }
         let Some(from) = typed.ty else { return self.coerce_unknown(typed.expr, to, strictness) };
         let is_free = matches!(to, Type::Text | Type::Varchar(None)) && !matches!(from, Type::Char(_));
         let loses_modifier = is_rounded(from) && to == without_modifier(from);

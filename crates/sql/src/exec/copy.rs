@@ -12,7 +12,7 @@ use crate::copy::{CopyFormat, CopyOptions, CopyReader, CopyWriter};
 use crate::expr::Input;
 use crate::plan::{Insert, Node};
 use crate::types::{decode_binary, decode_text_borrowed};
-use crate::{OutputColumn, SqlError};
+use crate::{OutputColumn, SqlError, system};
 use hotrow_storage::Value;
 use hotrow_txn::Abort;
 use std::ops::ControlFlow;
@@ -107,10 +107,12 @@ impl Exec<'_> {
             client.copy_piece(header)?;
         }
         let mut rows = 0;
+        let context = self.env.context;
         self.run(node, &mut |row| {
             debug_assert_eq!(width(row), columns.len());
             if let Input::Values(values) = row {
-                client.copy_piece(writer.row(values))?;
+                let named = context.and_then(|context| system::named_values(context, columns, values));
+                client.copy_piece(writer.row(named.as_deref().unwrap_or(values)))?;
                 rows += 1;
             }
             Ok(ControlFlow::Continue(()))

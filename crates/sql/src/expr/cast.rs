@@ -31,7 +31,8 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     use Strictness::{Assignment, Explicit};
     use Type::{
-        Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Json, Jsonb, Numeric, Oid, Time, Timestamp, TimestampTz,
+        Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Json, Jsonb, Numeric, Oid, Reg, Time, Timestamp,
+        TimestampTz,
     };
     if let (Type::Array(from), Type::Array(to)) = (from, to) {
         return can_cast(from.ty(), to.ty(), strictness);
@@ -41,7 +42,7 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
         return true;
     }
     match (from, to) {
-        (Int2 | Int4 | Int8, Oid) | (Oid, Int4 | Int8) => true,
+        (Int2 | Int4 | Int8, Oid | Reg(_)) | (Oid | Reg(_), Int4 | Int8) | (Oid, Reg(_)) | (Reg(_), Oid) => true,
         (Int2, Int4 | Int8 | Numeric(_) | Float4 | Float8)
         | (Int4, Int8 | Numeric(_) | Float4 | Float8)
         | (Int8, Numeric(_) | Float4 | Float8)
@@ -98,8 +99,10 @@ pub fn cast<'v>(
             other => other,
         },
         (Value::Bool(value), Type::Int4) => Value::Int4(i32::from(value)),
-        (value, Type::Oid) => Value::Int4(to_oid(&value)?),
-        (Value::Int4(value), Type::Int8) if from == Type::Oid => Value::Int8(i64::from(value.cast_unsigned())),
+        (value, Type::Oid | Type::Reg(_)) => Value::Int4(to_oid(&value)?),
+        (Value::Int4(value), Type::Int8) if matches!(from, Type::Oid | Type::Reg(_)) => {
+            Value::Int8(i64::from(value.cast_unsigned()))
+        }
         (value, Type::Int2 | Type::Int4 | Type::Int8) => to_integer(&value, to)?,
         (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value, to)?),
         (value, Type::Float4) => {

@@ -14,7 +14,7 @@ use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
 use crate::plan::{CreateAs, Insert, Plan, Statement, only_reads, read_only_violation};
-use crate::{SqlError, state};
+use crate::{SqlError, state, system};
 use hotrow_storage::{Refusal, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Isolation, Transaction};
@@ -309,7 +309,10 @@ impl Session {
                     context.await_numbers(waiter).map_err(|_| refused(Refusal::Failed))?;
                 }
                 told += 1;
-                output.row(columns, values)?;
+                match system::named_values(context, columns.unwrap_or_default(), values) {
+                    Some(values) => output.row(columns, &values)?,
+                    None => output.row(columns, values)?,
+                }
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -137,9 +137,15 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
             let digits = digits.map_or(6, |digits| i32::from(digits.count()));
             vec![("datetime_precision", Value::Int4(digits))]
         }
-        Type::Name | Type::Oid | Type::Bool | Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Array(_) => {
-            Vec::new()
-        }
+        Type::Name
+        | Type::Oid
+        | Type::Reg(_)
+        | Type::Bool
+        | Type::Json
+        | Type::Jsonb
+        | Type::Bytea
+        | Type::Uuid
+        | Type::Array(_) => Vec::new(),
     }
 }
 

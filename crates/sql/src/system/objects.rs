@@ -7,13 +7,14 @@
 use super::all;
 use super::other_types::{OTHERS, functions};
 use super::relation::SystemRelation;
+use crate::OutputColumn;
 use crate::catalog::Table;
 use crate::catalog::view::StoredView;
 use crate::context::SessionContext;
 use crate::parse::written_name;
 use crate::schema::{self, RelationName};
 use crate::types::{from_oid, oid as type_oid};
-use hotrow_storage::{IndexRef, Type};
+use hotrow_storage::{IndexRef, Registry, Type, Value};
 use hotrow_sync::Arc;
 
 /// The OIDs of the schemas `pg_catalog`, `public` and `information_schema`.
@@ -165,7 +166,7 @@ pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option
 
 /// Returns the name of the relation with this OID, with its schema if the search path does not find it. Returns `None`
 /// if there is no such relation.
-pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Option<String> {
+fn relation_of_number(context: &SessionContext, number: u32) -> Option<String> {
     objects(context).into_iter().find(|object| object.number == number).map(|object| match object.schema {
         INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
         PG_CATALOG => crate::schema::quoted(&object.name),
@@ -174,7 +175,7 @@ pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Optio
 }
 
 /// Returns the name of the schema with this OID, or `None` if there is no such schema.
-pub(crate) fn schema_of_number(context: &SessionContext, number: u32) -> Option<String> {
+fn schema_of_number(context: &SessionContext, number: u32) -> Option<String> {
     schemas(context).into_iter().find(|(known, _)| *known == number).map(|(_, name)| name)
 }
 
@@ -289,12 +290,46 @@ pub(crate) fn number_of_type(name: &str) -> Option<u32> {
 }
 
 /// Returns the name in SQL of the type with this OID, or `None` if there is no such type.
-pub(crate) fn type_of_number(number: u32) -> Option<String> {
+pub(super) fn type_of_number(number: u32) -> Option<String> {
     TYPES.iter().chain(&OTHERS).find_map(|known| match number {
         _ if known.number == number => Some(known.sql.to_owned()),
         _ if known.array == number => Some(format!("{}[]", known.sql)),
         _ => None,
     })
+}
+
+/// Returns the name of the object with this OID, or its number if there is no such object.
+pub(crate) fn name_of_object(context: &SessionContext, registry: Registry, number: u32) -> String {
+    let name = match registry {
+        Registry::Class => relation_of_number(context, number),
+        Registry::Type => type_of_number(number),
+        Registry::Namespace => schema_of_number(context, number),
+    };
+    name.unwrap_or_else(|| number_or_none(number))
+}
+
+/// Returns the values of a row with the names of objects in place of their numbers, or `None` if no column has such a
+/// type.
+pub(crate) fn named_values<'v>(
+    context: &SessionContext,
+    columns: &[OutputColumn],
+    values: &[Value<'v>],
+) -> Option<Vec<Value<'v>>> {
+    if !columns.iter().any(|column| matches!(column.ty, Type::Reg(_))) {
+        return None;
+    }
+    let name = |(column, value): (&OutputColumn, &Value<'v>)| match (column.ty, value) {
+        (Type::Reg(registry), Value::Int4(number)) => {
+            Value::Text(name_of_object(context, registry, number.cast_unsigned()).into())
+        }
+        (_, value) => value.clone(),
+    };
+    Some(columns.iter().zip(values).map(name).collect())
+}
+
+/// Formats the number of an object that has no name: `-` for zero.
+pub(crate) fn number_or_none(number: u32) -> String {
+    if number == 0 { "-".to_owned() } else { number.to_string() }
 }
 
 /// Whether a function of this name parses or formats the values of a type, such as `int4in`.

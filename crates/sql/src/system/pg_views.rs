@@ -21,6 +21,7 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_settings" => settings,
         "pg_timezone_names" => time_zones,
         "pg_stat_user_tables" | "pg_stat_all_tables" => statistics,
+        "pg_stat_user_indexes" | "pg_stat_all_indexes" => index_statistics,
         "pg_statio_user_tables" | "pg_statio_all_tables" => blocks,
         _ => return None,
     })
@@ -78,6 +79,20 @@ fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
             ("cycle", Value::Bool(sequence.cycle)),
             ("cache_size", Value::Int8(1)),
             ("last_value", if at.is_taken { Value::Int8(at.last) } else { Value::Null }),
+        ]);
+    }
+}
+
+/// Makes the rows of `pg_stat_all_indexes`. The scans of an index are not counted.
+fn index_statistics(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in objects::objects(context) {
+        let Kind::Index(table, _) = &object.kind else { continue };
+        rows.push(vec![
+            ("relid", oid(context.shared().catalog.number(table.name()))),
+            ("indexrelid", oid(object.number)),
+            ("schemaname", text(&object.schema_name)),
+            ("relname", text(table.plain_name())),
+            ("indexrelname", text(&object.name)),
         ]);
     }
 }

@@ -52,7 +52,7 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
             _ => return Err(invalid("a boolean is a byte of 0 or 1")),
         },
         Type::Int2 => Value::Int2(i16::from_be_bytes(array(ty, bytes)?)),
-        Type::Int4 | Type::Oid => Value::Int4(i32::from_be_bytes(array(ty, bytes)?)),
+        Type::Int4 | Type::Oid | Type::Reg(_) => Value::Int4(i32::from_be_bytes(array(ty, bytes)?)),
         Type::Int8 => Value::Int8(i64::from_be_bytes(array(ty, bytes)?)),
         Type::Float4 => Value::Float4(f32::from_be_bytes(array(ty, bytes)?)),
         Type::Float8 => Value::Float8(f64::from_be_bytes(array(ty, bytes)?)),

@@ -1,6 +1,6 @@
 //! The OIDs, modifiers and sizes of types, as clients see them.
 
-use hotrow_storage::{Digits, Element, Precision, Type};
+use hotrow_storage::{Digits, Element, Precision, Registry, Type};
 
 /// The fields of an interval in its modifier, if it may have all of them.
 const ALL_FIELDS: i32 = 0x7fff;
@@ -19,6 +19,9 @@ pub fn oid(ty: Type) -> u32 {
         Type::Text => 25,
         Type::Name => 19,
         Type::Oid => 26,
+        Type::Reg(Registry::Class) => 2205,
+        Type::Reg(Registry::Type) => 2206,
+        Type::Reg(Registry::Namespace) => 4089,
         Type::Json => 114,
         Type::Jsonb => 3802,
         Type::Float4 => 700,
@@ -140,7 +143,7 @@ pub fn type_len(ty: Type) -> i16 {
     match ty {
         Type::Bool => 1,
         Type::Int2 => 2,
-        Type::Int4 | Type::Oid | Type::Float4 | Type::Date => 4,
+        Type::Int4 | Type::Oid | Type::Reg(_) | Type::Float4 | Type::Date => 4,
         Type::Name => 64,
         Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => 8,
         Type::Uuid | Type::Interval(_) => 16,

@@ -15,7 +15,7 @@ pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesM
         Value::Null => {}
         Value::Bool(value) => out.put_u8(if *value { b't' } else { b'f' }),
         Value::Int2(value) => put_integer(*value, out),
-        Value::Int4(value) if ty == Type::Oid => put_integer(value.cast_unsigned(), out),
+        Value::Int4(value) if matches!(ty, Type::Oid | Type::Reg(_)) => put_integer(value.cast_unsigned(), out),
         Value::Int4(value) => put_integer(*value, out),
         Value::Int8(value) => put_integer(*value, out),
         Value::Float4(value) => match styles.fewer_digits {
@@ -86,7 +86,7 @@ pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Valu
         Type::Bool => Value::Bool(parse_bool(text)?),
         Type::Int2 => Value::Int2(number::parse_integer(ty, text)?),
         Type::Int4 => Value::Int4(number::parse_integer(ty, text)?),
-        Type::Oid => Value::Int4(number::parse_oid(text)?),
+        Type::Oid | Type::Reg(_) => Value::Int4(number::parse_oid(text)?),
         Type::Int8 => Value::Int8(number::parse_integer(ty, text)?),
         Type::Float4 => Value::Float4(number::parse_float(ty, text)?),
         Type::Float8 => Value::Float8(number::parse_float(ty, text)?),

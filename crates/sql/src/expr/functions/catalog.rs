@@ -6,7 +6,7 @@ use super::function::{CatalogFunction, Function, Overload};
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::{SqlError, state, system};
-use hotrow_storage::{Array, Element, Type, Value};
+use hotrow_storage::{Array, Element, Registry, Type, Value};
 
 macro_rules! overloads {
     ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
@@ -62,13 +62,13 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_database_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
         "pg_is_in_recovery" => overloads![IsInRecovery() -> Bool],
-        "to_regclass" => overloads![ToRelation(Text) -> Oid],
-        "to_regtype" => overloads![ToType(Text) -> Oid],
-        " regclass" => overloads![RelationNumber(Text) -> Oid, RelationName(Int4) -> Text],
+        "to_regclass" => overloads![ToRelation(Text) -> Type::Reg(Registry::Class)],
+        "to_regtype" => overloads![ToType(Text) -> Type::Reg(Registry::Type)],
+        " regclass" => overloads![RelationNumber(Text) -> Type::Reg(Registry::Class), RelationName(Oid) -> Text],
         " regproc" => overloads![ProcedureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Name)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
-        " regnamespace" => overloads![SchemaNumber(Text) -> Oid, SchemaName(Int4) -> Text],
+        " regnamespace" => overloads![SchemaNumber(Text) -> Type::Reg(Registry::Namespace), SchemaName(Oid) -> Text],
         "pg_get_statisticsobjdef_columns"
         | "pg_get_function_result"
         | "pg_get_function_arguments"
@@ -85,7 +85,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
             overloads![Size(Int4) -> Int8, Size(Int4, Text) -> Int8]
         }
-        " regtype" => overloads![TypeNumber(Text) -> Oid, TypeName(Int4) -> Text],
+        " regtype" => overloads![TypeNumber(Text) -> Type::Reg(Registry::Type), TypeName(Oid) -> Text],
         _ => of_privileges(name),
     }
 }
@@ -171,16 +171,14 @@ impl CatalogFunction {
                 }
                 Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist")))
             }
-            CatalogFunction::ProcedureName => text(Some(number_or_none(number))),
+            CatalogFunction::ProcedureName => text(Some(system::number_or_none(number))),
             CatalogFunction::SchemaNumber => {
                 match system::number_of_schema_name(context, &regnamespace(text_of(first))) {
                     Some(number) => Ok(found(Some(number))),
                     None => Err(crate::schema::undefined_schema(&regnamespace(text_of(first)))),
                 }
             }
-            CatalogFunction::SchemaName => {
-                text(Some(system::schema_of_number(context, number).unwrap_or_else(|| number_or_none(number))))
-            }
+            CatalogFunction::SchemaName => text(Some(system::name_of_object(context, Registry::Namespace, number))),
             CatalogFunction::DatabaseSize => {
                 let sizes =
                     context.view().tables().into_iter().map(|table| context.shared().engine().memory(table.id).bytes());
@@ -212,9 +210,7 @@ impl CatalogFunction {
                     Err(crate::schema::undefined_table(text_of(first)))
                 }
             },
-            CatalogFunction::RelationName => {
-                text(Some(system::relation_of_number(context, number).unwrap_or_else(|| number_or_none(number))))
-            }
+            CatalogFunction::RelationName => text(Some(system::name_of_object(context, Registry::Class, number))),
             CatalogFunction::ToType => Ok(found(system::number_of_type(text_of(first)))),
             CatalogFunction::TypeNumber => match system::number_of_type(text_of(first)) {
                 Some(number) => Ok(found(Some(number))),
@@ -228,10 +224,7 @@ impl CatalogFunction {
                     }
                 },
             },
-            CatalogFunction::TypeName => {
-                let name = system::type_of_number(number);
-                text(Some(name.unwrap_or_else(|| number_or_none(number))))
-            }
+            CatalogFunction::TypeName => text(Some(system::name_of_object(context, Registry::Type, number))),
         }
     }
 }
@@ -239,11 +232,6 @@ impl CatalogFunction {
 /// Returns the name of the schema that a text means: the text is read as a name, or taken as it is if it is none.
 fn regnamespace(text: &str) -> String {
     crate::parse::written_name(text).map_or_else(|_| text.to_owned(), |name| name.name)
-}
-
-/// Formats the number of an object that has no name: `-` for zero.
-fn number_or_none(number: u32) -> String {
-    if number == 0 { "-".to_owned() } else { number.to_string() }
 }
 
 /// Writes a size in the first unit in which it is below 10 × 1024, as `pg_size_pretty` does.

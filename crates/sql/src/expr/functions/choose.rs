@@ -117,9 +117,14 @@ enum Category {
 fn category(ty: Type) -> Category {
     match ty {
         Type::Bool => Category::Boolean,
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Float4 | Type::Float8 | Type::Numeric(_) => {
-            Category::Number
-        }
+        Type::Int2
+        | Type::Int4
+        | Type::Int8
+        | Type::Oid
+        | Type::Reg(_)
+        | Type::Float4
+        | Type::Float8
+        | Type::Numeric(_) => Category::Number,
         Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Name => Category::String,
         Type::Date | Type::Timestamp(_) | Type::TimestampTz(_) | Type::Time(_) => Category::Time,
         Type::Interval(_) => Category::Span,
