@@ -6,7 +6,7 @@ use super::pg_catalog::{columns, identity};
 use super::relation::{Maker, Rows, text};
 use crate::catalog::Table;
 use crate::context::SessionContext;
-use crate::schema;
+use crate::schema::{self, DATABASE};
 use hotrow_storage::{IndexRef, Type, Value};
 
 /// Returns the function that builds the rows of this relation, or `None` if the relation is always empty.
@@ -26,8 +26,6 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         _ => return None,
     })
 }
-
-const DATABASE: &str = "postgres";
 
 fn yes(is: bool) -> Value<'static> {
     text(if is { "YES" } else { "NO" })
@@ -86,6 +84,7 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("data_type", text(if is_array { "ARRAY".to_owned() } else { crate::types::type_name(Some(ty)) })),
                 ("is_self_referencing", yes(false)),
                 ("is_identity", yes(!identity(&object, at).is_empty())),
+                ("identity_cycle", yes(false)),
                 ("is_generated", text("NEVER")),
                 ("is_updatable", yes(matches!(object.kind, Kind::Table(_)))),
             ]);
@@ -100,11 +99,27 @@ fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
                 }
                 letter => {
                     row.push(("identity_generation", text(if letter == "a" { "ALWAYS" } else { "BY DEFAULT" })));
+                    row.extend(of_identity(context, &object, at));
                 }
             }
             rows.push(row);
         }
     }
+}
+
+/// Returns the columns that describe the sequence of an identity column.
+fn of_identity(context: &SessionContext, object: &Object, column: usize) -> Vec<(&'static str, Value<'static>)> {
+    let Kind::Table(table) = &object.kind else { return Vec::new() };
+    let default = table.rules.defaults.get(column).and_then(Option::as_ref);
+    let sequence = default.and_then(|default| context.view().sequence_by_id(*default.sequences().first()?));
+    let Some(sequence) = sequence else { return Vec::new() };
+    vec![
+        ("identity_start", text(sequence.start.to_string())),
+        ("identity_increment", text(sequence.increment.to_string())),
+        ("identity_maximum", text(sequence.max.to_string())),
+        ("identity_minimum", text(sequence.min.to_string())),
+        ("identity_cycle", yes(sequence.cycle)),
+    ]
 }
 
 /// Returns the columns that describe the length or the precision of a type.

@@ -136,6 +136,7 @@ fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
                 ("attlen", Value::Int2(len)),
                 ("attnum", Value::Int2(at as i16 + 1)),
                 ("attcacheoff", Value::Int4(-1)),
+                ("attndims", Value::Int4(i32::from(matches!(ty, Type::Array(_))))),
                 ("atttypmod", Value::Int4(typmod(ty))),
                 ("attbyval", Value::Bool((1..=8).contains(&len))),
                 ("attalign", text("i")),
