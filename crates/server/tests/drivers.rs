@@ -1,5 +1,5 @@
-//! PostgreSQL's drivers against the server: psycopg 3, SQLAlchemy 2 and Django over it, node-postgres, pgx and the JDBC
-//! driver.
+//! PostgreSQL's drivers against the server: psycopg 3, SQLAlchemy 2 and Django over it, asyncpg, node-postgres,
+//! Sequelize, TypeORM and drizzle over it, pgx and the JDBC driver.
 //!
 //! `tests/drivers/prepare` puts all but the first into `target/drivers`. A driver that is not there is skipped with a
 //! line on standard error; if the environment variable `CI` is set it is a failure.
@@ -86,15 +86,40 @@ fn python_script(name: &str, argument: impl Fn(&Running) -> String) {
 }
 
 #[test]
+fn asyncpg_sends_and_reads_arrays() {
+    python_script("asyncpg_session.py", |server| format!("postgres://postgres@{}/postgres", server.address));
+}
+
+#[test]
 fn node_postgres_runs_transactions_in_a_pool_and_reads_with_cursors() {
-    if !is_prepared("node/node_modules/pg") {
+    node_script("pg", "client.js");
+}
+
+#[test]
+fn sequelize_makes_tables_and_compares_them_with_its_models() {
+    node_script("sequelize", "sequelize.js");
+}
+
+#[test]
+fn typeorm_makes_a_schema_and_finds_nothing_to_change() {
+    node_script("typeorm", "typeorm.js");
+}
+
+#[test]
+fn drizzle_makes_a_schema_and_finds_nothing_to_change() {
+    node_script("drizzle-kit", "drizzle.js");
+}
+
+/// Runs a script of Node that needs this package.
+fn node_script(package: &str, name: &str) {
+    if !is_prepared(&format!("node/node_modules/{package}")) {
         return;
     }
     for engine in UNLIKE {
         let server = Running::new(engine);
         let mut command = command("node", &server);
         // It takes "prefer" for "require".
-        command.env("PGSSLMODE", "disable").arg(prepared("node/client.js"));
+        command.env("PGSSLMODE", "disable").arg(prepared(&format!("node/{name}")));
         assert_eq!(run(command), "ok\n", "{engine}");
     }
 }
