@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 /// The beginning of the name of a column that stands for LIKE. No name of a client has a NUL.
 const CARRIER: &str = "\0like";
 
-/// What LIKE takes over beside the names and types of the columns and their NOT NULL.
+/// The parts of a table that LIKE takes over beside the names and types of its columns and their NOT NULL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LikeOptions {
     /// Comments on columns and indexes.

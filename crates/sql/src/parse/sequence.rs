@@ -138,7 +138,8 @@ fn option(cursor: &mut Cursor<'_>) -> Result<SequenceOption, SqlError> {
 /// begins so.
 const CARRIER: &str = "sequence name ";
 
-/// The clauses of an identity column's sequence, in the order in which the parser takes them. It does not know the last.
+/// The clauses of an identity column's sequence, in the order in which the parser takes them. The last is unknown to
+/// it.
 const CLAUSES: [&str; 7] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "sequence"];
 const CACHE: usize = 4;
 const SEQUENCE: usize = 6;

@@ -67,8 +67,8 @@ fn column_type(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns the system relation of this name, written as `name`, `schema.name` or `postgres.schema.name`. Without a schema, it is looked up in
-/// `pg_catalog`.
+/// Returns the system relation of this name, written as `name`, `schema.name` or `postgres.schema.name`. Without a
+/// schema, it is looked up in `pg_catalog`.
 pub(crate) fn relation(parts: &[String]) -> Option<&'static SystemRelation> {
     let key = match parts {
         [name] => ("pg_catalog", name.as_str()),

@@ -70,8 +70,8 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
     }
 }
 
-/// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value of
-/// the type.
+/// Formats a constant of a definition: with quotes and the name of its type, unless its text alone is read as a value
+/// of the type.
 fn constant(value: &Value<'_>, ty: Type, context: &SessionContext) -> String {
     if let Value::Bool(value) = value {
         return value.to_string();
