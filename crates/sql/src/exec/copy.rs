@@ -107,11 +107,11 @@ impl Exec<'_> {
             client.copy_piece(header)?;
         }
         let mut rows = 0;
-        let context = self.env.context;
+        let context = self.env.context.filter(|_| system::has_objects(columns));
         self.run(node, &mut |row| {
             debug_assert_eq!(width(row), columns.len());
             if let Input::Values(values) = row {
-                let named = context.and_then(|context| system::named_values(context, columns, values));
+                let named = context.map(|context| system::named_values(context, columns, values));
                 client.copy_piece(writer.row(named.as_deref().unwrap_or(values)))?;
                 rows += 1;
             }

@@ -301,6 +301,7 @@ impl Session {
         }
         let read_only = self.context.transaction.read_only.get();
         let columns = statement.columns();
+        let objects = columns.filter(|columns| system::has_objects(columns));
         let mut told = 0_u64;
         let (mut exec, context, waiter) = self.exec_beside(params);
         let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {
@@ -309,8 +310,8 @@ impl Session {
                     context.await_numbers(waiter).map_err(|_| refused(Refusal::Failed))?;
                 }
                 told += 1;
-                match system::named_values(context, columns.unwrap_or_default(), values) {
-                    Some(values) => output.row(columns, &values)?,
+                match objects {
+                    Some(objects) => output.row(columns, &system::named_values(context, objects, values))?,
                     None => output.row(columns, values)?,
                 }
             }

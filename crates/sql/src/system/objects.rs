@@ -308,23 +308,24 @@ pub(crate) fn name_of_object(context: &SessionContext, registry: Registry, numbe
     name.unwrap_or_else(|| number_or_none(number))
 }
 
-/// Returns the values of a row with the names of objects in place of their numbers, or `None` if no column has such a
-/// type.
+/// Whether a result has a column of `regclass` or the like, whose values are shown as names.
+pub(crate) fn has_objects(columns: &[OutputColumn]) -> bool {
+    columns.iter().any(|column| matches!(column.ty, Type::Reg(_)))
+}
+
+/// Returns the values of a row with the names of objects in place of their numbers.
 pub(crate) fn named_values<'v>(
     context: &SessionContext,
     columns: &[OutputColumn],
     values: &[Value<'v>],
-) -> Option<Vec<Value<'v>>> {
-    if !columns.iter().any(|column| matches!(column.ty, Type::Reg(_))) {
-        return None;
-    }
+) -> Vec<Value<'v>> {
     let name = |(column, value): (&OutputColumn, &Value<'v>)| match (column.ty, value) {
         (Type::Reg(registry), Value::Int4(number)) => {
             Value::Text(name_of_object(context, registry, number.cast_unsigned()).into())
         }
         (_, value) => value.clone(),
     };
-    Some(columns.iter().zip(values).map(name).collect())
+    columns.iter().zip(values).map(name).collect()
 }
 
 /// Formats the number of an object that has no name: `-` for zero.

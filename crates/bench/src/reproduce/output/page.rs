@@ -65,7 +65,10 @@ fn facts(header: &PageHeader<'_>) -> Markup {
     let runs = match scale.size {
         Size::Full => format!("full: medians of {repetitions} of {measured} s at each point"),
         Size::Quick => format!("--quick: medians of {repetitions} of {measured} s at each point, smaller tables"),
-        Size::Simulated => format!("simulated: {measured} s of the machine's time at each point, smaller tables"),
+        Size::Simulated => {
+            let time = format!("simulated: {measured} s of the machine's time at each point, smaller tables");
+            format!("{time}; threads as in the paper, also where a text says more for smaller machines")
+        }
         Size::Steps(steps) => {
             format!("--steps {steps}: runs of {}, which measure nothing", number_of(steps, "transaction"))
         }
