@@ -7,7 +7,7 @@ use super::sets::field_column;
 use super::typed::Typed;
 use super::types::common;
 use crate::error::unsupported;
-use crate::expr::{ArrayFunction, Comparison, Expr, Function, Strictness, SubqueryTest};
+use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Function, Strictness, SubqueryTest};
 use crate::parse::names::fold;
 use crate::types::{type_name, without_modifier};
 use crate::{SqlError, state};
@@ -113,6 +113,10 @@ impl Binder<'_> {
         if array.ty == Some(Type::Jsonb) {
             return self.json_subscripts(array, subscripts, scope);
         }
+        if let (Some(Type::Name), [AccessExpr::Subscript(Subscript::Index { index })]) = (array.ty, subscripts) {
+            let index = self.expr(index, scope)?;
+            return self.character(array, index);
+        }
         let Some(element) = element(array.ty) else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -143,6 +147,13 @@ impl Binder<'_> {
             }
             Subscript::Slice { .. } => Err(unsupported("a slice with a stride")),
         }
+    }
+
+    /// Binds `name[index]`: a character of a `name`, counted from zero.
+    fn character(&mut self, name: Typed, index: Typed) -> Result<Typed, SqlError> {
+        let number = |number| Typed::new(Expr::Const(Value::Int4(number)), Type::Int4);
+        let from = self.arithmetic(Arithmetic::Add, index, number(1))?;
+        self.resolve("substring", vec![name, from, number(1)])
     }
 
     /// Binds `(row).field`. Returns `None` if `root` is not a row in parentheses.

@@ -1,6 +1,7 @@
 //! FROM: tables, subqueries and joins become sources that are to be joined, with their conditions.
 //!
-//! A name in FROM is a query of WITH, a system relation, a view or a table; [`Binder::named_item`] decides which.
+//! A name in FROM is a query of WITH, a system relation, a view, a sequence or a table; [`Binder::named_item`] decides
+//! which.
 
 use super::binder::Binder;
 use super::condition::conjuncts;
@@ -143,7 +144,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a name in FROM: a query of WITH, a system relation, a view or a table.
+    /// Binds a name in FROM: a query of WITH, a system relation, a view, a sequence or a table.
     fn named_item(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) -> Result<From, SqlError> {
         if let Some(item) = self.with_item(name, alias)? {
             return Ok(item);
@@ -159,6 +160,9 @@ impl Binder<'_> {
         let full_name = self.found(&object_name(name)?);
         if let Some(view) = self.view.view(&full_name) {
             return self.view_item(&view, alias);
+        }
+        if let Some(sequence) = self.view.sequence(&full_name) {
+            return self.sequence_item(&sequence, alias);
         }
         let table = self.table(name)?;
         let shown = alias.map(|alias| fold(&alias.name));

@@ -17,7 +17,7 @@ use crate::parse::names::name_parts;
 use crate::plan::table_function::{RowsOf, TableFunction};
 use crate::types::{type_name, without_modifier};
 use crate::{SqlError, state};
-use hotrow_storage::Type;
+use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 use sqlparser::tokenizer::Span;
 
@@ -191,6 +191,13 @@ impl Binder<'_> {
             },
             TableFunction::Ancestors => match types.as_slice() {
                 [_] => (vec![Type::Int4], vec![(None, Type::Int4)]),
+                _ => return Err(wrong()),
+            },
+            TableFunction::Options => match types.as_slice() {
+                [None | Some(Type::Array(Element::Text))] => {
+                    let columns = ["option_name", "option_value"].map(|name| (Some(name), Type::Text));
+                    (vec![Type::Array(Element::Text)], columns.to_vec())
+                }
                 _ => return Err(wrong()),
             },
             TableFunction::Keywords => {

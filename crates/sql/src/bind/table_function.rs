@@ -1,14 +1,16 @@
-//! Functions in FROM, whose results are sets of rows, or one row with one value.
+//! Functions in FROM, whose results are sets of rows, or one row with one value; and sequences in FROM.
 
 use super::binder::Binder;
 use super::query::From;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::expr::Expr;
+use crate::catalog::sequence::Sequence;
+use crate::error::unsupported;
+use crate::expr::{Expr, Function, SequenceFunction};
 use crate::parse::names::{fold, name_parts};
 use crate::plan::Node;
 use crate::plan::table_function::{RowsOf, TableFunction};
-use crate::{OutputColumn, SqlError};
+use crate::{OutputColumn, SqlError, schema};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A};
 
@@ -101,5 +103,27 @@ impl Binder<'_> {
             columns.push(OutputColumn::new("ordinality", Type::Int8));
         }
         self.rows_item(Node::Values(vec![row]), shown, columns, Some(own), alias)
+    }
+
+    /// Makes a FROM item of the row with a sequence's position.
+    pub(super) fn sequence_item(
+        &mut self,
+        sequence: &Sequence,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<From, SqlError> {
+        if self.source.stars.is_some() {
+            return Err(unsupported("a sequence in a view"));
+        }
+        self.depends.used.add_sequence(sequence, self.view);
+        let of_sequence = |function| {
+            let id = Expr::Const(Value::Int8(i64::from(sequence.id)));
+            Expr::Call(Function::Sequence(function), vec![id])
+        };
+        let log_count = Expr::Const(Value::Int8(0));
+        let row = vec![of_sequence(SequenceFunction::Stand), log_count, of_sequence(SequenceFunction::IsCalled)];
+        let columns = [("last_value", Type::Int8), ("log_cnt", Type::Int8), ("is_called", Type::Bool)];
+        let columns = columns.map(|(name, ty)| OutputColumn::new(name, ty)).to_vec();
+        let name = schema::plain(&sequence.name).to_owned();
+        self.rows_item(Node::Values(vec![row]), None, columns, Some(name), alias)
     }
 }

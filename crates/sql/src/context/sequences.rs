@@ -2,7 +2,7 @@
 
 use super::SessionContext;
 use crate::catalog::column_of;
-use crate::catalog::place_log::PlaceLog;
+use crate::catalog::place_log::{At, PlaceLog};
 use crate::catalog::sequence::Sequence;
 use crate::parse::written_name;
 use crate::schema::{self, quoted, undefined_table};
@@ -168,6 +168,17 @@ impl SessionContext {
             let message = "lastval is not yet defined in this session";
             SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         })
+    }
+
+    /// Returns the number at which a sequence stands.
+    ///
+    /// # Errors
+    /// 42P01 if there is no such sequence.
+    pub fn stand(&self, sequence: &Value<'_>) -> Result<At, SqlError> {
+        let sequence = self.sequence(sequence)?;
+        let at = sequence.place.at();
+        self.note_append(sequence.place.position());
+        Ok(at)
     }
 
     /// Implements `setval`: sets the position of a sequence. If `is_taken` is set, the next number is the one after

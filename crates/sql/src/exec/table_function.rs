@@ -112,6 +112,7 @@ fn rows_for<'n>(
         TableFunction::Subscripts => Ok(subscripts(arguments)),
         TableFunction::ExpandArray => Ok(expand(arguments)),
         TableFunction::Ancestors => Ok(none()),
+        TableFunction::Options => Ok(options(arguments)),
         TableFunction::Keywords => Ok(keywords()),
         TableFunction::Json(function) => json_rows::rows(function, arguments),
     }
@@ -120,6 +121,20 @@ fn rows_for<'n>(
 /// Returns a source without rows.
 fn none<'n>() -> Next<'n> {
     Box::new(|_| Ok(false))
+}
+
+/// Returns the names and values of options.
+fn options<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
+    let Some(Value::Array(options)) = arguments.first() else { return none() };
+    let mut options = options.iter();
+    Box::new(move |row| {
+        let Some(option) = options.next() else { return Ok(false) };
+        let text = if let Value::Text(text) = &option { &**text } else { "" };
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        row.push(Value::Text(name.to_owned().into()));
+        row.push(value.map_or(Value::Null, |value| Value::Text(value.to_owned().into())));
+        Ok(true)
+    })
 }
 
 /// Returns the elements of several arrays beside each other, until the longest array ends.

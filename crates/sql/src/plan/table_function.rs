@@ -20,7 +20,7 @@ impl RowsOf {
         let own = match self.function {
             TableFunction::Unnest => self.arguments.len(),
             TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors => 1,
-            TableFunction::ExpandArray => 2,
+            TableFunction::ExpandArray | TableFunction::Options => 2,
             TableFunction::Json(function) => function.columns().len(),
             TableFunction::Keywords => 5,
         };
@@ -45,6 +45,8 @@ pub enum TableFunction {
     Ancestors,
     /// `pg_get_keywords`: PostgreSQL's keywords, which tools put in quotes.
     Keywords,
+    /// `pg_options_to_table`: the names and the values of options, which are texts such as `name=value`.
+    Options,
     /// A function of the parts of a JSON value.
     Json(JsonRows),
 }
@@ -134,6 +136,7 @@ impl TableFunction {
             ("pg_catalog", "generate_series") => TableFunction::Series,
             ("pg_catalog", "generate_subscripts") => TableFunction::Subscripts,
             ("pg_catalog", "pg_partition_ancestors") => TableFunction::Ancestors,
+            ("pg_catalog", "pg_options_to_table") => TableFunction::Options,
             ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             ("pg_catalog", name) => TableFunction::Json(JsonRows::named(name)?),
@@ -148,6 +151,7 @@ impl TableFunction {
             TableFunction::Series => "generate_series",
             TableFunction::Subscripts => "generate_subscripts",
             TableFunction::ExpandArray => "_pg_expandarray",
+            TableFunction::Options => "pg_options_to_table",
             TableFunction::Ancestors => "pg_partition_ancestors",
             TableFunction::Keywords => "pg_get_keywords",
             TableFunction::Json(function) => function.name(),

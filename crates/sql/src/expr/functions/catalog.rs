@@ -52,6 +52,7 @@ pub fn named(name: &str) -> &'static [Overload] {
             overloads![ConstraintDefinition(Int4) -> Text, ConstraintDefinition(Int4, Bool) -> Text]
         }
         "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
+        "acldefault" => overloads![NoText(Text, Int4) -> Type::Array(Element::Text)],
         "obj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
         "shobj_description" => overloads![SharedComment(Int4) -> Text, SharedComment(Int4, Text) -> Text],
         "col_description" => overloads![ColumnComment(Int4, Int4) -> Text],

@@ -214,6 +214,11 @@ pub enum SequenceFunction {
     LastValue,
     SetValue,
     SerialSequence,
+    /// The column `last_value` of a sequence in FROM.
+    Stand,
+    /// The column `is_called` of a sequence in FROM.
+    IsCalled,
+    LastTaken,
 }
 
 /// A function that reads the catalogs, such as `format_type`.

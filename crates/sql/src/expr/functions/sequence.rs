@@ -26,6 +26,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "currval" => overloads![CurrentValue(Text) -> Int8],
         "lastval" => overloads![LastValue() -> Int8],
         "setval" => overloads![SetValue(Text, Int8) -> Int8, SetValue(Text, Int8, Bool) -> Int8],
+        "pg_sequence_last_value" => overloads![LastTaken(Text) -> Int8],
         "pg_get_serial_sequence" => overloads![SerialSequence(Text, Text) -> Text],
         _ => &[],
     }
@@ -45,6 +46,12 @@ impl SequenceFunction {
             SequenceFunction::LastValue => Value::Int8(context.last_value()?),
             SequenceFunction::SetValue => {
                 Value::Int8(context.set_value(first, integer_of(second), *third != Value::Bool(false))?)
+            }
+            SequenceFunction::Stand => Value::Int8(context.stand(first)?.last),
+            SequenceFunction::IsCalled => Value::Bool(context.stand(first)?.is_taken),
+            SequenceFunction::LastTaken => {
+                let stand = context.stand(first)?;
+                if stand.is_taken { Value::Int8(stand.last) } else { Value::Null }
             }
             SequenceFunction::SerialSequence => {
                 let name = context.serial_sequence(text_of(first), text_of(second))?;
