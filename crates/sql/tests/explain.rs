@@ -20,7 +20,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "select * from a where id = any ('{1,5}') order by id desc limit 1",
-        "Limit (actual rows=1 loops=1)\n  ->  Index Scan Backward using a_pkey on a (actual rows=1 loops=1)\n        Index Cond: (id = ANY ({1,5}))",
+        "Limit (actual rows=1 loops=1)\n  ->  Index Scan Backward using a_pkey on a (actual rows=1 loops=1)\n        Index Cond: (id = ANY ('{1,5}'::integer[]))",
     ),
     (
         "select * from b where a_id in (1, 3)",

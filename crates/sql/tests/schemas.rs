@@ -125,6 +125,6 @@ fn results_say_from_which_relation_a_column_is() {
     let origins: Vec<_> = recorder.columns.iter().map(|column| column.origin).collect();
     let shown =
         origins.iter().map(|origin| origin.map_or("none".to_owned(), |at| format!("{}.{}", at.relation, at.column)));
-    let sql = "select 's.t'::regclass || '.2', 's.v'::regclass || '.1', 't'::regclass || '.1', 'none'";
+    let sql = "select 's.t'::regclass::oid || '.2', 's.v'::regclass::oid || '.1', 't'::regclass::oid || '.1', 'none'";
     assert_eq!(outcome(&mut session, sql), shown.collect::<Vec<_>>().join("|"));
 }

@@ -13,11 +13,14 @@ use crate::parse::names::name_parts;
 use crate::plan::table_function::TableFunction;
 use crate::types::{type_name, without_modifier};
 use crate::{SqlError, state};
-use hotrow_storage::{Digits, Type, Value};
+use hotrow_storage::{Digits, Registry, Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 /// The functions whose first argument is a relation, which may be a name.
 const OF_RELATIONS: [&str; 4] = ["pg_table_size", "pg_relation_size", "pg_total_relation_size", "pg_get_viewdef"];
+
+/// The functions whose first argument is the name of a sequence, for which its number may be given.
+const OF_SEQUENCES: [&str; 4] = ["nextval", "currval", "setval", "pg_sequence_last_value"];
 
 impl Binder<'_> {
     /// Binds a function call in any of its syntaxes.
@@ -275,6 +278,13 @@ impl Binder<'_> {
         {
             let relation = std::mem::replace(first, Typed::unknown(Expr::NULL));
             *first = self.resolve(" regclass", vec![relation])?;
+        }
+        if let Some(first) = arguments.first_mut()
+            && OF_SEQUENCES.contains(&name)
+            && matches!(first.ty, Some(Type::Oid | Type::Reg(_)))
+        {
+            let sequence = std::mem::replace(first, Typed::unknown(Expr::NULL));
+            *first = self.with_name(Typed { ty: Some(Type::Reg(Registry::Class)), ..sequence })?;
         }
         if let Some(call) = self.json_function(name, &arguments)? {
             return Ok(call);

@@ -50,12 +50,11 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     if is_number(left) && is_number(right) {
         return common_number(&[Some(left), Some(right)]);
     }
-    let is_object = |ty: Type| matches!(ty, Type::Oid | Type::Reg(_));
+    // Numbers of objects cast to each other implicitly, so the first type stays. An integer becomes such a number.
     match (left, right) {
-        (Type::Reg(_), other) | (other, Type::Reg(_)) if other.is_integer() || is_object(other) => {
-            return Some(if matches!(left, Type::Reg(_)) { left } else { right });
-        }
-        (Type::Oid, other) | (other, Type::Oid) if other.is_integer() => return Some(Type::Oid),
+        (Type::Oid | Type::Reg(_), Type::Oid | Type::Reg(_)) => return Some(left),
+        (Type::Oid | Type::Reg(_), _) if right.is_integer() => return Some(left),
+        (_, Type::Oid | Type::Reg(_)) if left.is_integer() => return Some(right),
         _ => {}
     }
     if let (Type::Array(left), Type::Array(right)) = (left, right) {

@@ -2,7 +2,8 @@
 
 use crate::{SqlError, state};
 
-/// Whether `text` is LIKE `pattern`, or ILIKE it if case is ignored. Parameters and errors are those of [`matches`].
+/// Whether `text` is LIKE `pattern`, or ILIKE it if case is ignored. Parameters and errors are those of
+/// [`matches()`].
 pub fn is_like(text: &str, pattern: &str, escape: Option<char>, ignore_case: bool) -> Result<bool, SqlError> {
     if ignore_case { matches(&lower(text), &lower(pattern), escape) } else { matches(text, pattern, escape) }
 }

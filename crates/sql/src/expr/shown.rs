@@ -1,7 +1,10 @@
 //! Formatting of bound expressions as text.
 
+use super::functions::{Form, form_of};
 use super::{ArrayFunction, Comparison, Expr, Function, SubqueryTest};
 use crate::catalog::{Table, describe};
+use crate::schema::quoted;
+use crate::types::{is_number, type_of};
 use hotrow_storage::{Type, Value};
 
 /// Formats an expression similarly to SQL, for EXPLAIN and the catalogs. If a table is given, columns are shown by its
@@ -10,13 +13,10 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
     let show = |expr: &Expr| shown(expr, table);
     let all = |list: &[Expr], between: &str| list.iter().map(show).collect::<Vec<_>>().join(between);
     match expr {
-        Expr::Const(value @ Value::Text(_)) => format!("'{}'", describe(value)),
-        Expr::Const(Value::Null) => "NULL".to_owned(),
-        Expr::Const(Value::Bool(value)) => value.to_string(),
-        Expr::Const(value) => describe(value),
+        Expr::Const(value) => constant(value),
         Expr::Param(index) => format!("${}", index + 1),
         Expr::Column(column) => match table.and_then(|table| table.schema.columns.get(*column)) {
-            Some(column) => column.name.clone(),
+            Some(column) => quoted(&column.name),
             None => format!("#{}", column + 1),
         },
         Expr::Outer(frame, column) => format!("${frame}.{}", column + 1),
@@ -53,10 +53,35 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             let way = if *all { "ALL" } else { "ANY" };
             format!("({} {not}~~{case} {way} ({}))", show(text), show(patterns))
         }
-        Expr::Like(like) => format!("({} ~~ {})", show(&like.text), show(&like.pattern)),
+        Expr::Like(like) => {
+            let (not, case) = (if like.negated { "!" } else { "" }, if like.ignore_case { "*" } else { "" });
+            match like.escape {
+                Some('\\') => format!("({} {not}~~{case} {})", show(&like.text), show(&like.pattern)),
+                escape => {
+                    let (not, case) = (if like.negated { "NOT " } else { "" }, if like.ignore_case { "I" } else { "" });
+                    let escape = escape.map(String::from).unwrap_or_default();
+                    format!("({} {not}{case}LIKE {} ESCAPE '{escape}')", show(&like.text), show(&like.pattern))
+                }
+            }
+        }
+        Expr::IsBool(inner, value) => format!("({} IS {})", show(inner), if *value { "TRUE" } else { "FALSE" }),
+        Expr::Same(pair, _) => format!("(NOT ({} IS DISTINCT FROM {}))", show(&pair.0), show(&pair.1)),
+        Expr::Negate(inner) => format!("(- {})", show(inner)),
+        Expr::Concat(pair) => format!("({} || {})", show(&pair.0), show(&pair.1)),
+        Expr::Coalesce(list) => format!("COALESCE({})", all(list, ", ")),
+        Expr::NullIf(pair, _) => format!("NULLIF({}, {})", show(&pair.0), show(&pair.1)),
+        Expr::Case(arms, otherwise) => {
+            let arms = arms.iter().map(|(when, then)| format!("WHEN {} THEN {} ", show(when), show(then)));
+            format!("CASE {}ELSE {} END", arms.collect::<String>(), show(otherwise))
+        }
         Expr::Call(function, list) if list.is_empty() && function.written().is_some() => {
             function.written().unwrap_or_default().to_owned()
         }
+        Expr::Call(function, list) if let Some(form) = form_of(*function) => match (form, list.as_slice()) {
+            (Form::Operator(operator), [left, right]) => format!("({} {operator} {})", show(left), show(right)),
+            (Form::Call(name) | Form::Operator(name), _) => format!("{name}({})", all(list, ", ")),
+        },
+        Expr::Call(Function::Array(ArrayFunction::Make(_)), list) => format!("ARRAY[{}]", all(list, ", ")),
         // A cast that only takes the scale away is not shown.
         Expr::Cast(inner, Type::Numeric(_), Type::Numeric(None), _) => show(inner),
         // CURRENT_TIMESTAMP(3) and the like.
@@ -75,5 +100,18 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             let parts: Vec<_> = other.parts().into_iter().map(show).collect();
             format!("(… {})", parts.join(", "))
         }
+    }
+}
+
+/// Formats a constant: a number or a Boolean as it is, a text in quotes, and anything else in quotes with its type.
+fn constant(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        value => match type_of(value) {
+            Some(ty) if is_number(ty) => describe(value),
+            Some(ty) if !ty.is_text() => format!("'{}'::{ty}", describe(value).replace('\'', "''")),
+            _ => format!("'{}'", describe(value).replace('\'', "''")),
+        },
     }
 }

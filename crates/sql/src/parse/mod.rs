@@ -10,6 +10,7 @@
 //! | `names`, `types` | from the syntax of names to the relations, procedures and types that they mean |
 //! | `size` | the memory that reading a text takes |
 //! | `like` | the element LIKE of CREATE TABLE, which sqlparser knows only alone |
+//! | `only` | FROM ONLY, which sqlparser does not know |
 //! | `row_locks` | FOR NO KEY UPDATE and FOR KEY SHARE, which sqlparser does not know |
 //! | `window` | the EXCLUDE clause of windows, which sqlparser does not know |
 //! | `syntax` | all other statements, which crate sqlparser reads |
@@ -24,6 +25,7 @@ pub mod lex;
 pub mod like;
 pub mod names;
 pub mod normalise;
+mod only;
 pub mod procedure;
 mod row_locks;
 pub mod sequence;

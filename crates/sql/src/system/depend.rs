@@ -3,7 +3,7 @@
 use super::describe::{self, Constraint};
 use super::objects::{self, PG_CLASS};
 use super::relation::{Rows, oid, text};
-use crate::catalog::Table;
+use crate::catalog::{DefaultValue, Table};
 use crate::context::SessionContext;
 use hotrow_storage::{IndexRef, Value};
 
@@ -26,11 +26,17 @@ fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
     ]);
 }
 
-/// Builds the rows of `pg_depend`: for sequences, defaults, indexes and constraints, the columns and indexes on which
-/// they depend.
+/// Builds the rows of `pg_depend`: for views, sequences, defaults, indexes and constraints, the relations, columns and
+/// indexes on which they depend.
 pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
     for table in context.view().tables() {
         of_table(context, &table, rows);
+    }
+    // PostgreSQL's view depends through its rule, which a view here does not have.
+    for view in context.view().views() {
+        let number = |name: &str| context.shared().catalog.number(name);
+        let object = (PG_CLASS, number(&view.name), 0);
+        view.relations.iter().for_each(|relation| push(rows, object, (PG_CLASS, number(relation), 0), "n"));
     }
     for sequence in context.view().sequences() {
         let number = context.shared().catalog.number(&sequence.name);
@@ -51,7 +57,12 @@ fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
         if describe::default(context, table, at).is_some()
             && !table.rules.identities.iter().any(|(known, _)| *known == at)
         {
-            push(rows, (PG_ATTRDEF, objects::number_of_default(context, table, at), 0), column(at), "a");
+            let default = (PG_ATTRDEF, objects::number_of_default(context, table, at), 0);
+            push(rows, default, column(at), "a");
+            let sequences = table.rules.defaults[at].iter().flat_map(DefaultValue::sequences);
+            for sequence in sequences.filter_map(|id| context.view().sequence_by_id(id)) {
+                push(rows, default, (PG_CLASS, catalog.number(&sequence.name), 0), "n");
+            }
         }
     }
     let mut of_constraints = Vec::new();

@@ -137,7 +137,7 @@ fn is_preferred(ty: Type) -> bool {
 }
 
 /// Returns all overloads of the SQL function with this name.
-fn overloads(name: &str) -> Vec<Overload> {
+pub(super) fn overloads(name: &str) -> Vec<Overload> {
     let of_values = [
         number::named(name),
         text::named(name),

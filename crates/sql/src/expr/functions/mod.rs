@@ -24,6 +24,7 @@
 //! | `session` | functions of the session, and functions without arguments |
 //! | `setting` | functions of settings |
 //! | `array` | functions of arrays |
+//! | `written` | the names with which calls are shown |
 //!
 //! A module lists its functions by name, with the types of their arguments and results, and has a `call` that evaluates
 //! them. If an argument is NULL, the function is not called, and the result is NULL. Exceptions are functions in
@@ -52,9 +53,11 @@ mod template_read;
 mod text;
 mod time;
 mod variadic;
+mod written;
 
 pub(crate) use argument::value_bytes;
 pub use choose::{Choice, choose};
 pub use function::{ArrayFunction, Field, Function, SequenceFunction, Variadic};
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use moment::unknown_unit;
+pub(crate) use written::{Form, form_of};

@@ -1,0 +1,72 @@
+//! `pg_dump` and `psql`: what a server has goes into another one, and comes out as it was.
+
+mod common;
+
+use common::Running;
+use common::program::{command, is_installed, run};
+use std::path::Path;
+
+const SETUP: &str = r#"
+CREATE SCHEMA app;
+CREATE TABLE app.people (id serial PRIMARY KEY, name varchar(30) NOT NULL UNIQUE, age int DEFAULT 3 CHECK (age > 0),
+    born date, seen timestamptz(3) DEFAULT '2026-01-02 03:04:05.678+00', balance numeric(10,2) DEFAULT '0',
+    tags text[], more jsonb DEFAULT '{}', key uuid DEFAULT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
+CREATE TABLE app.posts (id bigint GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 2) PRIMARY KEY,
+    person int REFERENCES app.people ON DELETE CASCADE, title text, body text DEFAULT 'x''y', UNIQUE (person, title),
+    CONSTRAINT sane CHECK (title IS NULL OR (lower(title) LIKE 'a%' OR title !~ '^z' AND coalesce(length(body), 0) >= 0)
+        AND CASE WHEN person > 5 THEN body <> 'x''y' ELSE true END));
+CREATE INDEX ON app.posts (title, person);
+CREATE TABLE "Odd Names" ("A b" int CHECK ("A b" > 0), d date DEFAULT '2020-01-01' CHECK (d > '2019-12-31'),
+    e text DEFAULT upper('abc') || 'x', f bool CHECK (f IS NOT FALSE), g numeric(8,2) CHECK (g BETWEEN 0.5 AND 10 OR g = -1));
+CREATE SEQUENCE app.counter START 5 INCREMENT 2;
+CREATE VIEW app.busy AS SELECT p.name, count(*) AS posts FROM app.people p JOIN app.posts q ON q.person = p.id GROUP BY p.name;
+COMMENT ON TABLE app.people IS 'people';
+COMMENT ON COLUMN app.people.name IS 'their name';
+INSERT INTO app.people (name, tags) VALUES ('ann', '{a,"b c"}'), ('bob', NULL);
+INSERT INTO app.posts (person, title) VALUES (1, 'hello'), (1, E'tab\tand\\slash\nline'), (2, NULL);
+INSERT INTO "Odd Names" VALUES (1, DEFAULT, DEFAULT, true, 5);
+SELECT nextval('app.counter');
+"#;
+
+/// Returns the dump of a server without its random words, or `None` if there is no `pg_dump`.
+fn dump(server: &Running, options: &[&str]) -> String {
+    let mut dump = command("pg_dump", server);
+    dump.args(options);
+    let text = run(dump);
+    text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict")).fold(
+        String::new(),
+        |mut text, line| {
+            text.push_str(line);
+            text.push('\n');
+            text
+        },
+    )
+}
+
+/// Runs a script with `psql`, which must not meet an error.
+fn load(server: &Running, script: &str, name: &str) {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, script).expect("the file can be written");
+    let mut psql = command("psql", server);
+    psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(&file);
+    run(psql);
+}
+
+#[test]
+fn a_dump_goes_into_another_server_and_comes_out_the_same() {
+    if !is_installed("pg_dump", &["--version"]) || !is_installed("psql", &["--version"]) {
+        return;
+    }
+    for engine in ["ilock", "mvo", "serial"] {
+        let first = Running::new(engine);
+        load(&first, SETUP, &format!("setup-{engine}.sql"));
+        for (at, options) in [&[][..], &["--column-inserts"], &["--no-owner", "--rows-per-insert=2"]].iter().enumerate()
+        {
+            let written = dump(&first, options);
+            assert!(written.contains("CHECK"), "{written}");
+            let second = Running::new(engine);
+            load(&second, &written, &format!("dump-{engine}-{at}.sql"));
+            assert_eq!(dump(&second, options), written, "{engine} {options:?}");
+        }
+    }
+}
