@@ -237,6 +237,9 @@ pub(crate) fn plan(
             let statement = parse_one(&cursor.query)?;
             let binder = Binder::new(&cursor.query, 0, view, types);
             let query = with_room(|| binder.statement(sql.clone(), range.clone(), statement))?;
+            if matches!(query.plan, Plan::CreateAs(_)) {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+            }
             return Ok(Statement::declare(cursor, query, range));
         }
         Parsed::Utility(utility) => {
