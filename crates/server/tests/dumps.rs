@@ -28,7 +28,7 @@ INSERT INTO "Odd Names" VALUES (1, DEFAULT, DEFAULT, true, 5);
 SELECT nextval('app.counter');
 "#;
 
-/// Returns the dump of a server without its random words, or `None` if there is no `pg_dump`.
+/// Returns the dump of a server without its random words.
 fn dump(server: &Running, options: &[&str]) -> String {
     let mut dump = command("pg_dump", server);
     dump.args(options);

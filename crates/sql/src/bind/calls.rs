@@ -16,6 +16,9 @@ use crate::{SqlError, state};
 use hotrow_storage::{Digits, Registry, Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 
+/// The type of the number of a relation.
+const RELATION: Type = Type::Reg(Registry::Class);
+
 /// The functions whose first argument is a relation, which may be a name.
 const OF_RELATIONS: [&str; 4] = ["pg_table_size", "pg_relation_size", "pg_total_relation_size", "pg_get_viewdef"];
 
@@ -277,14 +280,14 @@ impl Binder<'_> {
             && first.ty.is_none_or(Type::is_text)
         {
             let relation = std::mem::replace(first, Typed::unknown(Expr::NULL));
-            *first = self.resolve(" regclass", vec![relation])?;
+            *first = Typed::new(self.coerce(relation, RELATION, Strictness::Implicit)?, RELATION);
         }
         if let Some(first) = arguments.first_mut()
             && OF_SEQUENCES.contains(&name)
             && matches!(first.ty, Some(Type::Oid | Type::Reg(_)))
         {
             let sequence = std::mem::replace(first, Typed::unknown(Expr::NULL));
-            *first = self.with_name(Typed { ty: Some(Type::Reg(Registry::Class)), ..sequence })?;
+            *first = self.with_name(Typed { ty: Some(RELATION), ..sequence })?;
         }
         if let Some(call) = self.json_function(name, &arguments)? {
             return Ok(call);
@@ -305,14 +308,14 @@ impl Binder<'_> {
                     expr,
                     data_type: ast::DataType::Regclass,
                     ..
-                })) if matches!(name, "nextval" | "currval" | "setval") => {
+                })) if OF_SEQUENCES.contains(&name) => {
                     arguments.push(self.expr(expr, scope)?);
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(self.expr(argument, scope)?),
                 _ => return Err(unsupported("this kind of argument")),
             }
         }
-        if matches!(name, "nextval" | "currval" | "setval") {
+        if OF_SEQUENCES.contains(&name) {
             match arguments.first().map(|argument| &argument.expr) {
                 Some(Expr::Const(Value::Text(written))) => {
                     if let Ok(sequence) = self.view.named_sequence(written) {

@@ -163,9 +163,7 @@ impl Binder<'_> {
             }
             (Some(Type::Oid | Type::Reg(_)), Type::Oid | Type::Reg(_)) => Ok(Some(typed.expr.clone())),
             (from, Type::Reg(registry)) if from.is_none_or(Type::is_text) && typed.expr != Expr::NULL => {
-                let name = Typed { at: typed.at, ..Typed::new(typed.expr.clone(), Type::Text) };
-                let name = if from.is_none() { Typed { ty: None, ..name } } else { name };
-                let text = self.coerce(name, Type::Text, Strictness::Implicit)?;
+                let text = self.coerce(typed.clone(), Type::Text, Strictness::Implicit)?;
                 self.resolve(function_of(registry), vec![Typed::new(text, Type::Text)]).map(|number| Some(number.expr))
             }
             _ => Ok(None),

@@ -126,6 +126,7 @@ impl Ddl<'_> {
         refuse_exotic(&create_as.create)?;
         let Some((mut draft, lock)) = self.begin_table(&create_as.create)? else { return Ok(None) };
         draft.schema.columns.clone_from(&create_as.columns);
+        draft.rules.defaults = vec![None; create_as.columns.len()];
         complete_key(&mut draft)?;
         let table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
         self.publish(table.clone());

@@ -6,6 +6,7 @@
 use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};
 use crate::opaque::Opaque;
+use crate::types::Styles;
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
 
@@ -38,11 +39,14 @@ impl Table {
 }
 
 impl DefaultValue {
-    /// Returns the text of the default if it was written as a string, or `None` if it was not.
-    pub(crate) fn literal(&self) -> Option<&str> {
+    /// Returns the text of the default, with the styles in which it is read, if it was written as a string. Returns
+    /// `None` if it was not.
+    pub(crate) fn literal(&self) -> Option<(&str, Styles)> {
         match &self.source {
-            DefaultSource::Written(Written { syntax, .. }, _) => match &**syntax {
-                ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) => Some(text),
+            DefaultSource::Written(Written { syntax, styles, .. }, _) => match &**syntax {
+                ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) => {
+                    Some((text, *styles))
+                }
                 _ => None,
             },
             DefaultSource::NextValue(_) => None,

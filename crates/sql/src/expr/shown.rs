@@ -59,7 +59,7 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
                 Some('\\') => format!("({} {not}~~{case} {})", show(&like.text), show(&like.pattern)),
                 escape => {
                     let (not, case) = (if like.negated { "NOT " } else { "" }, if like.ignore_case { "I" } else { "" });
-                    let escape = escape.map(String::from).unwrap_or_default();
+                    let escape = escape.map(String::from).unwrap_or_default().replace('\'', "''");
                     format!("({} {not}{case}LIKE {} ESCAPE '{escape}')", show(&like.text), show(&like.pattern))
                 }
             }

@@ -124,11 +124,16 @@ impl<'a> Cursor<'a> {
 
     /// Takes a table's name, with or without its schema.
     pub(super) fn qualified_name(&mut self) -> Result<RelationName, SqlError> {
+        crate::parse::names::relation_name(&self.dotted_name()?)
+    }
+
+    /// Takes names with points between them.
+    pub(super) fn dotted_name(&mut self) -> Result<Vec<String>, SqlError> {
         let mut parts = vec![self.name()?];
         while self.take_symbol(b'.') {
             parts.push(self.name()?);
         }
-        crate::parse::names::relation_name(&parts)
+        Ok(parts)
     }
 
     /// Whether a number is next, with or without a sign.

@@ -12,7 +12,7 @@ const CARRIER: &str = "\0like";
 /// The parts of a table that LIKE takes over beside the names and types of its columns and their NOT NULL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LikeOptions {
-    /// Comments on columns and indexes.
+    /// Comments on columns.
     pub comments: bool,
     /// CHECK constraints.
     pub constraints: bool,

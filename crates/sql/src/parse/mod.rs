@@ -108,13 +108,12 @@ pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
     let read = |tokens: &mut Vec<Token>| {
         lex::tokenize(text, tokens)?;
         let mut cursor = Cursor::new(text, tokens);
-        let name = cursor.qualified_name()?;
-        cursor.expect_end().map(|()| name)
+        let parts = cursor.dotted_name()?;
+        cursor.expect_end().map(|()| parts)
     };
-    read(&mut tokens).map_err(|error| match error.state {
-        state::SYNTAX_ERROR if error.message.starts_with("syntax error") => {
-            SqlError::new(state::INVALID_NAME, "invalid name syntax")
-        }
+    let parts = read(&mut tokens).map_err(|error| match error.state {
+        state::SYNTAX_ERROR => SqlError::new(state::INVALID_NAME, "invalid name syntax"),
         _ => SqlError { position: None, ..error },
-    })
+    })?;
+    names::relation_name(&parts)
 }

@@ -180,7 +180,6 @@ fn sorted_clauses(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut negated = false;
     for token in tokens {
         let word = word(token);
-        let is_named = matches!(clauses.last(), Some((SEQUENCE, clause)) if !clause.is_empty());
         let rank = word.as_deref().and_then(|word| CLAUSES.iter().position(|known| *known == word));
         match (rank, clauses.last_mut()) {
             (Some(rank), Some((own, clause))) if std::mem::take(&mut negated) => {
@@ -188,7 +187,7 @@ fn sorted_clauses(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 clause.push(token.clone());
             }
             (Some(rank), _) => clauses.push((rank, vec![token.clone()])),
-            (None, _) if word.as_deref() == Some("no") && !is_named => {
+            (None, _) if word.as_deref() == Some("no") => {
                 negated = true;
                 clauses.push((CLAUSES.len(), vec![token.clone()]));
             }

@@ -262,6 +262,7 @@ impl Session {
         params: &[Value<'static>],
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
+        self.context.may_wait.set(statement.used.tables.is_empty());
         self.plan_accesses(&[(statement, params)])?;
         self.begin_engine()?;
         let mut made = None;
@@ -274,6 +275,7 @@ impl Session {
         let Some(table) = made.filter(|_| is_filled) else { return Ok(tag) };
         let insert = Insert::plain(table, create.columns.len());
         let rows = self.exec(params).fill(&insert, &create.query, &mut |_| Ok(ControlFlow::Continue(())))?;
+        self.tell_effects(output);
         Ok(Tag::Rows("SELECT", rows))
     }
 
@@ -317,6 +319,12 @@ impl Session {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        self.tell_effects(output);
+        Ok(rows)
+    }
+
+    /// Sends the client the notices of the functions that a statement has called, and the settings that they changed.
+    fn tell_effects(&self, output: &mut Output<'_>) {
         for notice in self.context.notices.take() {
             if self.context.settings.borrow().tells(notice.severity) {
                 output.client.notice(notice);
@@ -327,7 +335,6 @@ impl Session {
                 output.client.parameter(name, &value);
             }
         }
-        Ok(rows)
     }
 
     /// Returns the executor with which a plan runs.

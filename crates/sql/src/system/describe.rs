@@ -51,9 +51,8 @@ pub(super) fn default(context: &SessionContext, table: &Table, column: usize) ->
         return Some(format!("nextval('{}'::regclass)", context.view().written(&sequence.name)));
     }
     let ty = table.schema.columns[column].ty;
-    if let Some(value) =
-        default.literal().and_then(|text| decode_text(without_modifier(ty), text, context.styles()).ok())
-    {
+    let read = |(text, styles)| decode_text(without_modifier(ty), text, styles).ok();
+    if let Some(value) = default.literal().and_then(read) {
         return Some(constant(&value, ty, context));
     }
     // The cast of an assignment to the column's type is not shown.

@@ -107,3 +107,26 @@ fn plans_and_procedures_are_made_anew() {
         ("create procedure inner_one(who int) begin atomic call outer_one(1); end", "42723"),
     ]);
 }
+
+#[test]
+fn tables_of_other_tables_and_views_of_all_types_are_there_again() {
+    let mut world = World::new("ilock");
+    world.run(
+        "create table t (id int generated always as identity (sequence name numbers start with 5) primary key,
+            m timestamp(3) default '2020-01-02 03:04:05.6789', c time(0), n name, o oid, a timestamptz(1)[],
+            check (o > 1));
+        insert into t (c, n, o) values ('10:00:00.6', 'first', 7);
+        create table made as select id, m, n from t; alter table made alter column n set default 'other';
+        create table likewise (like t including all);
+        create view v as select 't'::regclass as r, 'int'::regtype as k, 'public'::regnamespace as s, m, n, o from t",
+    );
+    let mut world = world.restarted();
+    world.check(&[
+        ("select * from v", "t|integer|public|2020-01-02 03:04:05.679|first|7"),
+        ("insert into t (m, o) values ('2020-01-02 03:04:05.0006', 2) returning id, m", "6|2020-01-02 03:04:05.001"),
+        ("insert into made (id) values (1) returning m, n", "NULL|other"),
+        ("insert into likewise (o) values (2) returning id, m", "5|2020-01-02 03:04:05.679"),
+        ("insert into likewise (o) values (0)", "23514"),
+        ("select last_value, is_called from numbers", "6|t"),
+    ]);
+}

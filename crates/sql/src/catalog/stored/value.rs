@@ -5,7 +5,7 @@ use crate::depth::{Syntax, with_room};
 use crate::parse::parse_expr;
 use crate::types::{DateOrder, DateStyle, IntervalStyle, SessionZone, Styles, from_oid, oid, typmod};
 use crate::{SqlError, state};
-use hotrow_storage::{Element, Type};
+use hotrow_storage::{Element, Registry, Type};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -26,6 +26,9 @@ impl TypeForm {
         match self.0 {
             22 => Ok(Type::Array(Element::Int2Vector)),
             30 => Ok(Type::Array(Element::OidVector)),
+            2205 => Ok(Type::Reg(Registry::Class)),
+            2206 => Ok(Type::Reg(Registry::Type)),
+            4089 => Ok(Type::Reg(Registry::Namespace)),
             number => from_oid(number, self.1).ok_or_else(|| format!("there is no type of the number {number}")),
         }
     }
@@ -220,7 +223,7 @@ pub(super) fn comments(forms: Vec<CommentForm>) -> Comments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hotrow_storage::Precision;
+    use hotrow_storage::{Digits, Precision};
 
     #[test]
     fn types_are_read_as_they_were_written() {
@@ -248,7 +251,16 @@ mod tests {
             Type::TIMESTAMP_TZ,
             Type::TIME,
             Type::INTERVAL,
+            Type::Timestamp(Digits::new(0)),
+            Type::TimestampTz(Digits::new(3)),
+            Type::Time(Digits::new(6)),
+            Type::Interval(Digits::new(2)),
             Type::Uuid,
+            Type::Name,
+            Type::Oid,
+            Type::Reg(Registry::Class),
+            Type::Reg(Registry::Type),
+            Type::Reg(Registry::Namespace),
         ];
         let arrays = plain.iter().filter_map(|ty| Element::of(*ty)).map(Type::Array);
         let vectors = [Element::Int2Vector, Element::OidVector].map(Type::Array);

@@ -133,7 +133,10 @@ impl CatalogFunction {
     /// Returns the result of the function for these arguments.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(context) = env.context else { return Err(unsupported("a look into the catalogs in this place")) };
-        let number = u32::try_from(integer_of(first)).unwrap_or_default();
+        let number = match first {
+            Value::Int4(number) => number.cast_unsigned(),
+            other => u32::try_from(integer_of(other)).unwrap_or_default(),
+        };
         let text = |text: Option<String>| Ok(text.map_or(Value::Null, |text| Value::Text(text.into())));
         let found = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int4(number.cast_signed()));
         match self {
